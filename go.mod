@@ -1,0 +1,13 @@
+module example.com/payvault
+
+go 1.26
+
+require (
+	github.com/google/go-querystring v1.2.0
+	github.com/govalues/decimal v0.1.36
+	github.com/hashicorp/go-retryablehttp v0.7.8
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+)
+
+require github.com/hashicorp/go-cleanhttp v0.5.2 // indirect

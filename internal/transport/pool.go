@@ -1,0 +1,33 @@
+package transport
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+)
+
+// newPool returns a transport for backends: many callers, one host.
+func newPool(headerTimeout time.Duration) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: headerTimeout,
+		// 64 callers keep 64 connections with room to spare; net/http's default of 2 reconnects all the time.
+		MaxIdleConnsPerHost: 128,
+		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.
+		IdleConnTimeout: 45 * time.Second,
+	}
+}
+
+// shield is the engine's view of the pool. It hides CloseIdleConnections, which the engine calls after every
+// failure and which would close the connections of all other callers.
+type shield struct{ client *Client }
+
+func (s shield) RoundTrip(req *http.Request) (*http.Response, error) {
+	return s.client.attempt(req)
+}

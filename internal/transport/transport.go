@@ -1,0 +1,175 @@
+// Package transport sends one operation: attempts, retry and replay, delivery tracking, deadlines and response
+// caps. It knows HTTP and nothing of the service's bodies.
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// ErrTooLarge is returned for a response body that exceeds the cap, counted after decompression.
+var ErrTooLarge = errors.New("response body exceeds the size limit")
+
+var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
+
+// KeyError is returned when no credentials could be had; that attempt sent nothing.
+type KeyError struct{ Err error }
+
+func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
+
+// Unwrap gives the error of the key source.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// Delivery tells how far a request came.
+type Delivery uint8
+
+// Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
+const (
+	Unknown  Delivery = iota // bytes of it may have been written, and no response came
+	NotSent                  // not a byte was written, or all that was written was turned away with 429
+	Answered                 // a response came
+)
+
+// Policy sets how often and how fast an operation is repeated.
+type Policy struct {
+	MaxAttempts   int
+	MinBackoff    time.Duration
+	MaxBackoff    time.Duration
+	MaxRetryAfter time.Duration
+}
+
+// Config holds what all requests of a client share.
+type Config struct {
+	HTTP             *http.Client // its Transport and Timeout are used; nil for the defaults
+	Authorization    func(context.Context) (string, error)
+	AttemptTimeout   time.Duration
+	MaxResponseBytes int64
+	Policy           Policy
+}
+
+// Request is one operation.
+type Request struct {
+	Method      string
+	URL         *url.URL
+	Header      http.Header // the transport's own from here on
+	Body        []byte
+	Upload      Upload // instead of Body
+	Replay      bool   // repeating it is harmless
+	MaxAttempts int    // 0 for the policy's
+	Observe     func(Attempt)
+}
+
+// Upload is a body that is streamed from its source on each attempt. The reader must have a Len() int.
+type Upload interface {
+	Open() io.Reader
+	Len() int64
+}
+
+// Attempt is what Observe is told about one attempt.
+type Attempt struct {
+	Number   int
+	Status   int // 0 if no response came
+	Delivery Delivery
+	Duration time.Duration
+	Err      error
+}
+
+// Result is what came of a request. Status, Header and Body are those of the last response, also when
+// its body is incomplete or the context ended while the next attempt was waiting.
+type Result struct {
+	Status     int
+	Header     http.Header
+	Body       []byte
+	Attempts   int
+	Delivery   Delivery
+	RetryAfter time.Duration
+
+	Authorization string // of the last attempt
+}
+
+// Client sends requests. It is safe for concurrent use.
+type Client struct {
+	engine    retryablehttp.Client
+	base      http.RoundTripper
+	config    Config
+	closeIdle func()
+}
+
+// New returns a client. It does no I/O.
+func New(config Config) *Client {
+	c := &Client{config: config}
+	if own := config.HTTP; own != nil {
+		c.base = own.Transport
+		if own.Timeout > 0 {
+			c.config.AttemptTimeout = min(own.Timeout, config.AttemptTimeout)
+		}
+	}
+	if c.base == nil {
+		c.base = newPool(c.config.AttemptTimeout)
+	}
+	c.engine = retryablehttp.Client{
+		HTTPClient: &http.Client{
+			Transport:     shield{c},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		RetryMax:     1 << 30, // checkRetry counts
+		CheckRetry:   checkRetry,
+		Backoff:      c.backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	return c
+}
+
+// CloseIdleConnections closes the connections of the pool that are not in use.
+func (c *Client) CloseIdleConnections() {
+	(&http.Client{Transport: c.base}).CloseIdleConnections()
+}
+
+// Do sends the request until it is answered for good. The result is set with an error too.
+func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
+	s := &sending{request: r, max: r.MaxAttempts}
+	if s.max == 0 {
+		s.max = c.config.Policy.MaxAttempts
+	}
+	ctx = context.WithValue(ctx, sendingKey{}, s)
+	req := &retryablehttp.Request{Request: newRequest(ctx, r)}
+	if err := setBody(req, r); err != nil {
+		return Result{Delivery: NotSent}, err
+	}
+	resp, err := c.engine.Do(req)
+	if err == nil {
+		_ = resp.Body.Close() // the attempt has read it
+		err = s.last.err
+	}
+	return s.result(), err
+}
+
+// newRequest builds the request without parsing its URL once more, as http.NewRequest would.
+func newRequest(ctx context.Context, r *Request) *http.Request {
+	req := http.Request{
+		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	return req.WithContext(ctx)
+}
+
+func setBody(req *retryablehttp.Request, r *Request) error {
+	switch {
+	case r.Upload != nil:
+		return req.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) { return r.Upload.Open(), nil }))
+	case r.Body != nil:
+		return req.SetBody(r.Body)
+	case !r.Replay:
+		// net/http itself repeats a GET or HEAD whose connection was lost, unless it has a body that
+		// cannot be rewound; one that is empty is not sent.
+		req.Body = io.NopCloser(strings.NewReader(""))
+	}
+	return nil
+}
