@@ -1,0 +1,436 @@
+package payvault
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+)
+
+// BusinessType is the legal form of a business.
+type BusinessType string
+
+// The business types (interface §2.4).
+const (
+	BusinessSoleProp           BusinessType = "sole-prop"
+	BusinessLLC                BusinessType = "llc"
+	BusinessCorporationPublic  BusinessType = "corporation-public"
+	BusinessCorporationPrivate BusinessType = "corporation-private"
+	BusinessPartnership        BusinessType = "partnership"
+	BusinessTaxExempt          BusinessType = "tax-exempt"
+)
+
+// TradingStatus tells whether a business is publicly traded.
+type TradingStatus string
+
+// The trading statuses (interface §2.4).
+const (
+	TradingPublic    TradingStatus = "pt"
+	TradingNonPublic TradingStatus = "np"
+)
+
+// TaxIDType is the kind of a tax ID.
+type TaxIDType string
+
+// The kinds of tax ID (interface §2.4).
+const (
+	TaxIDEIN TaxIDType = "ein"
+	TaxIDSSN TaxIDType = "ssn"
+)
+
+// ServicesProcess is a value of business_services_process.
+type ServicesProcess string
+
+// The values of business_services_process (interface §2.4).
+const (
+	ServicesProcessOrder   ServicesProcess = "order"
+	ServicesProcessFulfill ServicesProcess = "fulfill"
+)
+
+// AuthTime is one element of the set business_services_auth_time.
+type AuthTime string
+
+// The elements of business_services_auth_time (interface §2.4).
+const (
+	AuthTime1      AuthTime = "1"
+	AuthTime30     AuthTime = "30"
+	AuthTime30Plus AuthTime = "30+"
+	AuthTime90Plus AuthTime = "90+"
+)
+
+// FulfillmentProvider is a value of fulfillment_provider_flag.
+type FulfillmentProvider string
+
+// The values of fulfillment_provider_flag (interface §2.4).
+const (
+	FulfillmentBusiness   FulfillmentProvider = "business"
+	FulfillmentThirdParty FulfillmentProvider = "thirdparty"
+)
+
+// ApplicationData is the data of an application, one field per documented key (interface §2.4), and Extra for other keys.
+// Fields that are empty are not sent. Its JSON form is the list of pairs {key, value} of the wire.
+//
+// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend on
+// the business type.
+type ApplicationData struct {
+	LegalName                 string              `json:"legal_name"`
+	BusinessName              string              `json:"business_name"`
+	BusinessWebsites          string              `json:"business_websites"` // how several are written is not shown
+	BusinessEmail             string              `json:"business_email"`
+	BusinessPhone             string              `json:"business_phone"`
+	BusinessAddress           ApplicationAddress  `json:"business_address"`
+	BusinessType              BusinessType        `json:"business_type"`
+	LimitedPartnership        *bool               `json:"limited_partnership"`
+	TradingStatus             TradingStatus       `json:"trading_status"`
+	TaxIDType                 TaxIDType           `json:"tax_id_type"`
+	TaxID                     Secret              `json:"tax_id"`
+	StateFiled                string              `json:"state_filed"` // U.S. state
+	BusinessEstablished       Date                `json:"business_established"`
+	BusinessMCC               string              `json:"business_mcc"` // merchant category code
+	BusinessDescription       string              `json:"business_description"`
+	Ownership                 Ownership           `json:"ownership"`
+	ProcessingHistory         *bool               `json:"processing_history"`
+	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
+	BusinessServicesAuthTime  []AuthTime          `json:"business_services_auth_time"`
+	CardBrands                *CardBrands         `json:"card_brands"`
+	CardVolume                *Amount             `json:"card_volume"`
+	ACHVolume                 *Amount             `json:"ach_volume"`
+	TotalVolume               *Amount             `json:"total_volume"`
+	HighTicket                *Amount             `json:"high_ticket"`
+	FulfillmentProviderFlag   FulfillmentProvider `json:"fulfillment_provider_flag"`
+	FulfillmentDeliveryMethod *DeliveryMethods    `json:"fulfillment_delivery_method"`
+	DeliveryConfirmation      *bool               `json:"delivery_confirmation"`
+	FulfillmentName           string              `json:"fulfillment_name"`
+	FulfillmentContact        string              `json:"fulfillment_contact"`
+	FulfillmentEmail          string              `json:"fulfillment_email"`
+	FulfillmentPhone          string              `json:"fulfillment_phone"`
+	FulfillmentAddress        ApplicationAddress  `json:"fulfillment_address"`
+	FulfillmentProcessFlag    *bool               `json:"fulfillment_process_flag"`
+	BankRouting               Secret              `json:"bank_routing"` // goes with BankAccountNumber
+	BankAccountNumber         Secret              `json:"bank_account_number"`
+
+	Extra []ApplicationField `json:"-"`
+}
+
+// ApplicationField is a pair for a key that [ApplicationData] does not have. A value that must not be
+// seen is best a [Secret].
+type ApplicationField struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+}
+
+// LogValue logs the key, and the value unless it is a secret.
+func (f ApplicationField) LogValue() slog.Value { return logGroup(f) }
+
+// LogValue logs the fields that are set, secrets redacted.
+func (d ApplicationData) LogValue() slog.Value { return logGroup(d) }
+
+// MarshalJSON writes the list of pairs.
+func (d ApplicationData) MarshalJSON() ([]byte, error) { return json.Marshal(d.fields()) }
+
+// fields gives the pairs of the fields that are set, in the order of the interface.
+func (d *ApplicationData) fields() []ApplicationField {
+	fields := []ApplicationField{}
+	for key, value := range wireFields(reflect.ValueOf(*d)) {
+		if key != "Extra" {
+			fields = append(fields, ApplicationField{key, wireValue(value)})
+		}
+	}
+	return append(fields, d.Extra...)
+}
+
+// UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
+func (d *ApplicationData) UnmarshalJSON(b []byte) error {
+	var pairs []struct {
+		Key   string          `json:"key"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(b, &pairs); err != nil {
+		return errors.New("not a list of pairs {key, value}")
+	}
+	*d = ApplicationData{}
+	for _, pair := range pairs {
+		if field := d.field(pair.Key); field.IsValid() {
+			if err := setWireValue(field, pair.Value); err != nil {
+				return fmt.Errorf("%s: %w", pair.Key, err)
+			}
+			continue
+		}
+		d.Extra = append(d.Extra, ApplicationField{pair.Key, openValue(pair.Value)})
+	}
+	return nil
+}
+
+// field finds the field of a key.
+func (d *ApplicationData) field(key string) reflect.Value {
+	v := reflect.ValueOf(d).Elem()
+	for i := range v.NumField() {
+		if tag := v.Type().Field(i).Tag.Get("json"); tag == key && tag != "-" {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// checkKeys refuses data without a field, and keys that are empty or given twice.
+func (d *ApplicationData) checkKeys(p *problems) {
+	fields := d.fields()
+	if len(fields) == 0 {
+		p.add("data", "has no field")
+	}
+	seen := make(map[string]bool, len(fields))
+	for _, field := range fields {
+		switch {
+		case field.Key == "":
+			p.add("data", "has a field without a key")
+		case seen[field.Key]:
+			p.add(field.Key, "is set twice")
+		}
+		seen[field.Key] = true
+	}
+	for _, element := range d.BusinessServicesAuthTime {
+		if element == "" || strings.ContainsAny(string(element), "{},") {
+			p.add("business_services_auth_time", "has an element that is empty or contains a brace or comma")
+		}
+	}
+}
+
+// wireValue is the wire form of a field of ApplicationData: toggles and amounts are texts, a set is {a,b}.
+func wireValue(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch value := v.Interface().(type) {
+	case bool, Amount:
+		return fmt.Sprint(value)
+	case []AuthTime:
+		return "{" + strings.Join(asStrings(value), ",") + "}"
+	default:
+		return value
+	}
+}
+
+func asStrings[T ~string](values []T) []string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return texts
+}
+
+var errNotToggle = errors.New("neither true nor false")
+
+// setWireValue reads the wire form into a field of ApplicationData; null leaves it empty.
+func setWireValue(field reflect.Value, raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	switch target := field.Addr().Interface().(type) {
+	case *bool:
+		text := numberText(raw)
+		if text != "true" && text != "false" {
+			return errNotToggle
+		}
+		*target = text == "true"
+		return nil
+	case *[]AuthTime:
+		text, err := jsonText(raw)
+		for element := range strings.SplitSeq(strings.Trim(text, "{}"), ",") {
+			if element = strings.TrimSpace(element); element != "" {
+				*target = append(*target, AuthTime(element))
+			}
+		}
+		return err
+	default:
+		return safeUnmarshal(raw, target)
+	}
+}
+
+// safeUnmarshal is json.Unmarshal with an error that repeats nothing of the value.
+func safeUnmarshal(raw []byte, target any) error {
+	if json.Unmarshal(raw, target) != nil {
+		return fmt.Errorf("cannot be read as %s", typeName(reflect.TypeOf(target).Elem()))
+	}
+	return nil
+}
+
+// openValue reads a value of which nothing is documented; numbers stay exact.
+func openValue(raw json.RawMessage) any {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	_ = dec.Decode(&value) // raw is valid JSON, or empty
+	return value
+}
+
+// SavedField is a field of an application as the service has saved it.
+//
+// Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
+// []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
+// does not fit is a Secret with its JSON text; one of an unknown key is what JSON says, with numbers as
+// [json.Number]; null is nil.
+type SavedField struct {
+	Key      string
+	Value    any
+	Type     string // kind of field, such as "text" or "toggle"
+	Settings FieldSettings
+}
+
+// FieldSettings tells what a field takes.
+type FieldSettings struct {
+	Required bool          `json:"required"`
+	Options  []FieldOption `json:"options,omitempty"`
+}
+
+// FieldOption is one of the values that a field takes.
+type FieldOption struct {
+	Label    string `json:"label"`
+	Value    any    `json:"value"` // its type is not shown
+	Disabled bool   `json:"disabled,omitzero"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (f SavedField) LogValue() slog.Value { return logGroup(f) }
+
+// savedField is the wire form of a SavedField.
+type savedField[T any] struct {
+	Key      string        `json:"key"`
+	Value    T             `json:"value"`
+	Type     string        `json:"type"`
+	Settings FieldSettings `json:"settings"`
+}
+
+// MarshalJSON writes the wire form.
+func (f SavedField) MarshalJSON() ([]byte, error) {
+	wire := savedField[any]{f.Key, nil, f.Type, f.Settings}
+	if f.Value != nil {
+		wire.Value = wireValue(reflect.ValueOf(f.Value))
+	}
+	return json.Marshal(wire)
+}
+
+// UnmarshalJSON reads the wire form.
+func (f *SavedField) UnmarshalJSON(b []byte) error {
+	var wire savedField[json.RawMessage]
+	if err := safeUnmarshal(b, &wire); err != nil {
+		return err
+	}
+	*f = SavedField{wire.Key, savedValue(wire.Key, wire.Type, wire.Value), wire.Type, wire.Settings}
+	return nil
+}
+
+func savedValue(key, kind string, raw json.RawMessage) any {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	field := new(ApplicationData).field(key)
+	switch {
+	case field.IsValid() && setWireValue(field, raw) == nil:
+		return reflect.Indirect(field).Interface()
+	case field.IsValid(), kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
+		text, err := jsonText(raw)
+		if err != nil {
+			text = string(raw)
+		}
+		return Secret(text)
+	}
+	return openValue(raw)
+}
+
+// ApplicationAddress is an address in an application.
+type ApplicationAddress struct {
+	FirmName  string `json:"firm_name,omitzero"`
+	Address1  string `json:"address1,omitzero"`
+	Address2  string `json:"address2,omitzero"`
+	City      string `json:"city,omitzero"`
+	State     string `json:"state,omitzero"`
+	Zip       string `json:"zip,omitzero"`
+	Zip4      string `json:"zip4,omitzero"`
+	Country   string `json:"country,omitzero"` // numeric code
+	Attempted bool   `json:"attempted,omitzero"`
+	Validated bool   `json:"validated,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (a ApplicationAddress) LogValue() slog.Value { return logGroup(a) }
+
+// CardBrands says which card brands a business takes; all five are sent.
+type CardBrands struct {
+	VI bool `json:"vi"`
+	MC bool `json:"mc"`
+	DI bool `json:"di"`
+	AM bool `json:"am"`
+	GP bool `json:"gp"`
+}
+
+// DeliveryMethods says how a business delivers; all four are sent.
+type DeliveryMethods struct {
+	Digitally bool `json:"digitally"`
+	Pickup    bool `json:"pickup"`
+	Delivery  bool `json:"delivery"`
+	Service   bool `json:"Service"` // with a capital letter on the wire
+}
+
+// Ownership lists the owners of a business.
+type Ownership struct {
+	InterestCount Int     `json:"interestCount"`
+	Owners        []Owner `json:"owners"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (o Ownership) LogValue() slog.Value { return logGroup(o) }
+
+// Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The formats
+// of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
+type Owner struct {
+	Name                   OwnerName          `json:"name,omitzero"`
+	PersonType             PersonType         `json:"personType,omitzero"`
+	ID                     string             `json:"id,omitzero"`
+	ContactType            ContactType        `json:"contactType,omitzero"`
+	Phone                  string             `json:"phone,omitzero"`
+	Email                  string             `json:"email,omitzero"`
+	DOB                    Date               `json:"dob,omitzero"` // date of birth
+	SSN                    Secret             `json:"ssn,omitzero"`
+	Passport               Secret             `json:"passport,omitzero"`
+	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"`
+	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`
+	DLNumber               Secret             `json:"dl_number,omitzero"` // driver's license
+	DLState                string             `json:"dl_state,omitzero"`
+	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`
+	DLIssueDate            string             `json:"dl_issue_date,omitzero"`
+	InterestPercent        Amount             `json:"interestPercent,omitzero"`
+	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`
+	CbExp                  string             `json:"cbExp,omitzero"`
+	Legal                  *bool              `json:"legal,omitzero"`
+	LegalExp               string             `json:"legalExp,omitzero"`
+	Title                  string             `json:"title,omitzero"`
+	Address                ApplicationAddress `json:"address,omitzero"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (o Owner) LogValue() slog.Value { return logGroup(o) }
+
+// OwnerName is the name of an owner.
+type OwnerName struct {
+	FirstName string `json:"first_name,omitzero"`
+	LastName  string `json:"last_name,omitzero"`
+}
+
+// PersonType says what an owner is; all three are sent.
+type PersonType struct {
+	Owner   bool `json:"owner"`
+	Control bool `json:"control"`
+	User    bool `json:"user"`
+}
+
+// ContactType says what an owner is contacted for.
+type ContactType struct {
+	Admin bool `json:"admin"`
+}

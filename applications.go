@@ -1,0 +1,172 @@
+package payvault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+)
+
+// ApplicationsService boards merchants: it creates an application, fills it with data and validates it
+// (interface §2.4). It is for partner accounts only.
+type ApplicationsService struct{ client *Client }
+
+// ApplicationCreateRequest starts an application. ChannelID and SalesRep are required.
+type ApplicationCreateRequest struct {
+	ChannelID       int64 `json:"channel_id"` // assigned by the operator
+	SalesRep        int64 `json:"sales_rep"`
+	TerminationNode int64 `json:"termination_node,omitzero"` // point in the hierarchy where the merchant is boarded
+}
+
+// LogValue logs the fields that are set.
+func (r ApplicationCreateRequest) LogValue() slog.Value { return logGroup(r) }
+
+func (r *ApplicationCreateRequest) prepare(_ *Client, p *problems) {
+	require(p, "channel_id", r.ChannelID)
+	require(p, "sales_rep", r.SalesRep)
+}
+
+// ApplicationStatus is the app_status of an application. The interface shows [ApplicationIncomplete] only.
+type ApplicationStatus string
+
+// ApplicationIncomplete is the status of an application that has just been created (interface §3).
+const ApplicationIncomplete ApplicationStatus = "INCOMPLETE"
+
+// ApplicationCreated is a new application with its pricing.
+type ApplicationCreated struct {
+	App     Application `json:"app"`
+	Pricing Pricing     `json:"pricing,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (a ApplicationCreated) LogValue() slog.Value { return logGroup(a) }
+
+func (a *ApplicationCreated) missing() string {
+	if a.App.ID == 0 {
+		return "app.app_id"
+	}
+	return ""
+}
+
+// Application is a merchant application.
+type Application struct {
+	ID              ApplicationID     `json:"app_id,omitzero"`
+	MerchantID      MerchantID        `json:"merchant_id"` // 0 until the application is approved
+	Status          ApplicationStatus `json:"app_status,omitzero"`
+	DBAName         string            `json:"dba_name,omitzero"`
+	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`
+	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"`
+	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (a Application) LogValue() slog.Value { return logGroup(a) }
+
+// Pricing is the pricing of an application. The interface does not show what a plan contains, so it stays JSON.
+type Pricing struct {
+	ID   Int             `json:"pricing_id,omitzero"`
+	Plan json.RawMessage `json:"plan,omitempty"`
+}
+
+// LogValue logs the fields that are set.
+func (p Pricing) LogValue() slog.Value { return logGroup(p) }
+
+// savedData is the answer to saved data.
+type savedData struct {
+	Fields []SavedField `json:"fields"`
+}
+
+// Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed by
+// field name.
+type Validation struct {
+	Problems map[string][]string `json:"data,omitempty"`
+}
+
+// OK reports whether all fields pass; only then can the application be submitted.
+func (v *Validation) OK() bool { return len(v.Problems) == 0 }
+
+// LogValue logs the problems.
+func (v Validation) LogValue() slog.Value { return logGroup(v) }
+
+// Create starts an application and returns it with its ID. A request without a channel ID or sales representative fails
+// before anything is sent.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/application/add (interface §2.4; §4, rule 6).
+func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {
+	return do[ApplicationCreated](ctx, s.client, operation{
+		name: OpApplicationsCreate, method: http.MethodPost, path: segments("platform", "application", "add"),
+		input: prepared(s.client, req),
+	}, opts)
+}
+
+// SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data without any
+// field, a routing number without an account number or the other way round, and a date that is not in the
+// calendar fail before anything is sent. It is replayable.
+//
+// POST /platform/application/{appId}/data (interface §2.4; §4, rule 7).
+func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption) ([]SavedField, error) {
+	saved, err := do[savedData](ctx, s.client, operation{
+		name: OpApplicationsSaveData, method: http.MethodPost, path: segments("platform", "application", id, "data"),
+		input: prepared(s.client, &applicationDataBody{data}), replay: true,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return saved.Fields, nil
+}
+
+// Validate checks all fields of an application and their dependencies. An application that does not pass is no error: the
+// answer tells what is missing. It is replayable.
+//
+// GET /platform/application/{appId}/validate (interface §3; §4, rule 8; §7, rule 2).
+func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
+	var r validationReply
+	err := s.client.exchange(ctx, operation{
+		name: OpApplicationsValidate, method: http.MethodGet, path: segments("platform", "application", id, "validate"),
+		replay: true,
+	}, &r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Validation{Problems: r.problems}, nil
+}
+
+// validationReply also takes the answer with code 2 and its messages, of whatever HTTP status, which is not shown.
+type validationReply struct {
+	platformReply[ignored]
+
+	problems map[string][]string
+}
+
+func (r *validationReply) accept(e *Error) bool {
+	if !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
+		return false
+	}
+	r.problems = e.Fields
+	return true
+}
+
+// applicationDataBody is the body of SaveData.
+type applicationDataBody struct {
+	Data ApplicationData `json:"data"`
+}
+
+func (b *applicationDataBody) prepare(_ *Client, p *problems) {
+	d := &b.Data
+	if (d.BankRouting == "") != (d.BankAccountNumber == "") {
+		p.add("bank_routing", "and bank_account_number are required together")
+	}
+	if d.BusinessEstablished != (Date{}) && !d.BusinessEstablished.Valid() {
+		p.add("business_established", errNotDate.Error())
+	}
+	for i, owner := range d.Ownership.Owners {
+		if owner.DOB != (Date{}) && !owner.DOB.Valid() {
+			p.add("ownership.owners["+strconv.Itoa(i)+"].dob", errNotDate.Error())
+		}
+	}
+	d.checkKeys(p)
+}

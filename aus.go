@@ -1,0 +1,173 @@
+package payvault
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// AccountUpdaterService submits cards so that card networks refresh their data (interface §2.7).
+type AccountUpdaterService struct{ client *Client }
+
+// MaxAccountUpdaterCards is how many cards one request takes (interface §8).
+const MaxAccountUpdaterCards = 100
+
+// AccountUpdaterCard is a card to refresh. Number and expiration date are required.
+type AccountUpdaterCard struct {
+	CardNumber Secret `json:"card_number"`
+	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate
+	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (c AccountUpdaterCard) LogValue() slog.Value { return logGroup(c) }
+
+// accountUpdaterBody is the body of a submission.
+type accountUpdaterBody struct {
+	Data []AccountUpdaterCard `json:"data"`
+}
+
+func (b *accountUpdaterBody) prepare(_ *Client, p *problems) {
+	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
+		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
+		return
+	}
+	for i, card := range b.Data {
+		path := "data[" + strconv.Itoa(i) + "]"
+		require(p, path+".card_number", card.CardNumber)
+		require(p, path+".exp_date", card.ExpDate)
+		checkExpDate(path+".exp_date", card.ExpDate, p)
+	}
+}
+
+// AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days
+// (interface §8).
+type AccountUpdaterRequest struct {
+	RequestID string `json:"request_id,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (r AccountUpdaterRequest) LogValue() slog.Value { return logGroup(r) }
+
+func (r *AccountUpdaterRequest) missing() string {
+	if r.RequestID == "" {
+		return "request_id"
+	}
+	return ""
+}
+
+// Submit submits 1 to 100 cards. Another number of cards, a card without a number, and an expiration date that is not
+// MMYY fail before anything is sent.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/aus/add (interface §2.7; §4, rule 13).
+func (s *AccountUpdaterService) Submit(ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption) (*AccountUpdaterRequest, error) {
+	return do[AccountUpdaterRequest](ctx, s.client, operation{
+		name: OpAccountUpdaterSubmit, method: http.MethodPost, path: segments("platform", "aus", "add"),
+		input: prepared(s.client, &accountUpdaterBody{cards}),
+	}, opts)
+}
+
+// SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
+type SubmitAllOptions struct {
+	Concurrency int // requests in flight; 4 if it is not positive
+	SkipBatches int // batches at the start of the stream that an earlier run has dealt with
+}
+
+// defaultConcurrency keeps a few requests in flight without filling the connections of other callers.
+const defaultConcurrency = 4
+
+// AccountUpdaterBatch is what came of up to 100 cards of a stream.
+type AccountUpdaterBatch struct {
+	Index     int    // zero-based, counted from the start of the stream
+	Start     int    // position of the first card in the stream, zero-based
+	End       int    // position after the last card
+	RequestID string // set if Err is nil
+	Err       error  // an *Error; its Delivery tells whether the batch was sent
+}
+
+// SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once, in the
+// order of the stream, with the RequestID or with the error. A batch whose outcome is unknown is never sent again by
+// itself. Memory does not grow with the stream, which is read in the goroutine of the loop, at most Concurrency
+// batches ahead of what was yielded; each walk starts it from its beginning.
+//
+// When ctx ends, the batches in flight end with it, and the rest of the stream is yielded as not sent: keep ranging to
+// learn the outcome of every batch. Leaving the loop ends the batches in flight too, but their outcome is lost, up to
+// Concurrency batches after the last one yielded. To resume, skip the batches that have been dealt with.
+//
+// POST /platform/aus/add (interface §2.7; §4, rule 13).
+func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[AccountUpdaterCard], opt *SubmitAllOptions, opts ...CallOption) iter.Seq[*AccountUpdaterBatch] {
+	o := SubmitAllOptions{Concurrency: defaultConcurrency}
+	if opt != nil {
+		o.SkipBatches = opt.SkipBatches
+		setPositive(&o.Concurrency, opt.Concurrency)
+	}
+	type submitted struct {
+		batch AccountUpdaterBatch
+		raw   Response
+	}
+	keepRaw := newCallOptions(opts).response
+	return func(yield func(*AccountUpdaterBatch) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		w := window[submitted]{size: o.Concurrency}
+		defer w.running.Wait()
+		defer cancel()
+		nextBatch, stop := iter.Pull2(batches(cards, o.SkipBatches))
+		defer stop()
+		submit := func() (func() submitted, bool) {
+			index, batch, ok := nextBatch()
+			start := index * MaxAccountUpdaterCards
+			return func() (b submitted) {
+				b.batch = AccountUpdaterBatch{Index: index, Start: start, End: start + len(batch)}
+				own := slices.Clip(opts)
+				if keepRaw != nil {
+					own = append(own, WithResponse(&b.raw))
+				}
+				var accepted *AccountUpdaterRequest
+				if accepted, b.batch.Err = s.Submit(ctx, batch, own...); accepted != nil {
+					b.batch.RequestID = accepted.RequestID
+				}
+				return b
+			}, ok
+		}
+		for {
+			w.fill(submit)
+			b, ok := w.pop()
+			if !ok {
+				return
+			}
+			if keepRaw != nil {
+				*keepRaw = b.raw
+			}
+			if !yield(&b.batch) {
+				return
+			}
+		}
+	}
+}
+
+// batches cuts a stream and numbers the pieces; the first ones are left out.
+func batches(cards iter.Seq[AccountUpdaterCard], skip int) iter.Seq2[int, []AccountUpdaterCard] {
+	return func(yield func(int, []AccountUpdaterCard) bool) {
+		position, batch := 0, []AccountUpdaterCard(nil)
+		for card := range cards {
+			if position/MaxAccountUpdaterCards >= skip {
+				batch = append(batch, card)
+			}
+			position++
+			if len(batch) == MaxAccountUpdaterCards {
+				if !yield(position/MaxAccountUpdaterCards-1, batch) {
+					return
+				}
+				batch = make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
+			}
+		}
+		if len(batch) > 0 {
+			yield(position/MaxAccountUpdaterCards, batch)
+		}
+	}
+}

@@ -1,0 +1,488 @@
+package payvault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"example.com/payvault/internal/transport"
+	"example.com/payvault/internal/urlpath"
+)
+
+// Version is the version of this package, as the User-Agent header names it.
+const Version = "0.1.0"
+
+// Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
+// connections are shared too. No call changes what is passed to it.
+type Client struct {
+	Tokens         *TokensService         // POST /pg/tokenize
+	Customers      *CustomersService      // /platform/vault/customer
+	Payees         *PayeesService         // /platform/vault/payee
+	Applications   *ApplicationsService   // /platform/application
+	Disputes       *DisputesService       // /platform/dispute
+	Subscriptions  *SubscriptionsService  // /platform/subscription
+	Invoices       *InvoicesService       // /platform/invoice
+	AccountUpdater *AccountUpdaterService // /platform/aus
+	Webhooks       *WebhooksService       // /platform/webhook
+
+	core     *core
+	merchant *MerchantID // whom it acts for; nil for the owner of the key
+}
+
+// core is what a client and those that [Client.ForMerchant] makes of it share.
+type core struct {
+	base        *url.URL
+	transport   *transport.Client
+	merchant    MerchantID
+	vendorID    int64
+	developerID string
+	logger      *slog.Logger
+
+	// Header values that are the same in each request, shared between them.
+	acceptJSON, userAgent []string
+}
+
+// NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in
+// baseURL is kept as a prefix. The API key is that of a merchant, or the vendor API key of a partner
+// (interface §5); it is sent to the host of baseURL only.
+//
+// NewClient does no I/O and reads no environment. It refuses, with an error that matches [ErrInvalidRequest]: an empty
+// key or one with control characters, a base URL that is not absolute http or https or that has user
+// information, a query or a fragment, plain http to a host that is not loopback (see [WithInsecureHTTP]), and
+// options that make no sense.
+func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
+	cfg := defaultConfig()
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&cfg)
+		}
+	}
+	base := checkBaseURL(baseURL, cfg.insecureHTTP, &cfg.problems)
+	if cfg.transport.Authorization == nil {
+		if err := checkKey(apiKey); err != nil {
+			cfg.problems.add("api_key", err.Error())
+		}
+		cfg.transport.Authorization = staticKey(apiKey)
+	}
+	if err := cfg.problems.err(OpNewClient); err != nil {
+		return nil, err
+	}
+	return newClient(&core{
+		base: base, transport: transport.New(cfg.transport),
+		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID, logger: cfg.logger,
+		acceptJSON: []string{"application/json"}, userAgent: []string{userAgent(cfg.product)},
+	}, nil), nil
+}
+
+func newClient(core *core, merchant *MerchantID) *Client {
+	c := &Client{core: core, merchant: merchant}
+	c.Tokens = &TokensService{c}
+	c.Customers = &CustomersService{c}
+	c.Payees = &PayeesService{c}
+	c.Applications = &ApplicationsService{c}
+	c.Disputes = &DisputesService{c}
+	c.Subscriptions = &SubscriptionsService{c}
+	c.Invoices = &InvoicesService{c}
+	c.AccountUpdater = &AccountUpdaterService{c}
+	c.Webhooks = &WebhooksService{c}
+	return c
+}
+
+// ForMerchant returns a client that acts for another merchant (interface §5). It shares the key and the connections of
+// c. Operations that take a merchant_id send id; a request that names yet another merchant fails. All other
+// operations, and [Client.Call], fail before anything is sent with an error that matches
+// [ErrMerchantNotSupported].
+func (c *Client) ForMerchant(id MerchantID) *Client { return newClient(c.core, &id) }
+
+// CloseIdleConnections closes the connections that are not in use, also those of the clients that
+// [Client.ForMerchant] made.
+func (c *Client) CloseIdleConnections() { c.core.transport.CloseIdleConnections() }
+
+// LogValue logs the base URL and the merchant that the client acts for.
+func (c *Client) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("base_url", c.core.base.String())}
+	if c.merchant != nil {
+		attrs = append(attrs, slog.Int64("for_merchant", int64(*c.merchant)))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// actFor fills in the merchant that the client acts for.
+func (c *Client) actFor(id *MerchantID, p *problems) {
+	if c.merchant == nil {
+		return
+	}
+	if *id == 0 {
+		*id = *c.merchant
+	}
+	c.checkMerchant("merchant_id", *id, p)
+}
+
+// checkMerchant refuses an ID that names a third merchant.
+func (c *Client) checkMerchant(path string, id MerchantID, p *problems) {
+	if c.merchant != nil && id != 0 && id != *c.merchant {
+		p.add(path, "names another merchant than ForMerchant")
+	}
+}
+
+// checkBaseURL returns nil and adds problems if the URL cannot be used. It never repeats the URL, which may hold a
+// password.
+func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		p.add("base_url", "is not a URL")
+		return nil
+	case u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
+		p.add("base_url", "is not an absolute http or https URL")
+	case u.User != nil:
+		p.add("base_url", "has user information")
+	case strings.ContainsAny(text, "?#"):
+		p.add("base_url", "has a query or a fragment")
+	case u.Scheme == "http" && !insecureHTTP && !isLoopback(u.Hostname()):
+		p.add("base_url", "is plain http to a host that is not loopback; see WithInsecureHTTP")
+	}
+	for segment := range strings.SplitSeq(strings.Trim(u.Path, "/"), "/") {
+		if u.Path != "" && u.Path != "/" && urlpath.Check(segment) != nil {
+			p.add("base_url", "has a path segment that is empty or a dot segment")
+		}
+	}
+	return u
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func userAgent(product string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s payvault-go/%s (%s; %s)", product, Version, runtime.Version(), runtime.GOOS))
+}
+
+// Option sets up a client in [NewClient].
+type Option func(*config)
+
+type config struct {
+	transport    transport.Config
+	merchant     MerchantID
+	vendorID     int64
+	developerID  string
+	product      string
+	logger       *slog.Logger
+	insecureHTTP bool
+	problems     problems
+}
+
+// RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated at all follows
+// from the operation and is not a setting; see the package comment. Zero fields take the defaults.
+type RetryPolicy struct {
+	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
+	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
+	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
+	MaxRetryAfter time.Duration // longest wait that the service may ask for with Retry-After; 30 s by default
+}
+
+func defaultConfig() config {
+	return config{
+		logger: slog.New(slog.DiscardHandler),
+		transport: transport.Config{
+			AttemptTimeout: 60 * time.Second, MaxResponseBytes: 32 << 20,
+			Policy: transport.Policy{
+				MaxAttempts: 4, MinBackoff: 200 * time.Millisecond, MaxBackoff: 5 * time.Second,
+				MaxRetryAfter: 30 * time.Second,
+			},
+		},
+	}
+}
+
+// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt.
+// Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or without
+// this option, the client has a connection pool of its own.
+func WithHTTPClient(hc *http.Client) Option {
+	return func(c *config) {
+		if hc == nil {
+			c.problems.add("WithHTTPClient", "is nil")
+			return
+		}
+		c.transport.HTTP = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout}
+	}
+}
+
+// WithRetryPolicy replaces the retry policy.
+func WithRetryPolicy(p RetryPolicy) Option {
+	return func(c *config) {
+		if p.MaxAttempts < 0 || p.MinBackoff < 0 || p.MaxBackoff < 0 || p.MaxRetryAfter < 0 {
+			c.problems.add("WithRetryPolicy", "has a negative field")
+			return
+		}
+		t := &c.transport.Policy
+		setPositive(&t.MaxAttempts, p.MaxAttempts)
+		setPositive(&t.MinBackoff, p.MinBackoff)
+		setPositive(&t.MaxBackoff, p.MaxBackoff)
+		setPositive(&t.MaxRetryAfter, p.MaxRetryAfter)
+	}
+}
+
+func setPositive[T int | time.Duration](field *T, value T) {
+	if value > 0 {
+		*field = value
+	}
+}
+
+// WithTimeout limits one attempt, from asking for a connection to the last byte of the answer; 60 s by default. An
+// upload gets a second more for each 256 KiB. The context of a call limits all its attempts together.
+func WithTimeout(perAttempt time.Duration) Option {
+	return func(c *config) {
+		if perAttempt <= 0 {
+			c.problems.add("WithTimeout", "is not positive")
+		}
+		c.transport.AttemptTimeout = perAttempt
+	}
+}
+
+// WithKeySource asks source for the API key on each attempt, so that keys can rotate; the apiKey of [NewClient] is
+// then not used and may be empty. When source fails, the call fails with that error as a cause, and that attempt
+// sends nothing. The function is called concurrently; it should cache.
+func WithKeySource(source func(context.Context) (string, error)) Option {
+	return func(c *config) {
+		if source == nil {
+			c.problems.add("WithKeySource", "is nil")
+			return
+		}
+		c.transport.Authorization = rotatingKey(source)
+	}
+}
+
+// WithMerchantID names the merchant that the API key belongs to. It fills [TokenizeRequest.MerchantID] where a request
+// leaves it empty.
+func WithMerchantID(id MerchantID) Option {
+	return func(c *config) {
+		if id <= 0 {
+			c.problems.add("WithMerchantID", "is not positive")
+		}
+		c.merchant = id
+	}
+}
+
+// WithVendorID names the integrator. It fills [TokenizeRequest.VendorID] where a request leaves it empty.
+func WithVendorID(id int64) Option {
+	return func(c *config) {
+		if id <= 0 {
+			c.problems.add("WithVendorID", "is not positive")
+		}
+		c.vendorID = id
+	}
+}
+
+// WithDeveloperID names the integration, a free text. It fills the DeveloperID of tokenize and create-customer requests
+// that leave it empty.
+func WithDeveloperID(id string) Option {
+	return func(c *config) { c.developerID = id }
+}
+
+// WithLogger logs one record per attempt and one per call, with operation, status, code, attempts, delivery
+// and duration, and without IDs, queries, bodies or headers. A call that succeeds is logged at Debug, one that fails
+// at Warn, and one that fails with an unknown outcome at Error.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) {
+		if l == nil {
+			c.problems.add("WithLogger", "is nil")
+		}
+		c.logger = l
+	}
+}
+
+// WithUserAgent puts product, such as "acme-billing/2.1", in front of the package's own User-Agent.
+func WithUserAgent(product string) Option {
+	return func(c *config) {
+		if !validHeaderValue(product) {
+			c.problems.add("WithUserAgent", "contains a control character")
+		}
+		c.product = product
+	}
+}
+
+// WithMaxResponseBytes limits the body of an answer, counted after decompression; 32 MiB by default. A larger one is an
+// error that matches [ErrResponseTooLarge].
+func WithMaxResponseBytes(n int64) Option {
+	return func(c *config) {
+		if n <= 0 {
+			c.problems.add("WithMaxResponseBytes", "is not positive")
+		}
+		c.transport.MaxResponseBytes = n
+	}
+}
+
+// WithInsecureHTTP allows plain http to any host. Keys and card data then travel unencrypted: it is for test
+// networks only.
+func WithInsecureHTTP() Option {
+	return func(c *config) { c.insecureHTTP = true }
+}
+
+// CallOption changes one call.
+type CallOption func(*callOptions)
+
+type callOptions struct {
+	response *Response
+	replay   bool
+	attempts int
+	header   http.Header
+	problems problems
+}
+
+func newCallOptions(opts []CallOption) (o callOptions) {
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	return o
+}
+
+// Response is the answer as it came over the wire.
+type Response struct {
+	StatusCode int           // 0 if no response arrived
+	Header     http.Header   // of the last response
+	Body       []byte        // raw, as far as it was read
+	Attempts   int           // 0 if nothing was tried
+	Duration   time.Duration // of the whole call, waits included
+}
+
+// Format writes status, size, attempts and duration, without header and body, under every verb.
+func (r Response) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{StatusCode:%d Body:%d bytes Attempts:%d Duration:%v}", r.StatusCode, len(r.Body), r.Attempts, r.Duration)
+}
+
+// LogValue logs status, size, attempts and duration, without header and body.
+func (r Response) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.Int("body_bytes", len(r.Body)),
+		slog.Int("attempts", r.Attempts), slog.Duration("duration", r.Duration))
+}
+
+// WithResponse stores the raw answer in r when the call ends, with an error too. Of an iterator it
+// stores that of the page or batch whose item is being yielded.
+func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.response = r } }
+
+// WithReplay states that repeating this call is harmless, so that it is repeated like a replayable operation
+// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504.
+func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
+
+// WithAttempts sets how often this call is tried at most, the first time included.
+func WithAttempts(n int) CallOption {
+	return func(o *callOptions) {
+		if n < 1 {
+			o.problems.add("WithAttempts", "is not positive")
+		}
+		o.attempts = n
+	}
+}
+
+// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding,
+// Content-*, the headers of the connection itself, and Idempotency-Key and X-Idempotency-Key: the
+// interface documents no such header, and net/http would take it as leave to send a request twice.
+func WithHeader(key, value string) CallOption {
+	return func(o *callOptions) {
+		key = http.CanonicalHeaderKey(key)
+		if reserved := reservedHeader(key); reserved || !validHeaderName(key) || !validHeaderValue(value) {
+			o.problems.add("WithHeader", strconv.Quote(key)+" cannot be set, or not to this value")
+			return
+		}
+		if o.header == nil {
+			o.header = http.Header{}
+		}
+		o.header.Add(key, value)
+	}
+}
+
+func reservedHeader(key string) bool {
+	switch key {
+	case "Authorization", "Host", "Accept", "Accept-Encoding", "User-Agent",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"Idempotency-Key", "X-Idempotency-Key":
+		return true
+	}
+	return strings.HasPrefix(key, "Content-")
+}
+
+func validHeaderName(name string) bool {
+	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+func validHeaderValue(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
+}
+
+// Request is an operation that this package does not type, for [Client.Call].
+type Request struct {
+	Method string     // an HTTP method
+	Path   []string   // segments after the base URL, not escaped
+	Query  url.Values // nil for none
+	Body   any        // marshalled as JSON; nil for none
+	Replay bool       // states that repeating it is harmless
+}
+
+// LogValue logs the method and whether there is a body.
+func (r Request) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
+}
+
+// Format writes what LogValue logs, under every verb: path, query and body may hold anything.
+func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
+
+// Call performs an operation that the interface names without showing it (interface §4, last paragraph), with the
+// same authentication, retries, limits and errors as the typed ones. The whole JSON body of a success is decoded into
+// out, which may be nil. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000.
+//
+// It is repeated like a replayable operation if r.Replay is set, whatever its method is.
+func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
+	path := make([]segment, len(r.Path))
+	for i, text := range r.Path {
+		path[i] = segment{name: "path[" + strconv.Itoa(i) + "]", text: text}
+	}
+	in := input{body: r.Body, query: r.Query}
+	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
+		in.problems.add("method", "is not an HTTP method")
+	}
+	require(&in.problems, "path", len(path))
+	return c.exchange(ctx, operation{name: OpCall, method: r.Method, path: path, input: in, replay: r.Replay}, &callReply{out: out}, opts)
+}
+
+// callReply takes the success of either shape.
+type callReply struct {
+	failure
+	out any
+}
+
+// UnmarshalJSON decodes the codes, and then the caller's type.
+func (r *callReply) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &r.failure); err != nil {
+		return err
+	}
+	if code, success := r.code(); code != success || r.out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, r.out); err != nil {
+		return errors.New("does not fit the type of the caller")
+	}
+	return nil
+}
+
+func (r *callReply) code() (string, string) {
+	if r.RCode != "" && (r.Code == "" || r.Code == codeSuccess) {
+		return string(r.RCode), rcodeSuccess
+	}
+	return string(r.Code), codeSuccess
+}
+
+func (*callReply) missing() string { return "" }

@@ -1,0 +1,193 @@
+package payvault
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"strconv"
+)
+
+// CustomersService keeps customer profiles in the customer vault (interface §2.2).
+type CustomersService struct{ client *Client }
+
+// CustomerCreateRequest is a customer to store. Either ID, or AutoGenerateCustomerID, is required, and either the
+// first and last name or the firm name.
+type CustomerCreateRequest struct {
+	ID                     string               `json:"customer_id,omitzero"`               // unique, alphanumeric
+	AutoGenerateCustomerID bool                 `json:"auto_generate_customer_id,omitzero"` // the service generates the ID
+	FirstName              string               `json:"customer_first_name,omitzero"`
+	LastName               string               `json:"customer_last_name,omitzero"`
+	FirmName               string               `json:"customer_firm_name,omitzero"`
+	Phone                  string               `json:"customer_phone,omitzero"`
+	Email                  string               `json:"customer_email,omitzero"`
+	ReferenceID            string               `json:"reference_id,omitzero"`
+	Comments               string               `json:"comments,omitzero"`
+	DeveloperID            string               `json:"developer_id,omitzero"` // see also WithDeveloperID
+	MerchantID             MerchantID           `json:"merchant_id,omitzero"`  // when acting for another merchant; see also Client.ForMerchant
+	ShippingAddresses      []ShippingAddress    `json:"shipping_addresses,omitempty"`
+	BillingCards           []BillingCardRequest `json:"billing_cards,omitempty"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (r CustomerCreateRequest) LogValue() slog.Value { return logGroup(r) }
+
+func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
+	c.actFor(&r.MerchantID, p)
+	if r.DeveloperID == "" {
+		r.DeveloperID = c.core.developerID
+	}
+	if r.ID == "" && !r.AutoGenerateCustomerID {
+		p.add("customer_id", "is required, or auto_generate_customer_id")
+	}
+	if (r.FirstName == "" || r.LastName == "") && r.FirmName == "" {
+		p.add("customer_first_name", "is required with customer_last_name, or customer_firm_name")
+	}
+	for i, address := range r.ShippingAddresses {
+		path := "shipping_addresses[" + strconv.Itoa(i) + "]"
+		c.checkMerchant(path+".merchant_id", address.MerchantID, p)
+		if address.ID != 0 {
+			p.add(path+".shipping_id", "is assigned by the service and cannot be sent")
+		}
+	}
+	for i, card := range r.BillingCards {
+		path := "billing_cards[" + strconv.Itoa(i) + "]"
+		c.checkMerchant(path+".merchant_id", card.MerchantID, p)
+		checkExpDate(path+".exp_date", card.ExpDate, p)
+	}
+}
+
+// Customer is a stored customer profile.
+type Customer struct {
+	ID                string            `json:"customer_id,omitzero"`
+	RecID             Int               `json:"rec_id,omitzero"`
+	NodeID            MerchantID        `json:"node_id,omitzero"` // the merchant ID
+	FirstName         string            `json:"customer_first_name,omitzero"`
+	LastName          string            `json:"customer_last_name,omitzero"`
+	FirmName          string            `json:"customer_firm_name,omitzero"`
+	Phone             string            `json:"customer_phone,omitzero"`
+	Email             string            `json:"customer_email,omitzero"`
+	ReferenceID       string            `json:"reference_id,omitzero"`
+	Comments          string            `json:"comments,omitzero"`
+	DeveloperID       string            `json:"developer_id,omitzero"`
+	PrimaryCardNumber string            `json:"primary_card_number,omitzero"` // masked
+	ShippingAddresses []ShippingAddress `json:"shipping_addresses,omitempty"`
+	BillingCards      []BillingCard     `json:"billing_cards,omitempty"`
+}
+
+// LogValue logs the fields that are set.
+func (c Customer) LogValue() slog.Value { return logGroup(c) }
+
+func (c *Customer) missing() string {
+	if c.ID == "" {
+		return "customer_id"
+	}
+	return ""
+}
+
+// ShippingAddress is an address of a customer, the same in requests and in results.
+type ShippingAddress struct {
+	ID          Int        `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
+	FirstName   string     `json:"shipping_first_name,omitzero"`
+	LastName    string     `json:"shipping_last_name,omitzero"`
+	FirmName    string     `json:"shipping_firm_name,omitzero"`
+	Addr1       string     `json:"shipping_addr1,omitzero"`
+	Addr2       string     `json:"shipping_addr2,omitzero"`
+	City        string     `json:"shipping_city,omitzero"`
+	State       string     `json:"shipping_state,omitzero"`
+	Zip         string     `json:"shipping_zip,omitzero"`
+	Zip4        string     `json:"shipping_zip4,omitzero"`
+	Country     string     `json:"shipping_country,omitzero"`      // name
+	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
+	Primary     bool       `json:"primary,omitzero"`
+	MerchantID  MerchantID `json:"merchant_id,omitzero"` // requests only
+}
+
+// LogValue logs the fields that are set.
+func (a ShippingAddress) LogValue() slog.Value { return logGroup(a) }
+
+// BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
+type BillingCardRequest struct {
+	CardNumber  Secret     `json:"card_number,omitzero"`
+	ExpDate     string     `json:"exp_date,omitzero"` // MMYY; see the function ExpDate
+	CVV2        Secret     `json:"cvv2,omitzero"`
+	TypeID      TypeID     `json:"type_id,omitzero"`    // ACH account type
+	TRNumber    Secret     `json:"tr_number,omitzero"`  // ACH routing number
+	DDANumber   Secret     `json:"dda_number,omitzero"` // ACH account number
+	CardID      string     `json:"card_id,omitzero"`
+	FirstName   string     `json:"billing_first_name,omitzero"`
+	LastName    string     `json:"billing_last_name,omitzero"`
+	FirmName    string     `json:"billing_firm_name,omitzero"`
+	Email       []string   `json:"billing_email,omitempty"`
+	Addr1       string     `json:"billing_addr1,omitzero"`
+	Addr2       string     `json:"billing_addr2,omitzero"`
+	City        string     `json:"billing_city,omitzero"`
+	State       string     `json:"billing_state,omitzero"`
+	Zip         string     `json:"billing_zip,omitzero"`
+	Zip4        string     `json:"billing_zip4,omitzero"`
+	Country     string     `json:"billing_country,omitzero"`
+	CountryCode string     `json:"billing_country_code,omitzero"`
+	Verify      bool       `json:"verify,omitzero"`
+	Primary     bool       `json:"primary,omitzero"`
+	MerchantID  MerchantID `json:"merchant_id,omitzero"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (c BillingCardRequest) LogValue() slog.Value { return logGroup(c) }
+
+// BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
+type BillingCard struct {
+	CardNumber   string      `json:"card_number,omitzero"` // masked
+	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY
+	CardID       string      `json:"card_id,omitzero"`
+	FirstName    string      `json:"billing_first_name,omitzero"`
+	LastName     string      `json:"billing_last_name,omitzero"`
+	FirmName     string      `json:"billing_firm_name,omitzero"`
+	Email        []string    `json:"billing_email,omitempty"`
+	Addr1        string      `json:"billing_addr1,omitzero"`
+	Addr2        string      `json:"billing_addr2,omitzero"`
+	City         string      `json:"billing_city,omitzero"`
+	State        string      `json:"billing_state,omitzero"`
+	Zip          string      `json:"billing_zip,omitzero"`
+	Zip4         string      `json:"billing_zip4,omitzero"`
+	Country      string      `json:"billing_country,omitzero"`
+	CountryCode  string      `json:"billing_country_code,omitzero"`
+	Primary      bool        `json:"primary,omitzero"`
+	CardType     string      `json:"card_type,omitzero"`     // for example a two-letter code; allowed values are not shown
+	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
+}
+
+// LogValue logs the fields that are set.
+func (c BillingCard) LogValue() slog.Value { return logGroup(c) }
+
+// Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
+// date that is not MMYY, fails before anything is sent.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/vault/customer (interface §2.2; §4, rule 2).
+func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateRequest, opts ...CallOption) (*Customer, error) {
+	return do[Customer](ctx, s.client, operation{
+		name: OpCustomersCreate, method: http.MethodPost, path: segments("platform", "vault", "customer"),
+		input: prepared(s.client, req), actsFor: true,
+	}, opts)
+}
+
+// List returns one page of customer profiles. It is replayable.
+//
+// GET /platform/vault/customer (interface §2.2; §4, rule 3).
+func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
+	return s.list().page(ctx, opt, opts)
+}
+
+// All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
+// first error. It is replayable.
+//
+// GET /platform/vault/customer (interface §2.2; §4, rule 3).
+func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
+	return s.list().all(ctx, opt, opts)
+}
+
+func (s *CustomersService) list() list[Customer] {
+	return list[Customer]{s.client, OpCustomersList, segments("platform", "vault", "customer")}
+}

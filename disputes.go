@@ -1,0 +1,162 @@
+package payvault
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"example.com/payvault/internal/formdata"
+)
+
+// DisputesService answers disputes (interface §2.6).
+type DisputesService struct{ client *Client }
+
+// DisputeResponseType is the kind of an answer to a first-time dispute.
+type DisputeResponseType string
+
+// The kinds of answer (interface §2.6).
+const (
+	DisputeNoLongerDisputed   DisputeResponseType = "ND" // the cardholder no longer disputes
+	DisputeCreditProcessed    DisputeResponseType = "CP" // a credit was processed; BatchDate and ReferenceNumber go with it
+	DisputeCompellingEvidence DisputeResponseType = "CE" // EvidenceType goes with it
+	DisputeOther              DisputeResponseType = "OT"
+	DisputeAllocation         DisputeResponseType = "ID" // of the card network that has allocation and collaboration paths; AllocationType and Reason go with it
+)
+
+// MaxDisputeMessage is the longest message of a dispute response, in characters (interface §8).
+const MaxDisputeMessage = 5000
+
+// DisputeResponse is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
+// dispute, for which Message and Evidence are required. The full sets of required and optional fields per
+// dispute type are not shown (interface §2.6).
+type DisputeResponse struct {
+	Message         string              `json:"message,omitzero"` // at most MaxDisputeMessage characters
+	Type            DisputeResponseType `json:"cbr_response_type,omitzero"`
+	Amount          Amount              `json:"amt_tran,omitzero"` // transaction amount
+	BatchDate       Date                `json:"batch_date,omitzero"`
+	ReferenceNumber string              `json:"reference_number,omitzero"`
+	EvidenceType    string              `json:"cbr_ce_type,omitzero"` // allowed values are not shown
+	AllocationType  string              `json:"cbr_id_type,omitzero"` // allowed values are not shown
+	Reason          string              `json:"reason_desc,omitzero"`
+	Evidence        *File               `json:"-"` // a PDF of supporting documents, a form part of its own
+}
+
+// LogValue logs the fields that are set.
+func (r DisputeResponse) LogValue() slog.Value { return logGroup(r) }
+
+func (r *DisputeResponse) prepare(_ *Client, p *problems) {
+	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
+		p.add("message", "has more than 5,000 characters")
+	}
+	if r.Type == "" {
+		require(p, "message", r.Message)
+		require(p, "file", r.Evidence)
+	}
+	if r.Evidence != nil {
+		r.Evidence.check(p)
+	}
+}
+
+// File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
+// repeated, and is never closed by a call.
+type File struct {
+	Name    string // file name without directories; control characters are replaced
+	Content io.ReaderAt
+	Size    int64 // in bytes
+}
+
+// OpenFile opens a file for reading. Close it after the call.
+func OpenFile(path string) (*File, error) {
+	f, err := os.Open(path) //nolint:gosec // the caller's own file is the point
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return &File{Name: filepath.Base(path), Content: f, Size: info.Size()}, nil
+}
+
+// FileFromBytes returns a file of the given content, which must not change during a call.
+func FileFromBytes(name string, content []byte) *File {
+	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
+}
+
+// Close closes the content if it can be closed, as that of [OpenFile].
+func (f *File) Close() error {
+	if closer, ok := f.Content.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// Format writes name and size under every verb.
+func (f File) Format(s fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(s, "{Name:%q Size:%d}", f.Name, f.Size)
+}
+
+// LogValue logs name and size.
+func (f File) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", f.Name), slog.Int64("size", f.Size))
+}
+
+// pdfHeader starts a PDF; readers look for it in the first 1,024 bytes.
+const (
+	pdfHeader       = "%PDF-"
+	pdfHeaderWithin = 1024
+)
+
+// check refuses what is not a PDF, and content that is shorter than its size says.
+func (f *File) check(p *problems) {
+	if f.Content == nil || f.Size <= 0 {
+		p.add("file", "is empty")
+		return
+	}
+	start := make([]byte, min(f.Size, pdfHeaderWithin))
+	if _, err := io.ReadFull(io.NewSectionReader(f.Content, 0, f.Size), start); err != nil {
+		p.add("file", "cannot be read")
+		return
+	}
+	if n, _ := f.Content.ReadAt(make([]byte, 1), f.Size-1); n != 1 {
+		p.add("file", "is shorter than its size says")
+	}
+	if !bytes.Contains(start, []byte(pdfHeader)) {
+		p.add("file", "is not a PDF")
+	}
+}
+
+// Respond answers a dispute. Only first-time and retrieval disputes can be answered over the API, and accepting a dispute
+// is an operation that the interface does not show. A message that is too long, a file that is not a PDF, and a
+// retrieval answer without message or file fail before anything is sent. The file is streamed: memory does not
+// depend on its size.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/dispute/{rec_id}/respond (interface §2.6; §4, rule 9).
+func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
+	in := prepared(s.client, req)
+	text, err := marshal(in.body)
+	if err != nil {
+		in.problems.add("disputeResponse", err.Error())
+	}
+	var file *formdata.File
+	if req != nil && req.Evidence != nil {
+		file = &formdata.File{
+			Field: "file", Name: req.Evidence.Name, ContentType: "application/pdf",
+			Content: req.Evidence.Content, Size: req.Evidence.Size,
+		}
+	}
+	_, err = do[ignored](ctx, s.client, operation{
+		name: OpDisputesRespond, method: http.MethodPost, path: segments("platform", "dispute", id, "respond"),
+		input: input{problems: in.problems}, upload: formdata.New([][2]string{{"disputeResponse", string(text)}}, file),
+	}, opts)
+	return err
+}

@@ -1,0 +1,426 @@
+package payvault
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"example.com/payvault/internal/transport"
+)
+
+// Sentinels for [errors.Is]. One error may match several: a lost answer of a gateway is both
+// ErrUnavailable and ErrOutcomeUnknown.
+var (
+	// ErrInvalidRequest is a request that failed a local check. Nothing was sent.
+	ErrInvalidRequest = errors.New("invalid request")
+	// ErrMerchantNotSupported is an operation without a merchant_id, called through [Client.ForMerchant].
+	// Nothing was sent.
+	ErrMerchantNotSupported = errors.New("the operation cannot act for another merchant")
+	// ErrUnauthorized is HTTP status 401.
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrForbidden is HTTP status 403.
+	ErrForbidden = errors.New("forbidden")
+	// ErrNotFound is HTTP status 404.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict is HTTP status 409.
+	ErrConflict = errors.New("conflict")
+	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it.
+	ErrRateLimited = errors.New("rate limited")
+	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7).
+	ErrRejected = errors.New("rejected")
+	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
+	ErrValidation = errors.New("validation failed")
+	// ErrUnavailable is HTTP status 500 to 599.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrMalformedResponse is an answer that is not of the documented shape: not JSON, cut off, without a code or a
+	// documented ID, a redirect, or with a value that cannot be read.
+	ErrMalformedResponse = errors.New("malformed response")
+	// ErrResponseTooLarge is an answer larger than [WithMaxResponseBytes] allows.
+	ErrResponseTooLarge = errors.New("response too large")
+	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+)
+
+// Delivery answers the question whether a request reached the service.
+type Delivery uint8
+
+const (
+	// Unknown means that the request was sent, at least in part, and no usable answer came. The operation may have
+	// been performed. An error of this kind matches [ErrOutcomeUnknown].
+	Unknown Delivery = iota
+	// NotSent means that the operation cannot have been performed: not a byte of it was written, or what
+	// was written in an earlier attempt was turned away with status 429.
+	NotSent
+	// Answered means that the service decided: it gave a code, or an HTTP status from 400 to 499.
+	Answered
+)
+
+// String returns "unknown", "not sent" or "answered".
+func (d Delivery) String() string {
+	switch d {
+	case NotSent:
+		return "not sent"
+	case Answered:
+		return "answered"
+	case Unknown:
+	}
+	return "unknown"
+}
+
+// Error is every error that this package returns. Its text is one line with the operation, the status, the code
+// and the message; it holds no body, query, header or path value, and texts of the service are
+// cleared of the secrets of the request. The raw answer is available through [WithResponse].
+type Error struct {
+	Op         Operation           // the operation, such as "customers.create"
+	StatusCode int                 // HTTP status; 0 if no response arrived
+	Code       string              // platform code or tokenize rcode, as text; "" if there is none
+	Message    string              // message or rmsg of the service
+	Detail     string              // data.message of the service
+	Fields     map[string][]string // per-field messages, keyed by wire path, from the service or from local checks
+	Delivery   Delivery            // whether the request reached the service
+	Attempts   int                 // how often it was tried; 0 if a local check failed
+	RetryAfter time.Duration       // what the service asked to wait; 0 if it did not
+
+	replayable bool
+	cause      error
+}
+
+// Error returns one line of text.
+func (e *Error) Error() string {
+	parts := []string{"payvault", string(e.Op)}
+	if e.StatusCode != 0 {
+		parts = append(parts, strings.TrimSpace("status "+strconv.Itoa(e.StatusCode)+" "+http.StatusText(e.StatusCode)))
+	}
+	if e.Code != "" {
+		parts = append(parts, "code "+oneLine(e.Code))
+	}
+	for _, text := range []string{e.Message, e.Detail} {
+		if text != "" {
+			parts = append(parts, oneLine(text))
+		}
+	}
+	if e.cause != nil {
+		parts = append(parts, oneLine(e.cause.Error()))
+	}
+	if e.Attempts == 0 { // the fields of the service may repeat what it stores
+		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+			parts = append(parts, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
+		}
+	}
+	line := strings.Join(parts, ": ")
+	if e.Attempts > 0 && e.Delivery != Answered {
+		line += " (" + map[Delivery]string{NotSent: "not sent", Unknown: "outcome unknown"}[e.Delivery] + ")"
+	}
+	return line
+}
+
+// oneLine keeps what a log line can hold.
+func oneLine(text string) string {
+	const most = 300
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// Format writes the text of [Error.Error] under every verb, so that no dump shows more.
+func (e *Error) Format(f fmt.State, verb rune) {
+	text := e.Error()
+	if verb == 'q' {
+		text = strconv.Quote(text)
+	}
+	_, _ = io.WriteString(f, text)
+}
+
+// LogValue logs the fields of e.
+func (e *Error) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("op", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", e.Code),
+		slog.String("message", e.Message), slog.String("delivery", e.Delivery.String()),
+		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
+}
+
+// Unwrap returns the cause: a sentinel of a local check or of a malformed answer, or the failure of the transport
+// (a context error, a [net.OpError], …).
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether e is of the kind of a sentinel that follows from the fields of e.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrUnauthorized:
+		return e.StatusCode == http.StatusUnauthorized
+	case ErrForbidden:
+		return e.StatusCode == http.StatusForbidden
+	case ErrNotFound:
+		return e.StatusCode == http.StatusNotFound
+	case ErrConflict:
+		return e.StatusCode == http.StatusConflict
+	case ErrRateLimited:
+		return e.StatusCode == http.StatusTooManyRequests
+	case ErrUnavailable:
+		return e.StatusCode >= 500
+	case ErrRejected:
+		return e.rejected()
+	case ErrValidation:
+		return e.rejected() && e.Code == codeValidation && e.Op != OpTokensTokenize
+	case ErrOutcomeUnknown:
+		return e.Delivery == Unknown
+	}
+	return false
+}
+
+func (e *Error) rejected() bool {
+	return e.Code != "" && e.Code != codeSuccess && e.Code != rcodeSuccess
+}
+
+// SafeToRetry reports whether calling again with the same request cannot perform the operation twice and may
+// help: nothing was sent, the service turned the request away unperformed (429), or the operation is replayable
+// and the failure may pass. It is false for a request that failed a local check, since the same
+// request would fail again, and for errors of other packages.
+func SafeToRetry(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported) {
+		return false
+	}
+	if e.Delivery == NotSent || e.StatusCode == http.StatusTooManyRequests {
+		return true
+	}
+	mayPass := e.StatusCode >= 500 || e.Delivery == Unknown && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge)
+	return e.replayable && mayPass
+}
+
+// problems collects what local checks find, keyed by wire path.
+type problems map[string][]string
+
+func (p *problems) add(path, text string) {
+	if *p == nil {
+		*p = problems{}
+	}
+	(*p)[path] = append((*p)[path], text)
+}
+
+func (p *problems) addAll(other problems) {
+	for path, texts := range other {
+		for _, text := range texts {
+			p.add(path, text)
+		}
+	}
+}
+
+// require adds a problem if value is the zero value of its type.
+func require[T comparable](p *problems, path string, value T) {
+	if value == *new(T) {
+		p.add(path, "is required")
+	}
+}
+
+// err returns nil if there are no problems.
+func (p problems) err(op Operation) error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &Error{Op: op, Fields: p, Delivery: NotSent, cause: ErrInvalidRequest}
+}
+
+// merchantError is the error of an operation that cannot act for another merchant.
+func merchantError(op Operation) error {
+	return &Error{Op: op, Delivery: NotSent, cause: ErrMerchantNotSupported}
+}
+
+// walkError is the error of a list whose pages contradict each other.
+func walkError(op Operation, text string) error {
+	return &Error{Op: op, Attempts: 1, Delivery: Unknown, replayable: true, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text)}
+}
+
+// failure reads both error shapes of interface §7 at once.
+type failure struct {
+	Code    resultCode      `json:"code"`
+	Message flexText        `json:"message"`
+	RCode   resultCode      `json:"rcode"`
+	RMsg    flexText        `json:"rmsg"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// transportError is the error of a request that got no complete answer.
+func transportError(ctx context.Context, op *operation, r transport.Result, err error) *Error {
+	e := resultError(op, r)
+	if e.Delivery == Answered { // a status without its body, or the context ended before the next attempt
+		e.readFailure(r)
+	}
+	e.cause = safeCause(ctx, err)
+	return e
+}
+
+// answerError is the error of an answer that is not the success of the operation. What is wrong with its
+// shape matters only if the answer does not reject the operation itself.
+func answerError(op *operation, r transport.Result, malformed error) *Error {
+	e := resultError(op, r)
+	e.readFailure(r)
+	switch {
+	case e.rejected() || r.Status >= 400:
+	case r.Status >= 300:
+		e.cause = fmt.Errorf("%w: a redirect, which is not followed", ErrMalformedResponse)
+	default:
+		e.cause = malformed
+	}
+	return e
+}
+
+// resultError fills in what the transport knows.
+func resultError(op *operation, r transport.Result) *Error {
+	return &Error{
+		Op: op.name, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: r.RetryAfter, replayable: op.replay,
+		Delivery: delivery(r.Delivery),
+	}
+}
+
+func delivery(d transport.Delivery) Delivery {
+	switch d {
+	case transport.NotSent:
+		return NotSent
+	case transport.Answered:
+		return Answered
+	case transport.Unknown:
+	}
+	return Unknown
+}
+
+// readFailure takes code, message and fields from the body, whatever of them is there, and decides whether
+// the answer is one: a code that is not success, or a status that refuses the request.
+func (e *Error) readFailure(r transport.Result) {
+	var f failure
+	_ = json.Unmarshal(r.Body, &f) // a body that is not JSON leaves it empty
+	e.Code, e.Message = string(f.Code), string(f.Message)
+	if e.Code == "" || e.Op == OpTokensTokenize && f.RCode != "" {
+		e.Code, e.Message = string(f.RCode), string(f.RMsg)
+	}
+	if e.Message == "" {
+		e.Message = string(f.Message)
+	}
+	e.readData(f.Data)
+	if !e.rejected() && (r.Status < 400 || r.Status > 499) {
+		e.Delivery = Unknown
+	}
+}
+
+// readData takes data.message, or the map of fields to messages that comes with code 2.
+func (e *Error) readData(data json.RawMessage) {
+	var fields map[string]flexTexts
+	if json.Unmarshal(data, &fields) != nil {
+		return
+	}
+	if detail := fields["message"]; e.Code != codeValidation && len(detail) == 1 {
+		e.Detail = detail[0]
+		return
+	}
+	if e.Code != codeValidation {
+		return
+	}
+	e.Fields = make(map[string][]string, len(fields))
+	for name, texts := range fields {
+		e.Fields[name] = texts
+	}
+}
+
+// clear removes the given secrets from the texts of the service: it may repeat what it was sent.
+func (e *Error) clear(secrets []string) {
+	var pairs []string
+	for _, secret := range secrets {
+		if len(secret) >= 3 {
+			pairs = append(pairs, secret, redacted)
+		}
+	}
+	r := strings.NewReplacer(pairs...)
+	e.Code, e.Message, e.Detail = r.Replace(e.Code), r.Replace(e.Message), r.Replace(e.Detail)
+	if e.Attempts == 0 {
+		return // local fields hold no values
+	}
+	fields := make(map[string][]string, len(e.Fields))
+	for name, texts := range e.Fields {
+		cleared := make([]string, len(texts))
+		for i, text := range texts {
+			cleared[i] = r.Replace(text)
+		}
+		fields[r.Replace(name)] = cleared
+	}
+	if len(fields) > 0 {
+		e.Fields = fields
+	}
+}
+
+// safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.
+func safeCause(ctx context.Context, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		if cause := context.Cause(ctx); !errors.Is(cause, ctxErr) {
+			return fmt.Errorf("%w: %w", ctxErr, cause)
+		}
+		return ctxErr
+	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		return ErrResponseTooLarge
+	}
+	if key, ok := errors.AsType[*transport.KeyError](err); ok {
+		return key
+	}
+	if safe := systemError(err); safe != nil {
+		return safe
+	}
+	return &hiddenError{err}
+}
+
+// systemError digs out the error whose text is made of addresses, names of hosts and errors of the system only.
+func systemError(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return certificate
+	}
+	for _, known := range []error{context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, io.EOF} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return nil
+}
+
+// hiddenError stands for an error whose text may quote what the peer wrote, as those of net/http do. It matches what
+// the error matches and shows nothing of it.
+type hiddenError struct{ err error }
+
+func (e *hiddenError) Error() string {
+	if timeout, ok := errors.AsType[net.Error](e.err); ok && timeout.Timeout() {
+		return "timeout"
+	}
+	return "connection failed"
+}
+
+// Is matches what the hidden error matches.
+func (e *hiddenError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As finds what the hidden error wraps.
+func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
+
+// Format writes the text of Error under every verb.
+func (e *hiddenError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }

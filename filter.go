@@ -1,0 +1,305 @@
+package payvault
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-querystring/query"
+)
+
+// Conditional is the middle part of a filter. The interface shows [CondBetweenDates] only; any other that the service
+// knows can be given as text.
+type Conditional string
+
+// CondBetweenDates takes two values, the first and the last day.
+const CondBetweenDates Conditional = "BETWEEN_DATES"
+
+// Order is the direction of a sort.
+type Order string
+
+// The two directions.
+const (
+	Ascending  Order = "asc"
+	Descending Order = "desc"
+)
+
+// Filter keeps the records that meet a condition (interface §4, rule 3). Field is a wire name such as
+// "customer_email".
+type Filter struct {
+	Field       string
+	Conditional Conditional
+	Values      []string
+}
+
+// Where returns a filter on a field.
+func Where(field string, conditional Conditional, values ...string) Filter {
+	return Filter{Field: field, Conditional: conditional, Values: values}
+}
+
+// BetweenDates returns a filter on a date or time field; from and to are days.
+func BetweenDates(field string, from, to Date) Filter {
+	return Where(field, CondBetweenDates, from.String(), to.String())
+}
+
+// check refuses what the service could not tell apart: it separates the parts by commas.
+func (f Filter) check(path string, p *problems) {
+	parts := append([]string{f.Field, string(f.Conditional)}, f.Values...)
+	switch {
+	case f.Field == "", f.Conditional == "", len(f.Values) == 0:
+		p.add(path, "needs a field, a conditional and a value")
+	case slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(part, ",") }):
+		p.add(path, "contains a comma, which separates the parts of a filter")
+	case f.Conditional == CondBetweenDates && !isDateRange(f.Values):
+		p.add(path, "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last")
+	}
+}
+
+func isDateRange(values []string) bool {
+	if len(values) != 2 {
+		return false
+	}
+	for _, value := range values {
+		if _, err := ParseDate(value); err != nil {
+			return false
+		}
+	}
+	return values[0] <= values[1]
+}
+
+func (f Filter) wire() string {
+	return f.Field + "," + string(f.Conditional) + "," + strings.Join(f.Values, ",")
+}
+
+// filters is written as one query parameter each.
+type filters []Filter
+
+// EncodeValues implements [query.Encoder].
+func (fs filters) EncodeValues(key string, v *url.Values) error {
+	for _, f := range fs {
+		v.Add(key, f.wire())
+	}
+	return nil
+}
+
+// ListOptions selects, sorts and pages a list (interface §4, rule 3). Empty fields are not sent, and the defaults of the
+// service apply, which the interface does not show; Page is always sent. Nil options send nothing.
+type ListOptions struct {
+	OrderOn    string     // wire name of the field to sort by
+	OrderBy    Order      // Ascending or Descending
+	Filters    []Filter   // all of them apply
+	Count      int        // records per page; the largest is not shown
+	Page       int        // zero-based index of the page, for an iterator of the first one
+	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
+
+	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
+	// used up. Memory is bounded by that many pages.
+	Prefetch int
+}
+
+// LogValue logs the options. Values of filters are left out: they may identify people.
+func (o ListOptions) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)), slog.Int("count", o.Count), slog.Int("page", o.Page)}
+	for _, f := range o.Filters {
+		attrs = append(attrs, slog.String("filter", f.Field+","+string(f.Conditional)))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// listQuery is the wire form of ListOptions.
+type listQuery struct {
+	OrderOn    string     `url:"order_on,omitempty"`
+	OrderBy    Order      `url:"order_by,omitempty"`
+	Filters    filters    `url:"filter"`
+	Count      int        `url:"count,omitempty"`
+	Page       *int       `url:"page,omitempty"`
+	MerchantID MerchantID `url:"merchant_id,omitempty"`
+}
+
+// input checks the options and builds the query.
+func (o *ListOptions) input(c *Client) input {
+	var q listQuery
+	var p problems
+	if o != nil {
+		q = listQuery{o.OrderOn, o.OrderBy, o.Filters, o.Count, &o.Page, o.MerchantID}
+		for i, f := range o.Filters {
+			f.check("filter["+strconv.Itoa(i)+"]", &p)
+		}
+		o.check(&p)
+	}
+	c.actFor(&q.MerchantID, &p)
+	values, err := query.Values(q)
+	if err != nil {
+		p.add("query", err.Error())
+	}
+	return input{query: values, problems: p}
+}
+
+func (o *ListOptions) check(p *problems) {
+	if o.OrderBy != "" && o.OrderBy != Ascending && o.OrderBy != Descending {
+		p.add("order_by", "is neither asc nor desc")
+	}
+	if o.Count < 0 {
+		p.add("count", "is negative")
+	}
+	if o.Page < 0 {
+		p.add("page", "is negative")
+	}
+	if o.Prefetch < 0 {
+		p.add("Prefetch", "is negative")
+	}
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items        []T `json:"data"`
+	Number       int `json:"-"` // zero-based index, as it was asked for
+	TotalPages   int `json:"totalPages"`
+	TotalRecords int `json:"totalRecords"`
+}
+
+// LogValue logs the numbers, not the items.
+func (p Page[T]) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("items", len(p.Items)), slog.Int("number", p.Number),
+		slog.Int("total_pages", p.TotalPages), slog.Int("total_records", p.TotalRecords))
+}
+
+// pageReply is a platform reply whose data may be missing if there are no records.
+type pageReply[T any] struct {
+	platformReply[[]T]
+}
+
+func (r *pageReply[T]) missing() string {
+	if r.Data == nil && r.TotalRecords > 0 {
+		return "data"
+	}
+	return ""
+}
+
+// list is an operation that returns pages.
+type list[T any] struct {
+	client *Client
+	name   Operation
+	path   []segment
+}
+
+// page gets one page.
+func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
+	var r pageReply[T]
+	err := l.client.exchange(ctx, operation{
+		name: l.name, method: http.MethodGet, path: l.path, input: o.input(l.client), replay: true, actsFor: true,
+	}, &r, opts)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page[T]{TotalPages: int(r.TotalPages), TotalRecords: int(r.TotalRecords)}
+	if r.Data != nil {
+		p.Items = *r.Data
+	}
+	if o != nil {
+		p.Number = o.Page
+	}
+	return p, nil
+}
+
+// all walks over the records of all pages from o.Page on. It holds no state between two walks.
+func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
+	var start ListOptions
+	if o != nil {
+		start = *o
+		start.Filters = slices.Clone(o.Filters) // what the caller changes later does not change the walk
+	}
+	return func(yield func(*T, error) bool) {
+		for p, err := range l.pages(ctx, start, opts) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range p.Items {
+				if !yield(&p.Items[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pages walks over the pages. It ends with the last page that the service claims, and never goes round in
+// circles: a page that repeats the one before it, or that is empty although more are claimed, is an error.
+func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
+	type fetched struct {
+		page *Page[T]
+		raw  Response
+		err  error
+	}
+	keepRaw := newCallOptions(opts).response
+	return func(yield func(*Page[T], error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		w := window[fetched]{size: o.Prefetch}
+		defer w.running.Wait()
+		defer cancel()
+		next, known := o.Page, o.Page+1 // of known pages the first is fetched alone: it tells how many there are
+		fetch := func() (func() fetched, bool) {
+			o := o
+			o.Page = next
+			next++
+			return func() (f fetched) {
+				own := slices.Clip(opts)
+				if keepRaw != nil {
+					own = append(own, WithResponse(&f.raw))
+				}
+				f.page, f.err = l.page(ctx, &o, own)
+				return f
+			}, o.Page < known
+		}
+		var before *Page[T]
+		for {
+			w.fill(fetch)
+			f, ok := w.pop()
+			if !ok {
+				return
+			}
+			if f.err == nil {
+				f.err = l.checkWalk(f.page, before)
+			}
+			if f.err == nil {
+				before, known = f.page, f.page.pagesKnown()
+				w.fill(fetch)
+			}
+			if keepRaw != nil {
+				*keepRaw = f.raw
+			}
+			if !yield(f.page, f.err) || f.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// pagesKnown is how many pages there are, as far as p tells. Where the service claims none, records mean that
+// there may be another page.
+func (p *Page[T]) pagesKnown() int {
+	if p.TotalPages <= 0 && len(p.Items) > 0 {
+		return p.Number + 2
+	}
+	return p.TotalPages
+}
+
+// checkWalk refuses a page on which the walk would go on for ever.
+func (l list[T]) checkWalk(p, before *Page[T]) error {
+	more := p.Number+1 < p.TotalPages
+	switch {
+	case len(p.Items) == 0 && more:
+		return walkError(l.name, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
+	case before != nil && len(p.Items) > 0 && reflect.DeepEqual(p.Items, before.Items):
+		return walkError(l.name, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	}
+	return nil
+}

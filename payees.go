@@ -1,0 +1,107 @@
+package payvault
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// PayeesService keeps payee profiles in the payee vault, which the operator enables per account (interface §2.3).
+type PayeesService struct{ client *Client }
+
+// PayeeCreateRequest is a payee to store. Only the name is required.
+type PayeeCreateRequest struct {
+	Name       string       `json:"payee_name"`
+	Email      []string     `json:"payee_email,omitempty"` // any number
+	Address    PayeeAddress `json:"payee_address,omitzero"`
+	Account    PayeeAccount `json:"payee_account,omitzero"`
+	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (r PayeeCreateRequest) LogValue() slog.Value { return logGroup(r) }
+
+func (r *PayeeCreateRequest) prepare(c *Client, p *problems) {
+	c.actFor(&r.MerchantID, p)
+	require(p, "payee_name", r.Name)
+	if !r.Account.VerifiedDate.IsZero() {
+		p.add("payee_account.verified_date", "is assigned by the service and cannot be sent")
+	}
+}
+
+// Payee is a stored payee profile.
+type Payee struct {
+	ID      PayeeID      `json:"payee_id,omitzero"`
+	Name    string       `json:"payee_name,omitzero"`
+	Phone   string       `json:"payee_phone,omitzero"`
+	Email   []string     `json:"payee_email,omitempty"`
+	Address PayeeAddress `json:"payee_address,omitzero"`
+	Account PayeeAccount `json:"payee_account,omitzero"`
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (p Payee) LogValue() slog.Value { return logGroup(p) }
+
+func (p *Payee) missing() string {
+	if p.ID == 0 {
+		return "payee_id"
+	}
+	return ""
+}
+
+// PayeeAddress is the address of a payee.
+type PayeeAddress struct {
+	Address1    string `json:"address1,omitzero"`
+	Address2    string `json:"address2,omitzero"`
+	City        string `json:"city,omitzero"`
+	State       string `json:"state,omitzero"`
+	Zip         string `json:"zip,omitzero"`
+	CountryCode string `json:"country_code,omitzero"`
+	Country     string `json:"country,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (a PayeeAddress) LogValue() slog.Value { return logGroup(a) }
+
+// PayeeAccount is the ACH account of a payee.
+type PayeeAccount struct {
+	TypeID            TypeID    `json:"type_id,omitzero"`
+	TRNumber          Secret    `json:"tr_number,omitzero"`  // routing number
+	DDANumber         Secret    `json:"dda_number,omitzero"` // account number
+	AccountholderName string    `json:"accountholder_name,omitzero"`
+	VerifiedDate      Timestamp `json:"verified_date,omitzero"` // assigned by the service; refused in requests
+}
+
+// LogValue logs the fields that are set, secrets redacted.
+func (a PayeeAccount) LogValue() slog.Value { return logGroup(a) }
+
+// Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/vault/payee (interface §2.3; §4, rule 4).
+func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
+	return do[Payee](ctx, s.client, operation{
+		name: OpPayeesCreate, method: http.MethodPost, path: segments("platform", "vault", "payee"),
+		input: prepared(s.client, req), actsFor: true,
+	}, opts)
+}
+
+// Delete removes a payee profile for good.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).
+func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
+	var query url.Values
+	if s.client.merchant != nil {
+		query = url.Values{"merchant_id": {strconv.FormatInt(int64(*s.client.merchant), 10)}}
+	}
+	_, err := do[ignored](ctx, s.client, operation{
+		name: OpPayeesDelete, method: http.MethodDelete, path: segments("platform", "vault", "payee", id),
+		input: input{query: query}, actsFor: true,
+	}, opts)
+	return err
+}

@@ -1,0 +1,115 @@
+package payvault
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// logGroup is the log value of a request or a result: its fields under their wire names, empty ones left
+// out, secrets redacted.
+func logGroup(v any) slog.Value {
+	rv := reflect.ValueOf(v)
+	attrs := make([]slog.Attr, 0, rv.NumField())
+	for name, field := range wireFields(rv) {
+		attrs = append(attrs, slog.Attr{Key: name, Value: logValue(field)})
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// logValue gives a value that no handler has to marshal by itself: the handlers know nothing of secrets.
+func logValue(v reflect.Value) slog.Value {
+	if (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
+		return slog.AnyValue(nil)
+	}
+	switch value := v.Interface().(type) {
+	case slog.LogValuer:
+		return value.LogValue()
+	case json.RawMessage:
+		return slog.StringValue(strconv.Itoa(len(value)) + " bytes") // what it holds is not documented
+	case fmt.Stringer:
+		return slog.StringValue(value.String())
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return logValue(v.Elem())
+	case reflect.Struct:
+		return logGroup(v.Interface())
+	case reflect.Slice:
+		attrs := make([]slog.Attr, v.Len())
+		for i := range v.Len() {
+			attrs[i] = slog.Attr{Key: strconv.Itoa(i), Value: logValue(v.Index(i))}
+		}
+		return slog.GroupValue(attrs...)
+	case reflect.Map:
+		attrs := make([]slog.Attr, 0, v.Len())
+		for _, key := range v.MapKeys() {
+			attrs = append(attrs, slog.Attr{Key: fmt.Sprint(key), Value: logValue(v.MapIndex(key))})
+		}
+		return slog.GroupValue(attrs...)
+	}
+	return slog.AnyValue(v.Interface())
+}
+
+// wireFields yields the exported fields of a struct that are not empty, under their wire names.
+func wireFields(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			value := v.FieldByIndex(field.Index)
+			if !field.IsExported() || len(field.Index) > 1 || value.IsZero() {
+				continue
+			}
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" || name == "-" {
+				name = field.Name
+			}
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// secretsOf finds the texts of all secrets in a request.
+func secretsOf(v any) []string {
+	var secrets []string
+	collectSecrets(reflect.ValueOf(v), &secrets, 0)
+	return secrets
+}
+
+var secretType = reflect.TypeFor[Secret]()
+
+// maxDepth ends the walk of a value that refers to itself; no request of this package is half as deep.
+const maxDepth = 24
+
+func collectSecrets(v reflect.Value, secrets *[]string, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == secretType && v.Len() > 0 {
+			*secrets = append(*secrets, v.String())
+		}
+	case reflect.Pointer, reflect.Interface:
+		collectSecrets(v.Elem(), secrets, depth+1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				collectSecrets(v.Field(i), secrets, depth+1)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			collectSecrets(v.Index(i), secrets, depth+1)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			collectSecrets(v.MapIndex(key), secrets, depth+1)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package payvault
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+)
+
+// SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions
+// (interface §2.5).
+type SubscriptionsService struct{ client *Client }
+
+// TransactionStatus is the status of a transaction. The interface shows [TransactionStatusP] only.
+type TransactionStatus string
+
+// TransactionStatusP is seen on an approved subscription transaction (interface §3).
+const TransactionStatusP TransactionStatus = "P"
+
+// Transaction is one transaction of a subscription. The field tran_date can be used in filters and for sorting
+// besides the ones here.
+type Transaction struct {
+	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
+	Time                Timestamp         `json:"tran_time,omitzero"`
+	Status              TransactionStatus `json:"tran_status,omitzero"`
+	AuthCode            string            `json:"auth_code,omitzero"`
+	RCode               string            `json:"rcode,omitzero"`
+	RMsg                string            `json:"rmsg,omitzero"`
+	CardNumber          string            `json:"card_number,omitzero"` // masked
+	CardType            string            `json:"card_type,omitzero"`
+	PurchaseID          string            `json:"purchase_id,omitzero"`
+	PGID                string            `json:"pg_id,omitzero"`
+	CardholderFirstName string            `json:"cardholder_first_name,omitzero"`
+	CardholderLastName  string            `json:"cardholder_last_name,omitzero"`
+	AmtTran             Amount            `json:"amt_tran,omitzero"`
+	Currency            string            `json:"tran_currency,omitzero"` // numeric code
+	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
+	AmtRefunded         Amount            `json:"amt_refunded,omitzero"`
+	BatchNumber         Int               `json:"batch_number,omitzero"`
+	CustomerID          string            `json:"customer_id,omitzero"`
+	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
+	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
+	BatchID             Int               `json:"batch_id,omitzero"`
+	BatchDate           Date              `json:"batch_date,omitzero"`
+	SettleDate          Date              `json:"settle_date,omitzero"`
+	AmtFunded           Amount            `json:"amt_funded,omitzero"`
+	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
+}
+
+// LogValue logs the fields that are set.
+func (t Transaction) LogValue() slog.Value { return logGroup(t) }
+
+// SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.
+type SubscriptionCancelRequest struct {
+	CustomerID string     `json:"customer_id"`
+	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
+}
+
+// LogValue logs the fields that are set.
+func (r SubscriptionCancelRequest) LogValue() slog.Value { return logGroup(r) }
+
+func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) {
+	c.actFor(&r.MerchantID, p)
+	require(p, "customer_id", r.CustomerID)
+}
+
+// Confirmation is what the service says about an operation that it has performed.
+type Confirmation struct {
+	Message string `json:"message,omitzero"`
+}
+
+// LogValue logs the fields that are set.
+func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
+
+// Transactions returns one page of the transactions of a subscription. It is replayable.
+//
+// GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
+func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
+	return s.list(id).page(ctx, opt, opts)
+}
+
+// AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started
+// again, and ends with its first error. It is replayable.
+//
+// GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
+func (s *SubscriptionsService) AllTransactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) iter.Seq2[*Transaction, error] {
+	return s.list(id).all(ctx, opt, opts)
+}
+
+func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
+	return list[Transaction]{s.client, OpSubscriptionsTransactions, segments("platform", "subscription", "transactions", id)}
+}
+
+// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
+func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {
+	return do[Confirmation](ctx, s.client, operation{
+		name: OpSubscriptionsCancel, method: http.MethodPost, path: segments("platform", "subscription", id, "cancel"),
+		input: prepared(s.client, req), actsFor: true,
+	}, opts)
+}

@@ -1,0 +1,397 @@
+package payvault
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// Integer identifiers. Each is written as a JSON integer and also read from a quoted number or null.
+type (
+	// MerchantID is the ID of a merchant, as the manager portal shows it (interface §5).
+	// It travels as a string in the tokenize body and as an integer everywhere else.
+	MerchantID int64
+	// PayeeID is the ID of a payee that the service assigned (interface §2.3).
+	PayeeID int64
+	// ApplicationID is the app_id of a merchant application (interface §2.4).
+	ApplicationID int64
+	// SubscriptionID is the ID of a recurring-billing subscription (interface §2.5).
+	SubscriptionID int64
+	// DisputeID is the control number rec_id of a dispute (interface §2.6).
+	DisputeID int64
+	// Int is any other integer that the service returns.
+	Int int64
+)
+
+// String identifiers. The interface does not show their type; a number in text form is as good as any other text.
+type (
+	// InvoiceID is the ID of an invoice (interface §2.7).
+	InvoiceID string
+	// WebhookID is the ID of a webhook (interface §2.7).
+	WebhookID string
+)
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (id *MerchantID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (id *PayeeID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (id *ApplicationID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (id *SubscriptionID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (id *DisputeID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
+
+// UnmarshalJSON reads a JSON integer, a quoted integer or null.
+func (n *Int) UnmarshalJSON(b []byte) error { return unmarshalInt(b, n) }
+
+var (
+	errNotInteger  = errors.New("not an integer")
+	errNotAmount   = errors.New("not a decimal number of at most 19 digits")
+	errNotDate     = errors.New("not a date of the form YYYY-MM-DD")
+	errNotInstant  = errors.New("not an ISO 8601 time with an offset")
+	errNotCompact  = errors.New("not a date and time of 14 digits")
+	errNotPairs    = errors.New("not a JSON array of single-pair objects")
+	errNoTextValue = errors.New("not a JSON string")
+)
+
+// unmarshalInt leaves *n at zero for null and for an empty string.
+func unmarshalInt[T ~int64](b []byte, n *T) error {
+	text := numberText(b)
+	if text == "" {
+		*n = 0
+		return nil
+	}
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return errNotInteger // the standard error would repeat the text
+	}
+	*n = T(i)
+	return nil
+}
+
+// numberText gives the text of a number that may be quoted, and "" for null.
+func numberText(b []byte) string {
+	if string(b) == "null" {
+		return ""
+	}
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' {
+		b = b[1 : n-1]
+	}
+	return string(b)
+}
+
+// jsonText gives the text of a JSON string, and "" for null.
+func jsonText(b []byte) (string, error) {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return "", errNoTextValue
+	}
+	return s, nil
+}
+
+// Secret is text that must not be seen: card and bank account numbers, security codes, tax and identity
+// numbers. Every fmt verb of a Secret, or of a struct that holds one in an exported field, prints [REDACTED],
+// and so do the text and JSON handlers of log/slog. On the wire it is a plain JSON string.
+//
+// What Go leaves out of the type's hands: fmt calls no methods on unexported fields of your own structs
+// nor for the verbs %p and %w, which do not apply to text (go vet reports them); and json.Marshal gives the
+// text, since that is the wire form (a request may wait in a queue), also when slog's JSON handler calls it for a
+// slice, a map or a struct of your own that is not a [slog.LogValuer].
+type Secret string
+
+const redacted = "[REDACTED]"
+
+// Reveal returns the text.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns a placeholder, or "" if there is no text.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// Format writes the placeholder under every verb.
+func (s Secret) Format(f fmt.State, verb rune) {
+	text := s.String()
+	if verb == 'q' || f.Flag('#') {
+		text = strconv.Quote(text)
+	}
+	_, _ = io.WriteString(f, text)
+}
+
+// LogValue logs the placeholder.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It keeps
+// its scale, holds up to 19 digits, and is a JSON number on the wire; quoted numbers and null are read
+// too. The zero value is 0. Arithmetic is that of [decimal.Decimal].
+type Amount struct{ d decimal.Decimal }
+
+// NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
+func NewAmount(value int64, scale int) (Amount, error) {
+	d, err := decimal.New(value, scale)
+	if err != nil {
+		return Amount{}, errNotAmount
+	}
+	return Amount{d}, nil
+}
+
+// ParseAmount reads a decimal number such as "12.50". A number that does not fit exactly is an error.
+func ParseAmount(s string) (Amount, error) {
+	d, err := decimal.Parse(s)
+	if err != nil || !exactlyParsed(s, d) {
+		return Amount{}, errNotAmount
+	}
+	return Amount{d}, nil
+}
+
+// AmountOf returns d as an Amount.
+func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
+
+// exactlyParsed reports whether d is s: decimal.Parse rounds a fraction that is too long.
+func exactlyParsed(s string, d decimal.Decimal) bool {
+	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
+		return true
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if len(mantissa) > 64 || len(exponent) > 3 {
+		return false // keeps the comparison below small
+	}
+	want, ok := new(big.Rat).SetString(s)
+	got, _ := new(big.Rat).SetString(d.String())
+	return ok && got.Cmp(want) == 0
+}
+
+// Decimal returns the number for arithmetic and comparison.
+func (a Amount) Decimal() decimal.Decimal { return a.d }
+
+// String returns the number with all digits of its scale, without an exponent.
+func (a Amount) String() string { return a.d.String() }
+
+// MarshalJSON writes a JSON number.
+func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
+
+// UnmarshalJSON reads a JSON number, a quoted number or null.
+func (a *Amount) UnmarshalJSON(b []byte) error {
+	text := numberText(b)
+	if text == "" {
+		*a = Amount{}
+		return nil
+	}
+	parsed, err := ParseAmount(text)
+	if err != nil {
+		return err
+	}
+	*a = parsed
+	return nil
+}
+
+// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value is no date: it is
+// written as an empty string and read from one or from null.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+// DateOf returns the day of t in t's own location.
+func DateOf(t time.Time) Date {
+	y, m, d := t.Date()
+	return Date{y, m, d}
+}
+
+// ParseDate reads YYYY-MM-DD.
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return Date{}, errNotDate
+	}
+	return DateOf(t), nil
+}
+
+// In returns the start of the day in loc.
+func (d Date) In(loc *time.Location) time.Time {
+	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
+}
+
+// Valid reports whether d is a day of the calendar that has the wire form.
+func (d Date) Valid() bool {
+	return d.Year >= 0 && d.Year <= 9999 && DateOf(d.In(time.UTC)) == d
+}
+
+// String returns YYYY-MM-DD, or "" for no date.
+func (d Date) String() string {
+	if d == (Date{}) {
+		return ""
+	}
+	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
+}
+
+// MarshalJSON writes the wire form; a date that is not in the calendar is an error.
+func (d Date) MarshalJSON() ([]byte, error) {
+	if d != (Date{}) && !d.Valid() {
+		return nil, errNotDate
+	}
+	return []byte(`"` + d.String() + `"`), nil
+}
+
+// UnmarshalJSON reads YYYY-MM-DD, an empty string or null.
+func (d *Date) UnmarshalJSON(b []byte) error {
+	text, err := jsonText(b)
+	if err != nil || text == "" {
+		*d = Date{}
+		return err
+	}
+	*d, err = ParseDate(text)
+	return err
+}
+
+// Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
+// form, and read from ISO 8601 with Z, +07:00 or +0700, with or without a fraction. The zero value is no
+// time: it is written as an empty string and read from one or from null.
+type Timestamp struct{ time.Time }
+
+// MarshalJSON writes the instant in RFC 3339 form, or an empty string for no time.
+func (t Timestamp) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte(`""`), nil
+	}
+	return t.Time.MarshalJSON()
+}
+
+// UnmarshalJSON reads an instant, an empty string or null.
+func (t *Timestamp) UnmarshalJSON(b []byte) error {
+	if string(b) == `""` || string(b) == "null" {
+		*t = Timestamp{}
+		return nil
+	}
+	if len(b) < 2 || b[0] != '"' {
+		return errNotInstant
+	}
+	parsed, err := parseInstant(b[1 : len(b)-1])
+	if err != nil {
+		return err
+	}
+	*t = Timestamp{parsed}
+	return nil
+}
+
+// parseInstant is strict in the digits and liberal in the offset. RFC 3339, the form of nearly every answer,
+// takes the parser that the time package keeps for it.
+func parseInstant(b []byte) (time.Time, error) {
+	var t time.Time
+	if t.UnmarshalText(b) == nil {
+		return t, nil
+	}
+	if n := len(b); n > 5 && (b[n-5] == '+' || b[n-5] == '-') {
+		b = append(append(bytes.Clone(b[:n-2]), ':'), b[n-2:]...)
+	}
+	if len(b) > 10 && b[10] == ' ' {
+		b = bytes.Clone(b)
+		b[10] = 'T'
+	}
+	if t.UnmarshalText(b) != nil {
+		return time.Time{}, errNotInstant // the standard error would repeat the text
+	}
+	return t, nil
+}
+
+// CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The
+// interface shows no time zone for it, so the caller supplies one.
+type CompactTime string
+
+// In returns the instant at which clocks in loc showed the time. Anything but 14 digits that form a
+// date and a time is an error.
+func (c CompactTime) In(loc *time.Location) (time.Time, error) {
+	t, err := time.ParseInLocation("20060102150405", string(c), loc)
+	if err != nil || len(c) != 14 {
+		return time.Time{}, errNotCompact
+	}
+	return t, nil
+}
+
+// ExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its
+// last two digits (30). A month or year that cannot be written so gives a text that fails the local
+// check of every request: ExpDate(13, 2030) is "1330".
+func ExpDate(month, year int) string {
+	if year >= 2000 && year <= 2099 {
+		year -= 2000
+	}
+	return fmt.Sprintf("%02d%02d", month, year)
+}
+
+// Pairs is a list of names and values that travels as text: a JSON array of single-pair objects. The order is
+// kept and names may repeat.
+type Pairs []Pair
+
+// Pair is one name with its value. The interface does not say which values are allowed; numbers
+// are read as [json.Number].
+type Pair struct {
+	Name  string
+	Value any
+}
+
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields].
+func ParsePairs(text string) (Pairs, error) {
+	var objects []map[string]any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&objects); err != nil {
+		return nil, errNotPairs
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errNotPairs
+	}
+	pairs := make(Pairs, 0, len(objects))
+	for _, object := range objects {
+		if len(object) != 1 {
+			return nil, errNotPairs
+		}
+		for name, value := range object {
+			pairs = append(pairs, Pair{name, value})
+		}
+	}
+	return pairs, nil
+}
+
+// MarshalJSON writes a JSON string that holds the array.
+func (p Pairs) MarshalJSON() ([]byte, error) {
+	objects := make([]map[string]any, len(p))
+	for i, pair := range p {
+		objects[i] = map[string]any{pair.Name: pair.Value}
+	}
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(objects); err != nil {
+		return nil, err
+	}
+	return json.Marshal(strings.TrimSuffix(text.String(), "\n"))
+}
+
+// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs.
+func (p *Pairs) UnmarshalJSON(b []byte) error {
+	text, err := jsonText(b)
+	if err != nil || text == "" {
+		*p = nil
+		return err
+	}
+	*p, err = ParsePairs(text)
+	return err
+}

@@ -1,0 +1,85 @@
+package payvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+)
+
+// WebhooksService attaches event kinds to webhooks (interface §2.7, §6).
+type WebhooksService struct{ client *Client }
+
+// Event is the name of an event kind. The interface does not show the full list.
+type Event string
+
+// The events that the interface shows (§6).
+const (
+	EventTransactionStatusUpdated       Event = "transaction_status_updated"
+	EventAccountUpdaterRequestCreated   Event = "account_updater_request_created"
+	EventAccountUpdaterRequestCompleted Event = "account_updater_request_completed"
+)
+
+// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs.
+//
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+//
+// POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
+func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {
+	return do[Confirmation](ctx, s.client, operation{
+		name: OpWebhooksAddEvent, method: http.MethodPost, path: segments("platform", "webhook", id, "event", event),
+	}, opts)
+}
+
+// Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
+// any signature (§6), so both are handed over untouched.
+type Notification struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Format writes the size of the body, without header and body, under every verb.
+func (n Notification) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{Body:%d bytes}", len(n.Body))
+}
+
+// LogValue logs the size of the body.
+func (n Notification) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("body_bytes", len(n.Body)))
+}
+
+// maxNotification limits the body of a notification.
+const maxNotification = 1 << 20
+
+// NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
+// answers 204 when f returns nil, so that the service knows that the notification has arrived, and 500 otherwise. The
+// interface shows no retries and no signatures of deliveries (§6): f may be called more than once for the same event, and
+// by anyone who knows the URL. It panics if f is nil.
+func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
+	if f == nil {
+		panic("payvault: NotificationHandler: the function is nil")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "POST only", http.StatusMethodNotAllowed)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNotification))
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
+			http.Error(w, "body not readable", http.StatusBadRequest)
+			return
+		}
+		if err := f(r.Context(), &Notification{Header: r.Header, Body: body}); err != nil {
+			http.Error(w, "not processed", http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
