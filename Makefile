@@ -1,0 +1,24 @@
+# "make check" is what has to pass; the steps of .ci/run can be run one by one.
+.PHONY: check test lint fuzz bench cover fmt
+
+check:
+	.ci/run
+
+test:
+	go test ./...
+
+lint:
+	.ci/run format tidy vet lint
+
+fuzz:
+	.ci/run fuzz
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+	if [ -f benchmarks/go.mod ]; then cd benchmarks && go test -run '^$$' -bench . -benchmem ./...; fi
+
+cover:
+	.ci/run cover
+
+fmt:
+	go tool -modfile=tools/go.mod golangci-lint fmt
