@@ -132,9 +132,9 @@ func (d ApplicationData) LogValue() slog.Value { return logGroup(d) }
 func (d ApplicationData) MarshalJSON() ([]byte, error) { return json.Marshal(d.fields()) }
 
 // fields gives the pairs of the fields that are set, in the order of the interface.
-func (d *ApplicationData) fields() []ApplicationField {
+func (d ApplicationData) fields() []ApplicationField {
 	fields := []ApplicationField{}
-	for key, value := range wireFields(reflect.ValueOf(*d)) {
+	for key, value := range wireFields(reflect.ValueOf(d)) {
 		if key != "Extra" {
 			fields = append(fields, ApplicationField{key, wireValue(value)})
 		}
@@ -153,7 +153,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	}
 	*d = ApplicationData{}
 	for _, pair := range pairs {
-		if field := d.field(pair.Key); field.IsValid() {
+		if field := fieldOf(d, pair.Key); field.IsValid() {
 			if err := setWireValue(field, pair.Value); err != nil {
 				return fmt.Errorf("%s: %w", pair.Key, err)
 			}
@@ -164,8 +164,8 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// field finds the field of a key.
-func (d *ApplicationData) field(key string) reflect.Value {
+// fieldOf finds the field of a key.
+func fieldOf(d *ApplicationData, key string) reflect.Value {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
 		if tag := v.Type().Field(i).Tag.Get("json"); tag == key && tag != "-" {
@@ -176,7 +176,7 @@ func (d *ApplicationData) field(key string) reflect.Value {
 }
 
 // checkKeys refuses data without a field, and keys that are empty or given twice.
-func (d *ApplicationData) checkKeys(p *problems) {
+func (d ApplicationData) checkKeys(p *problems) {
 	fields := d.fields()
 	if len(fields) == 0 {
 		p.add("data", "has no field")
@@ -330,7 +330,7 @@ func savedValue(key, kind string, raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	field := new(ApplicationData).field(key)
+	field := fieldOf(new(ApplicationData), key)
 	switch {
 	case field.IsValid() && setWireValue(field, raw) == nil:
 		return reflect.Indirect(field).Interface()

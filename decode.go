@@ -134,7 +134,7 @@ func locate(raw json.RawMessage, t reflect.Type, path string) (string, reflect.T
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if _, own := reflect.New(t).Interface().(json.Unmarshaler); own {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return path, t
 	}
 	switch t.Kind() {

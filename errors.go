@@ -233,11 +233,11 @@ func require[T comparable](p *problems, path string, value T) {
 }
 
 // err returns nil if there are no problems.
-func (p problems) err(op Operation) error {
-	if len(p) == 0 {
+func (p *problems) err(op Operation) error {
+	if len(*p) == 0 {
 		return nil
 	}
-	return &Error{Op: op, Fields: p, Delivery: NotSent, cause: ErrInvalidRequest}
+	return &Error{Op: op, Fields: *p, Delivery: NotSent, cause: ErrInvalidRequest}
 }
 
 // merchantError is the error of an operation that cannot act for another merchant.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -198,9 +199,7 @@ func marshal(body any) ([]byte, error) {
 
 func (c *Client) header(op *operation, o *callOptions) http.Header {
 	header := make(http.Header, 4+len(o.header)) // with room for Authorization
-	for key, values := range o.header {
-		header[key] = values
-	}
+	maps.Copy(header, o.header)
 	header["Accept"] = c.core.acceptJSON
 	header["User-Agent"] = c.core.userAgent
 	switch {

@@ -81,8 +81,6 @@ func secretsOf(v any) []string {
 	return secrets
 }
 
-var secretType = reflect.TypeFor[Secret]()
-
 // maxDepth ends the walk of a value that refers to itself; no request of this package is half as deep.
 const maxDepth = 24
 
@@ -92,7 +90,7 @@ func collectSecrets(v reflect.Value, secrets *[]string, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type() == secretType && v.Len() > 0 {
+		if v.Type() == reflect.TypeFor[Secret]() && v.Len() > 0 {
 			*secrets = append(*secrets, v.String())
 		}
 	case reflect.Pointer, reflect.Interface:

@@ -23,6 +23,12 @@ type sending struct {
 
 type sendingKey struct{}
 
+// sendingOf gives what Do, the only caller, has put into the context.
+func sendingOf(ctx context.Context) *sending {
+	s, _ := ctx.Value(sendingKey{}).(*sending)
+	return s
+}
+
 // outcome is what one attempt gave.
 type outcome struct {
 	status   int
@@ -38,7 +44,7 @@ const uploadRate = 256 << 10
 // attempt sends the request once and reads the whole response, within the attempt's own deadline. For the
 // engine it returns a response without a body; the body is in the sending state.
 func (c *Client) attempt(req *http.Request) (*http.Response, error) {
-	s := req.Context().Value(sendingKey{}).(*sending) //nolint:forcetypeassert // set by Do, the only caller
+	s := sendingOf(req.Context())
 	start := time.Now()
 	s.attempts++
 	if err := req.Context().Err(); err != nil {
@@ -85,7 +91,7 @@ func (c *Client) roundTrip(req *http.Request, s *sending) outcome {
 	s.authorization = authorization
 	req.Header["Authorization"] = []string{authorization}
 
-	resp, err := c.base.RoundTrip(req)
+	resp, err := c.base.RoundTrip(req) //nolint:bodyclose // readBody closes it
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
@@ -127,7 +133,7 @@ func readBody(body io.ReadCloser, length, limit int64) ([]byte, error) {
 		switch {
 		case int64(len(buf)) > limit:
 			return buf[:limit], ErrTooLarge
-		case err == io.EOF: //nolint:errorlint // io.Reader returns it unwrapped
+		case err == io.EOF:
 			return buf, nil
 		case err != nil:
 			return buf, err

@@ -15,7 +15,7 @@ import (
 
 // checkRetry is asked by the engine after each attempt.
 func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	s := ctx.Value(sendingKey{}).(*sending) //nolint:forcetypeassert // set by Do, the only caller
+	s := sendingOf(ctx)
 	return ctx.Err() == nil && s.attempts < s.max && s.retryable(err), nil
 }
 

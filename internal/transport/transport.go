@@ -96,10 +96,9 @@ type Result struct {
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	engine    retryablehttp.Client
-	base      http.RoundTripper
-	config    Config
-	closeIdle func()
+	engine retryablehttp.Client
+	base   http.RoundTripper
+	config Config
 }
 
 // New returns a client. It does no I/O.
