@@ -161,6 +161,15 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{d}, nil
 }
 
+// MustAmount is ParseAmount for constants: it panics where ParseAmount fails.
+func MustAmount(s string) Amount {
+	a, err := ParseAmount(s)
+	if err != nil {
+		panic("payvault: MustAmount: " + err.Error())
+	}
+	return a
+}
+
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func environment(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+func TestOfflineRunShowsAllOperations(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), environment(nil), &out))
+	for _, op := range []payvault.Operation{
+		payvault.OpTokensTokenize, payvault.OpCustomersCreate, payvault.OpCustomersList, payvault.OpPayeesCreate,
+		payvault.OpPayeesDelete, payvault.OpApplicationsCreate, payvault.OpApplicationsSaveData,
+		payvault.OpApplicationsValidate, payvault.OpDisputesRespond, payvault.OpSubscriptionsTransactions,
+		payvault.OpSubscriptionsCancel, payvault.OpInvoicesSend, payvault.OpAccountUpdaterSubmit,
+		payvault.OpWebhooksAddEvent,
+	} {
+		assert.Contains(t, out.String(), "\n"+string(op)+" ")
+	}
+	assert.NotContains(t, out.String(), "left out")
+	assert.NotContains(t, out.String(), "000987654321", "the account number of the payee")
+}
+
+func TestSandboxNeedsAllThreeVariables(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"PAYVAULT_BASE_URL", "PAYVAULT_API_KEY", "PAYVAULT_MERCHANT_ID"} {
+		var out bytes.Buffer
+		err := run(t.Context(), environment(map[string]string{name: "https://sandbox.example.com"}), &out)
+		require.ErrorContains(t, err, "set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID")
+		assert.Empty(t, out.String())
+	}
+}
+
+func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	merchant := srv.Merchant()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), environment(map[string]string{
+		"PAYVAULT_BASE_URL":    srv.URL,
+		"PAYVAULT_API_KEY":     merchant.APIKey,
+		"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(merchant.MerchantID), 10),
+	}), &out))
+	assert.Contains(t, out.String(), "left out: set PAYVAULT_INVOICE_ID")
+	assert.Equal(t, 1, srv.Commits(payvault.OpCustomersCreate))
+	assert.Zero(t, srv.Commits(payvault.OpInvoicesSend))
+}
+
+func TestSandboxNumbersAreNumbers(t *testing.T) {
+	t.Parallel()
+	err := run(t.Context(), environment(map[string]string{
+		"PAYVAULT_BASE_URL": "https://sandbox.example.com", "PAYVAULT_API_KEY": "key", "PAYVAULT_MERCHANT_ID": "mine",
+	}), &bytes.Buffer{})
+	require.EqualError(t, err, "PAYVAULT_MERCHANT_ID is not a number")
+}

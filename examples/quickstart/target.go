@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// target is where the operations go, with the IDs of what exists there already.
+type target struct {
+	name     string
+	merchant *payvault.Client
+	partner  *payvault.Client // boards merchants; nil to leave that out
+	close    func()
+
+	isSandbox bool
+
+	channel, salesRep int64                   // PAYVAULT_CHANNEL_ID, PAYVAULT_SALES_REP, with PAYVAULT_PARTNER_API_KEY
+	dispute           payvault.DisputeID      // PAYVAULT_DISPUTE_ID: a retrieval dispute
+	subscription      payvault.SubscriptionID // PAYVAULT_SUBSCRIPTION_ID: will be canceled
+	subscriber        string                  // PAYVAULT_CUSTOMER_ID: its customer
+	invoice           payvault.InvoiceID      // PAYVAULT_INVOICE_ID: will be sent to an example address
+	webhook           payvault.WebhookID      // PAYVAULT_WEBHOOK_ID
+}
+
+// newTarget picks the sandbox if it is named, and the emulator otherwise.
+func newTarget(getenv func(string) string) (*target, error) {
+	baseURL, key, merchant := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
+	switch {
+	case baseURL == "" && key == "" && merchant == "":
+		return emulator(), nil
+	case baseURL == "" || key == "" || merchant == "":
+		return nil, errors.New("set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID, or none of them")
+	}
+	return sandbox(getenv, baseURL, key)
+}
+
+// emulator starts the service in this process and puts there what it has no operation to create.
+func emulator() *target {
+	srv := payvaulttest.NewServer()
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{
+		CustomerID: "JANE1",
+		Transactions: []payvaulttest.Transaction{
+			{Time: time.Date(2026, 10, 1, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
+			{Time: time.Date(2026, 11, 1, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
+		},
+	})
+	return &target{
+		name:     "the emulator at " + srv.URL,
+		merchant: srv.Client(), partner: srv.PartnerClient(), close: srv.Close,
+		channel: 7, salesRep: 42,
+		dispute:      srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID,
+		subscription: subscription.ID, subscriber: subscription.CustomerID,
+		invoice: srv.SeedInvoice(payvaulttest.Invoice{}).ID,
+		webhook: srv.SeedWebhook(payvaulttest.Webhook{}).ID,
+	}
+}
+
+// sandbox reads the IDs from the environment.
+func sandbox(getenv func(string) string, baseURL, key string) (*target, error) {
+	t := &target{
+		name: baseURL, isSandbox: true, close: func() {},
+		subscriber: getenv("PAYVAULT_CUSTOMER_ID"),
+		invoice:    payvault.InvoiceID(getenv("PAYVAULT_INVOICE_ID")),
+		webhook:    payvault.WebhookID(getenv("PAYVAULT_WEBHOOK_ID")),
+	}
+	var merchant payvault.MerchantID
+	for name, read := range map[string]func(int64){
+		"PAYVAULT_MERCHANT_ID":     func(id int64) { merchant = payvault.MerchantID(id) },
+		"PAYVAULT_CHANNEL_ID":      func(id int64) { t.channel = id },
+		"PAYVAULT_SALES_REP":       func(id int64) { t.salesRep = id },
+		"PAYVAULT_DISPUTE_ID":      func(id int64) { t.dispute = payvault.DisputeID(id) },
+		"PAYVAULT_SUBSCRIPTION_ID": func(id int64) { t.subscription = payvault.SubscriptionID(id) },
+	} {
+		text := getenv(name)
+		id, err := strconv.ParseInt(text, 10, 64)
+		if text != "" && err != nil {
+			return nil, fmt.Errorf("%s is not a number", name)
+		}
+		read(id)
+	}
+	var err error
+	if t.merchant, err = payvault.NewClient(baseURL, key, payvault.WithMerchantID(merchant)); err != nil {
+		return nil, err
+	}
+	if partnerKey := getenv("PAYVAULT_PARTNER_API_KEY"); partnerKey != "" {
+		t.partner, err = payvault.NewClient(baseURL, partnerKey)
+	}
+	return t, err
+}
