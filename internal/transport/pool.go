@@ -21,6 +21,8 @@ func newPool(headerTimeout time.Duration) *http.Transport {
 		MaxIdleConnsPerHost: 128,
 		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.
 		IdleConnTimeout: 45 * time.Second,
+		// One HTTP/2 connection carries all callers: a dead one has to be noticed before they all time out on it.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }
 
