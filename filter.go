@@ -245,19 +245,22 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		w := window[fetched]{size: o.Prefetch}
 		defer w.running.Wait()
 		defer cancel()
-		next, known := o.Page, o.Page+1 // of known pages the first is fetched alone: it tells how many there are
+		next, known := o.Page, o.Page+1 // the first page is fetched alone: it tells how many there are
 		fetch := func() (func() fetched, bool) {
+			if next >= known {
+				return nil, false
+			}
 			o := o
 			o.Page = next
 			next++
 			return func() (f fetched) {
-				own := slices.Clip(opts)
+				own := opts
 				if keepRaw != nil {
-					own = append(own, WithResponse(&f.raw))
+					own = append(slices.Clip(opts), WithResponse(&f.raw))
 				}
 				f.page, f.err = l.page(ctx, &o, own)
 				return f
-			}, o.Page < known
+			}, true
 		}
 		var before *Page[T]
 		for {

@@ -1,0 +1,336 @@
+package payvault_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func ExampleNewClient() {
+	client, err := payvault.NewClient("https://sandbox.example.com", "my-api-key",
+		payvault.WithMerchantID(212345),
+		payvault.WithTimeout(20*time.Second),
+		payvault.WithUserAgent("acme-billing/2.1"),
+	)
+	fmt.Println(client != nil, err)
+
+	_, err = payvault.NewClient("http://sandbox.example.com", "my-api-key")
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// payvault: client.new: invalid request: base_url is plain http to a host that is not loopback; see WithInsecureHTTP
+}
+
+func ExampleClient_ForMerchant() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	ctx := context.Background()
+
+	merchant := srv.PartnerClient().ForMerchant(srv.Merchant().MerchantID)
+	customer, err := merchant.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "JANE1", FirmName: "Acme"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(customer.ID, customer.NodeID == srv.Merchant().MerchantID)
+
+	// Invoices cannot be sent for another merchant; nothing leaves the process.
+	err = merchant.Invoices.Send(ctx, "17", nil)
+	fmt.Println(errors.Is(err, payvault.ErrMerchantNotSupported))
+	// Output:
+	// JANE1 true
+	// true
+}
+
+func ExampleTokensService_Tokenize() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	card, err := client.Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
+		CardholderName: "Jane Doe",
+		CardNumber:     "4111111111111111",
+		ExpDate:        payvault.ExpDate(12, 2030),
+		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(card.CardNumber, card.EchoFields)
+	// Output: 4111xxxxxx111111 [{"order":"17"}]
+}
+
+func ExampleCustomersService_Create() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	customer, err := client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
+		ID:        "JANE1",
+		FirstName: "Jane",
+		LastName:  "Doe",
+		BillingCards: []payvault.BillingCardRequest{
+			{CardNumber: "5454545454545454", ExpDate: payvault.ExpDate(6, 2031), Primary: true},
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(customer.ID, customer.PrimaryCardNumber)
+	// Output: JANE1 5454xxxxxx545454
+}
+
+func ExampleCustomersService_All() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+	ctx := context.Background()
+	for _, id := range []string{"B2", "A1", "C3"} {
+		if _, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: id, FirmName: "Acme"}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+
+	// Two records per page, two pages in flight; the records come in order.
+	options := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending, Count: 2, Prefetch: 2}
+	for customer, err := range client.Customers.All(ctx, options) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(customer.ID)
+	}
+	// Output:
+	// A1
+	// B2
+	// C3
+}
+
+func ExamplePayeesService_Create() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
+		Name:    "Acme Supplies",
+		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: "123456780", DDANumber: "000987654321"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(payee.Name, payee.Account.DDANumber)
+	// Output: Acme Supplies [REDACTED]
+}
+
+func ExampleApplicationsService_Validate() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.PartnerClient()
+	ctx := context.Background()
+
+	created, err := client.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC, LimitedPartnership: new(false)}
+	if _, err := client.Applications.SaveData(ctx, created.App.ID, data); err != nil {
+		fmt.Println(err)
+		return
+	}
+	validation, err := client.Applications.Validate(ctx, created.App.ID)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, legalName := validation.Problems["legal_name"]
+	_, taxID := validation.Problems["tax_id"]
+	fmt.Println(validation.OK(), legalName, taxID)
+	// Output: false false true
+}
+
+func ExampleDisputesService_Respond() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeFirstTime})
+	client := srv.Client()
+
+	evidence, err := payvault.OpenFile("testdata/disputes/evidence.pdf")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer evidence.Close()
+	err = client.Disputes.Respond(context.Background(), dispute.ID, &payvault.DisputeResponse{
+		Type:     payvault.DisputeOther,
+		Message:  "The signed receipt is attached.",
+		Evidence: evidence,
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleSubscriptionsService_AllTransactions() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
+		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), Amount: "5.10"},
+	}})
+	client := srv.Client()
+
+	january := &payvault.ListOptions{Filters: []payvault.Filter{payvault.BetweenDates("tran_date",
+		payvault.Date{Year: 2026, Month: time.January, Day: 1}, payvault.Date{Year: 2026, Month: time.January, Day: 31})}}
+	for transaction, err := range client.Subscriptions.AllTransactions(context.Background(), subscription.ID, january) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(transaction.AmtTran, transaction.Time.Format(time.DateOnly))
+	}
+	// Output: 19.90 2026-01-15
+}
+
+func ExampleSubscriptionsService_Cancel() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"})
+	client := srv.Client()
+	cancel := func() error {
+		_, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"})
+		return err
+	}
+
+	// The service cancels, and its answer is lost: the call is not repeated, and says that the outcome is unknown.
+	srv.Inject(payvaulttest.Fault{Operation: payvault.OpSubscriptionsCancel, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	err := cancel()
+	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))
+
+	// A person who looks and tries again learns that it was canceled.
+	err = cancel()
+	fmt.Println(errors.Is(err, payvault.ErrRejected), srv.Commits(payvault.OpSubscriptionsCancel))
+	// Output:
+	// true false
+	// true 1
+}
+
+func ExampleInvoicesService_Send() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	client := srv.Client()
+
+	err := client.Invoices.Send(context.Background(), invoice.ID, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}})
+	sent, _ := srv.Invoice(invoice.ID)
+	fmt.Println(err, sent.State)
+	// Output: <nil> outstanding
+}
+
+func ExampleAccountUpdaterService_SubmitAll() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
+		{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(1, 2027)},
+	}, 250))
+	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, &payvault.SubmitAllOptions{Concurrency: 8}) {
+		fmt.Println(batch.Index, batch.Start, batch.End, batch.RequestID != "", batch.Err)
+	}
+	// Output:
+	// 0 0 100 true <nil>
+	// 1 100 200 true <nil>
+	// 2 200 250 true <nil>
+}
+
+func ExampleWebhooksService_AddEvent() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	webhook := srv.SeedWebhook(payvaulttest.Webhook{})
+	client := srv.Client()
+
+	confirmation, err := client.Webhooks.AddEvent(context.Background(), webhook.ID, payvault.EventTransactionStatusUpdated)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(confirmation.Message)
+	// Output: Event transaction_status_updated was added
+}
+
+func ExampleNotificationHandler() {
+	handler := payvault.NotificationHandler(func(_ context.Context, n *payvault.Notification) error {
+		fmt.Println(len(n.Body) > 0)
+		return nil
+	})
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("POST", "/notifications", strings.NewReader(`{}`)))
+	fmt.Println(w.Code)
+	// Output:
+	// true
+	// 204
+}
+
+func ExampleWithReplay() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond}))
+
+	// The first answer is a 503. Sending an invoice is not repeated by itself, since it could go out twice; here
+	// the caller says that this does not matter.
+	srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.Respond, Status: 503, Times: 1})
+	var answer payvault.Response
+	err := client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay(), payvault.WithResponse(&answer))
+	fmt.Println(err, answer.StatusCode, answer.Attempts)
+	// Output: <nil> 200 2
+}
+
+func ExampleError() {
+	client, err := payvault.NewClient("https://sandbox.example.com", "my-api-key", payvault.WithMerchantID(212345))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
+		FirmName:     "Acme",
+		BillingCards: []payvault.BillingCardRequest{{CardNumber: "4111111111111111", ExpDate: "13/30"}},
+	})
+	var e *payvault.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Op, e.Delivery, e.Fields["billing_cards[0].exp_date"])
+	}
+	fmt.Println(err)
+	// Output:
+	// customers.create not sent [is not of the form MMYY]
+	// payvault: customers.create: invalid request: billing_cards[0].exp_date is not of the form MMYY: customer_id is required, or auto_generate_customer_id
+}
+
+func ExampleClient_Call() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	// An operation by method and path, for those that the interface does not show.
+	var out struct {
+		TotalRecords int `json:"totalRecords"`
+	}
+	err := client.Call(context.Background(), payvault.Request{
+		Method: "GET",
+		Path:   []string{"platform", "vault", "customer"},
+		Replay: true,
+	}, &out)
+	fmt.Println(out.TotalRecords, err)
+	// Output: 0 <nil>
+}
