@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"example.com/payvault/payvaulttest"
+)
+
+// describe prints what a user has to know to send requests, the address last: a script that waits for
+// it has then seen everything.
+func describe(w io.Writer, srv *payvaulttest.Server) {
+	var b bytes.Buffer
+	for _, account := range srv.Accounts() {
+		describeAccount(&b, account)
+	}
+	for _, sub := range srv.Subscriptions() {
+		fmt.Fprintf(&b, "subscription  %d  merchant %d, customer %s, %s, %d transactions\n",
+			sub.ID, sub.MerchantID, sub.CustomerID, sub.State, len(sub.Transactions))
+	}
+	for _, invoice := range srv.Invoices() {
+		fmt.Fprintf(&b, "invoice       %s  merchant %d, %s\n", invoice.ID, invoice.MerchantID, invoice.State)
+	}
+	for _, dispute := range srv.Disputes() {
+		fmt.Fprintf(&b, "dispute       %d  merchant %d, %s\n", dispute.ID, dispute.MerchantID, dispute.Kind)
+	}
+	for _, webhook := range srv.Webhooks() {
+		fmt.Fprintf(&b, "webhook       %s  merchant %d, notifies %s of %s\n",
+			webhook.ID, webhook.MerchantID, webhook.NotificationURL, orNothing(webhook.Events))
+	}
+	fmt.Fprintf(&b, "listening on  %s\n", srv.URL)
+	_, _ = w.Write(b.Bytes())
+}
+
+func describeAccount(b *bytes.Buffer, account payvaulttest.Account) {
+	if !account.Partner {
+		fmt.Fprintf(b, "merchant      %d  key %s\n", account.MerchantID, account.APIKey)
+		return
+	}
+	fmt.Fprintf(b, "partner       %d  key %s  vendor %d  acts for %v\n",
+		account.MerchantID, account.APIKey, account.VendorID, account.ActsFor)
+}
+
+func orNothing(events []string) string {
+	if len(events) == 0 {
+		return "nothing yet"
+	}
+	return strings.Join(events, ", ")
+}

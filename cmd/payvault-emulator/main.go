@@ -1,0 +1,30 @@
+// Command payvault-emulator runs the emulator of the payment service as a program, for tests and
+// examples in any language:
+//
+//	payvault-emulator [-addr 127.0.0.1:8700] [-base-path /v1] [-seed file.json] [-allow-remote]
+//
+// It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a
+// webhook, or with what the seed file holds, and prints their IDs and keys. The file has the form of
+// the seed.json beside this source. Each request is logged to standard error, without secrets.
+// SIGINT and SIGTERM stop it.
+//
+// What it does is documented at package payvaulttest.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(runUntilSignal(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func runUntilSignal(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, args, stdout, stderr)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/payvault/payvaulttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A lockedBuffer is a strings.Builder for concurrent writers.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p) //nolint:wrapcheck // a buffer of tests
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A program is one run, from its first line to its exit code.
+type program struct {
+	url    string
+	stdout string // all that was printed at the start
+	stderr *lockedBuffer
+	exit   chan int
+}
+
+func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
+	t.Helper()
+	p := program{stderr: &lockedBuffer{}, exit: make(chan int, 1)}
+	in, out := io.Pipe()
+	go func() {
+		code := start(out, p.stderr)
+		_ = out.Close()
+		p.exit <- code
+	}()
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		p.stdout += lines.Text() + "\n"
+		if url, ok := strings.CutPrefix(lines.Text(), "listening on  "); ok {
+			p.url = url
+			return p
+		}
+	}
+	require.Fail(t, "the program did not start", p.stderr.String())
+	return p
+}
+
+// list asks for the customers of a merchant and returns the status.
+func (p program) list(t *testing.T, key string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
+	require.NoError(t, err)
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Authorization", payvaulttest.BasicToken(key))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0", "-base-path", "/sandbox"}, stdout, stderr)
+	})
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/sandbox$`, p.url)
+	for _, line := range []string{
+		"merchant      100001  key merchant-api-key",
+		"merchant      100002  key second-merchant-api-key",
+		"partner       900001  key partner-vendor-key  vendor 7001  acts for [100001 100002]",
+		"subscription  5001  merchant 100001, customer CUST5001, active, 3 transactions",
+		"subscription  5003  merchant 100002, customer CUST5003, paused, 0 transactions",
+		"invoice       INV6001  merchant 100001, saved",
+		"dispute       7101  merchant 100001, first_time",
+		"dispute       7102  merchant 100001, retrieval",
+		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8701/notifications of nothing yet",
+	} {
+		assert.Contains(t, p.stdout, line+"\n")
+	}
+	assert.Equal(t, http.StatusOK, p.list(t, "merchant-api-key"))
+	assert.Equal(t, http.StatusUnauthorized, p.list(t, "unknown-key"))
+
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+	log := p.stderr.String()
+	assert.Equal(t, 2, strings.Count(log, "\n"), log)
+	assert.Contains(t, log, "operation=customers.list method=GET route=/platform/vault/customer status=200 merchant_id=100001")
+	assert.Contains(t, log, "status=401")
+	assert.NotContains(t, log, "-key")
+	assert.NotContains(t, log, "12345")
+}
+
+func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := launch(t, func(stdout, stderr io.Writer) int {
+			return runUntilSignal([]string{"-addr", "localhost:0"}, stdout, stderr)
+		})
+		require.NoError(t, syscall.Kill(os.Getpid(), signal))
+		assert.Equal(t, exitOK, <-p.exit)
+	}
+}
+
+func TestSeedFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "seed.json")
+	seed := `{"accounts":[{"merchant_id":5,"api_key":"five"}],"webhooks":[{"webhook_id":"W","events":["a","b"]}]}`
+	require.NoError(t, os.WriteFile(name, []byte(seed), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0", "-seed", name, "-allow-remote"}, stdout, stderr)
+	})
+	assert.Contains(t, p.stdout, "merchant      5  key five\n")
+	assert.Contains(t, p.stdout, "of a, b\n")
+	assert.NotContains(t, p.stdout, "100001")
+	assert.Equal(t, http.StatusOK, p.list(t, "five"))
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+}
+
+func TestRunThatFails(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	require.NoError(t, os.WriteFile(bad, []byte("{"), 0o600))
+	for name, test := range map[string]struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		"help":                  {[]string{"-h"}, exitOK, "-allow-remote"},
+		"unknown flag":          {[]string{"-x"}, exitUsage, "-x"},
+		"an argument":           {[]string{"serve"}, exitUsage, "serve"},
+		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
+		"every IPv4 interface":  {[]string{"-addr", "0.0.0.0:0"}, exitFailed, "-allow-remote"},
+		"another host":          {[]string{"-addr", "example.com:80"}, exitFailed, "-allow-remote"},
+		"no port":               {[]string{"-addr", "127.0.0.1"}, exitFailed, "-allow-remote"},
+		"no such port":          {[]string{"-addr", "127.0.0.1:99999"}, exitFailed, "listen"},
+		"no such file":          {[]string{"-seed", bad + "x"}, exitFailed, "seed"},
+		"a broken file":         {[]string{"-seed", bad}, exitFailed, "seed"},
+		"a relative base path":  {[]string{"-base-path", "v1"}, exitFailed, "base path"},
+		"IPv6 without its port": {[]string{"-addr", "[::1]"}, exitFailed, "-allow-remote"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr strings.Builder
+			assert.Equal(t, test.code, run(t.Context(), test.args, &stdout, &stderr))
+			assert.Contains(t, stderr.String(), test.stderr)
+			assert.Empty(t, stdout.String())
+		})
+	}
+}
+
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	assert.True(t, isLoopback("[::1]:80"))
+	assert.True(t, isLoopback("127.1.2.3:80"))
+	assert.True(t, isLoopback("localhost:80"))
+	assert.False(t, isLoopback("localhost.example.com:80"))
+}

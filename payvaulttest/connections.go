@@ -1,0 +1,64 @@
+package payvaulttest
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// connections knows the open connections of a server, so that it can close idle ones and wait until
+// all are gone.
+type connections struct {
+	mu   sync.Mutex
+	idle map[net.Conn]bool
+	open sync.WaitGroup
+}
+
+func newConnections() *connections { return &connections{idle: map[net.Conn]bool{}} }
+
+// track is the hook of the HTTP server.
+func (c *connections) track(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		c.open.Add(1)
+		c.idle[conn] = false
+	case http.StateActive, http.StateIdle:
+		c.idle[conn] = state == http.StateIdle
+	case http.StateClosed, http.StateHijacked:
+		delete(c.idle, conn)
+		c.open.Done()
+	}
+}
+
+func (c *connections) closeIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn, idle := range c.idle {
+		if idle {
+			_ = conn.Close()
+		}
+	}
+}
+
+func (c *connections) wait() { c.open.Wait() }
+
+// A pickyListener resets the connections that a fault says to refuse.
+type pickyListener struct {
+	net.Listener
+	refuse func() bool
+}
+
+func (l *pickyListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err // as it is: the HTTP server tells passing errors apart
+		}
+		if !l.refuse() {
+			return conn, nil
+		}
+		resetConn(conn)
+	}
+}

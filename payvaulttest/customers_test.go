@@ -1,0 +1,150 @@
+package payvaulttest_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
+
+func TestCustomerCreate(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, payvaulttest.WithClock(noon))
+	got := a.post(t, "/platform/vault/customer", `{
+		"customer_id":"CUST1","customer_first_name":"Carla","customer_last_name":"Customer","customer_phone":"2125550101",
+		"customer_email":"carla@example.com","reference_id":"REF1","comments":"none","developer_id":"dev",
+		"shipping_addresses":[{"shipping_first_name":"Sam","shipping_addr1":"1 Street","shipping_country":"United States",
+			"shipping_country_code":"840","primary":true}],
+		"billing_cards":[
+			{"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","billing_first_name":"Bill","billing_email":["b@example.com"],"verify":true},
+			{"tr_number":"123456780","dda_number":"0002223330","type_id":"S","primary":false},
+			{"card_number":"5454545454545454","exp_date":"0130","primary":true}]}`)
+	data := got.ok(t)
+
+	assert.Equal(t, "CUST1", data["customer_id"])
+	assert.InEpsilon(t, merchantID, data["node_id"], 0)
+	assert.Positive(t, data["rec_id"])
+	assert.Equal(t, "5454xxxxxx545454", data["primary_card_number"])
+	for _, secret := range []string{"cvv2", `"123"`, "tr_number", "dda_number", "0002223330", "4111111111111111"} {
+		assert.NotContains(t, got.body, secret)
+	}
+	addresses, _ := data["shipping_addresses"].([]any)
+	require.Len(t, addresses, 1)
+	address, _ := addresses[0].(map[string]any)
+	assert.Positive(t, address["shipping_id"])
+	delete(address, "shipping_id")
+	assert.Equal(t, map[string]any{
+		"shipping_first_name": "Sam", "shipping_addr1": "1 Street", "shipping_country": "United States",
+		"shipping_country_code": "840", "primary": true,
+	}, address)
+	cards, _ := data["billing_cards"].([]any)
+	require.Len(t, cards, 3)
+	card, _ := cards[0].(map[string]any)
+	id, _ := card["card_id"].(string)
+	delete(card, "card_id")
+	assert.Equal(t, map[string]any{
+		"card_number": "4111xxxxxx111111", "exp_date": "1229", "billing_first_name": "Bill",
+		"billing_email": []any{"b@example.com"}, "primary": false, "card_type": "VI", "verified_date": "20260115120000",
+	}, card)
+
+	view, ok := a.srv.Customer(merchantID, "CUST1")
+	require.True(t, ok)
+	assert.Equal(t, "Carla", view.FirstName)
+	assert.Len(t, view.CardIDs, 3)
+	assert.Len(t, view.ShippingIDs, 1)
+	_, ok = a.srv.Card(merchantID, id)
+	assert.True(t, ok, "the card can be used by its ID")
+}
+
+func TestCustomerIDs(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const path = "/platform/vault/customer"
+	one, _ := a.post(t, path, `{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)["customer_id"].(string)
+	two, _ := a.post(t, path, `{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)["customer_id"].(string)
+	assert.Regexp(t, `^[A-Za-z0-9]+$`, one)
+	assert.NotEqual(t, one, two)
+
+	a.post(t, path, `{"customer_id":"C1","auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)
+	a.post(t, path, `{"customer_id":"C1","customer_firm_name":"F"}`).refused(t, http.StatusConflict)
+	a.post(t, path, `{"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
+	a.post(t, path, `{"auto_generate_customer_id":false,"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
+	for _, id := range []string{"C-1", "C 1", "C_1", "Ç1", "../1"} {
+		a.post(t, path, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
+	}
+	a.second(t).post(t, path, `{"customer_id":"C1","customer_firm_name":"F"}`).ok(t)
+	assert.Len(t, a.srv.Customers(merchantID), 3)
+	assert.Len(t, a.srv.Customers(secondID), 1)
+	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
+}
+
+func TestCustomerRefuses(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for name, test := range map[string]struct{ body, field string }{
+		"no name":               {`{"customer_id":"C"}`, "customer_first_name"},
+		"first name only":       {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
+		"last name only":        {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
+		"a response field":      {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
+		"an unknown field":      {`{"customer_id":"C","customer_firm_name":"F","name":"x"}`, "name"},
+		"another case":          {`{"Customer_ID":"C","customer_firm_name":"F"}`, "Customer_ID"},
+		"a field twice":         {`{"customer_id":"C","customer_id":"D","customer_firm_name":"F"}`, "customer_id"},
+		"null":                  {`{"customer_id":null,"customer_firm_name":"F"}`, "customer_id"},
+		"a string merchant":     {`{"customer_id":"C","customer_firm_name":"F","merchant_id":"100001"}`, "merchant_id"},
+		"a fraction":            {`{"customer_id":"C","customer_firm_name":"F","merchant_id":100001.0}`, "merchant_id"},
+		"an exponent":           {`{"customer_id":"C","customer_firm_name":"F","merchant_id":1e5}`, "merchant_id"},
+		"an integer string":     {`{"customer_id":"C","customer_firm_name":"F","customer_phone":2125550101}`, "customer_phone"},
+		"a string boolean":      {`{"auto_generate_customer_id":"true","customer_firm_name":"F"}`, "auto_generate_customer_id"},
+		"cards are no array":    {`{"customer_id":"C","customer_firm_name":"F","billing_cards":{}}`, "billing_cards"},
+		"a card is no object":   {`{"customer_id":"C","customer_firm_name":"F","billing_cards":["4111"]}`, "billing_cards[0]"},
+		"a card without number": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"exp_date":"1229"}]}`, "billing_cards[0].card_number"},
+		"the second card":       {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111","exp_date":"129"}]}`, "billing_cards[1].exp_date"},
+		"a country name":        {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
+		"a shipping ID":         {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`, "shipping_addresses[0].shipping_id"},
+		"an e-mail text":        {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.post(t, "/platform/vault/customer", test.body).refused(t, http.StatusBadRequest, test.field)
+		})
+	}
+	t.Cleanup(func() { assert.Empty(t, a.srv.Customers(merchantID)) })
+}
+
+func TestCustomerWithSavedCard(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
+	data := a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
+	assert.Equal(t, "4111xxxxxx111111", data["primary_card_number"], "of the first card, as none is primary")
+	assert.Len(t, a.srv.Cards(), 1)
+
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C2","customer_firm_name":"F","billing_cards":[
+		{"card_number":"5454545454545454","exp_date":"0130"},{"card_id":"NONE"}]}`).refused(t, http.StatusNotFound)
+	assert.Len(t, a.srv.Cards(), 1, "nothing of a refused request is stored")
+	_, ok := a.srv.Customer(merchantID, "C2")
+	assert.False(t, ok)
+}
+
+func TestCustomerPartsOfOtherMerchants(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string]string{
+		"address": `"shipping_addresses":[{"merchant_id":100002}]`,
+		"card":    `"billing_cards":[{"card_number":"4111111111111111","exp_date":"1229","merchant_id":100002}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			body := `{"customer_id":"C1","customer_firm_name":"F",` + part + `}`
+			a.post(t, "/platform/vault/customer", body).refused(t, http.StatusForbidden)
+			a.partner().post(t, "/platform/vault/customer", body).ok(t)
+		})
+	}
+}

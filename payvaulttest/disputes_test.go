@@ -1,0 +1,165 @@
+package payvaulttest_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+const pdf = "%PDF-1.4\nevidence\n%%EOF\n"
+
+func newDispute(t *testing.T, kind payvaulttest.DisputeKind, opts ...payvaulttest.Option) (api, string, payvault.DisputeID) {
+	t.Helper()
+	a := newAPI(t, opts...)
+	dispute := a.srv.SeedDispute(payvaulttest.Dispute{Kind: kind})
+	return a, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), dispute.ID
+}
+
+func TestDisputeFirstTime(t *testing.T) {
+	t.Parallel()
+	a, path, id := newDispute(t, "")
+	got := a.postForm(t, path, newForm().part(t, "file", "proof.pdf", pdf).part(t, "disputeResponse", "", `{"message":"Ünser",
+		"cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF","cbr_ce_type":"X",
+		"cbr_id_type":"Y","reason_desc":"Z"}`))
+	assert.JSONEq(t, `{"code":0,"message":"Success"}`, got.body)
+
+	dispute, ok := a.srv.Dispute(id)
+	require.True(t, ok)
+	assert.Equal(t, &payvaulttest.DisputeResponse{
+		Message: "Ünser", Type: "CP", Amount: "125.50", BatchDate: "2026-01-16", ReferenceNumber: "REF", EvidenceType: "X",
+		AllocationType: "Y", Reason: "Z", FileName: "proof.pdf", FileSize: int64(len(pdf)), FileSHA256: sha256.Sum256([]byte(pdf)),
+	}, dispute.Response)
+	dispute.Response.Message = "changed"
+	again, _ := a.srv.Dispute(id)
+	assert.Equal(t, "Ünser", again.Response.Message, "a copy")
+}
+
+func TestDisputeIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	answer := func() reply {
+		return a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`))
+	}
+	answer().ok(t)
+	answer().refused(t, http.StatusConflict)
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
+}
+
+func TestDisputeTypes(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"ND", "CP", "CE", "OT", "ID"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+			a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"`+kind+`"}`)).ok(t)
+		})
+	}
+}
+
+func TestDisputeRetrieval(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeRetrieval)
+	message := `{"message":"here it is"}`
+	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message)).refused(t, http.StatusBadRequest, "file")
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf)).refused(t, http.StatusBadRequest, "disputeResponse")
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{}`)).
+		refused(t, http.StatusBadRequest, "disputeResponse.message")
+	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message).part(t, "file", "a.pdf", pdf)).ok(t)
+}
+
+func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	response := func(n int) *form {
+		return newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"OT","message":"`+strings.Repeat("ü", n)+`"}`)
+	}
+	a.postForm(t, path, response(5001)).refused(t, http.StatusBadRequest, "disputeResponse.message")
+	a.postForm(t, path, response(5000)).ok(t)
+}
+
+func TestDisputeRefuses(t *testing.T) {
+	t.Parallel()
+	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)
+	const nd = `{"cbr_response_type":"ND"}`
+	for name, test := range map[string]struct {
+		form  *form
+		field string
+	}{
+		"no parts":            {newForm(), "disputeResponse"},
+		"no type":             {newForm().part(t, "disputeResponse", "", `{"message":"x"}`), "disputeResponse.cbr_response_type"},
+		"unknown type":        {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"XX"}`), "disputeResponse.cbr_response_type"},
+		"unknown field":       {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND","note":"x"}`), "disputeResponse.note"},
+		"a string amount":     {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","amt_tran":"1.00"}`), "disputeResponse.amt_tran"},
+		"a German date":       {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","batch_date":"16.1.2026"}`), "disputeResponse.batch_date"},
+		"the response twice":  {newForm().part(t, "disputeResponse", "", nd).part(t, "disputeResponse", "", nd), "disputeResponse"},
+		"the file twice":      {newForm().part(t, "file", "a.pdf", pdf).part(t, "file", "b.pdf", pdf).part(t, "disputeResponse", "", nd), "file"},
+		"another part":        {newForm().part(t, "disputeResponse", "", nd).part(t, "note", "", "x"), "note"},
+		"another case":        {newForm().part(t, "disputeresponse", "", nd), "disputeresponse"},
+		"no PDF":              {newForm().part(t, "file", "a.pdf", "PK\x03\x04").part(t, "disputeResponse", "", nd), "file"},
+		"an empty file":       {newForm().part(t, "file", "a.pdf", "").part(t, "disputeResponse", "", nd), "file"},
+		"a nameless file":     {newForm().part(t, "file", "", pdf).part(t, "disputeResponse", "", nd), "file"},
+		"the response a file": {newForm().part(t, "disputeResponse", "r.json", nd), "disputeResponse"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.postForm(t, path, test.form).refused(t, http.StatusBadRequest, test.field)
+		})
+	}
+	t.Cleanup(func() {
+		dispute, _ := a.srv.Dispute(id)
+		assert.Nil(t, dispute.Response)
+	})
+}
+
+func TestDisputeForms(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime, payvaulttest.WithMaxUpload(10_000))
+	a.post(t, path, `{"cbr_response_type":"ND"}`).refused(t, http.StatusUnsupportedMediaType)
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf+strings.Repeat("x", 10_000))).refused(t, http.StatusRequestEntityTooLarge)
+
+	for name, body := range map[string]string{
+		"no end":         "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"cbr_response_type\":\"ND\"}\r\n--b\r\n",
+		"cut short":      "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"cbr_respo",
+		"an epilogue":    "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"cbr_response_type\":\"ND\"}\r\n--b--\r\nmore",
+		"nameless part":  "--b\r\nContent-Disposition: form-data\r\n\r\n{}\r\n--b--\r\n",
+		"no disposition": "--b\r\n\r\n{}\r\n--b--\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := a.request(t, http.MethodPost, path, body)
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+			a.send(t, r).refused(t, http.StatusBadRequest)
+		})
+	}
+}
+
+func TestDisputeUnknown(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeOther)
+	nd := func() *form { return newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`) }
+	a.postForm(t, path, nd()).refused(t, http.StatusConflict)
+	a.postForm(t, "/platform/dispute/5/respond", nd()).refused(t, http.StatusNotFound)
+	a.postForm(t, "/platform/dispute/x/respond", nd()).refused(t, http.StatusBadRequest)
+	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)
+}
+
+func TestDisputeLargeFile(t *testing.T) {
+	t.Parallel()
+	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)
+	large := pdf + strings.Repeat("x", 3<<20)
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", large).part(t, "disputeResponse", "", `{"cbr_response_type":"CE"}`)).ok(t)
+	dispute, _ := a.srv.Dispute(id)
+	assert.Equal(t, int64(len(large)), dispute.Response.FileSize)
+	assert.Equal(t, sha256.Sum256([]byte(large)), dispute.Response.FileSHA256)
+	part, ok := a.srv.Requests()[0].Part("file")
+	require.True(t, ok)
+	assert.Len(t, part.Content(), 1<<20, "the beginning is kept")
+}

@@ -1,0 +1,116 @@
+// Package payvaulttest emulates the whole service for tests: a real HTTP server on loopback, with the
+// state, the rules and the limits that the service interface shows, and with failures on demand.
+//
+//	srv := payvaulttest.NewServer()
+//	defer srv.Close()
+//	client := srv.Client() // a *payvault.Client of the default merchant
+//
+// Each server has its own state, so tests can run in parallel, each with a server of its own. Servers
+// are safe for concurrent use and need no testing package: cmd/payvault-emulator is the same server
+// as a program, for tests in any language.
+//
+// # Records that have no create operation
+//
+// Invoices, subscriptions with their transactions, disputes and webhooks come from the Seed methods,
+// such as [Server.SeedInvoice], or from [WithSeed]. Getters such as [Server.Invoice], [Server.Cards]
+// and [Server.Customers] return copies of the state. [Server.Commits] counts how often an operation
+// was really performed, and [Server.Requests] shows what arrived.
+//
+// # Failures
+//
+// [Server.Inject] makes requests fail the ways networks and services fail. The one that matters most
+// to money is the lost answer:
+//
+//	srv.Inject(payvaulttest.Fault{
+//		Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1,
+//	})
+//
+// A fault takes a request as it arrives, before authentication and whether or not the request is
+// valid. Requests that a fault answers without AfterCommit are recorded, but not performed.
+//
+// # Secrets
+//
+// The emulator keeps no card number, security code, track, wallet payload or bank account of cards,
+// customers and payees: cards are kept masked. What arrived stays available in [Request] and in
+// [Application.Value], but only on request: no fmt verb and no slog handler prints it, and the record
+// that [WithLogger] writes for each request has neither path, query, header nor body.
+//
+// # The emulator's own choices
+//
+// Everything else follows the interface. What the interface does not show, the emulator had to
+// decide, and the real service may do otherwise; do not build on these:
+//
+// Answers:
+//
+//   - A refusal has a 4xx status, and code (tokenize: rcode, in three digits) repeats that status:
+//     400 invalid, 401 no or unknown key, 403 not permitted or not enabled, 404 unknown, 405 method,
+//     406 accept header, 409 state, 413 too large, 415 content type. Of an invalid request the data
+//     maps wire paths to messages (tokenize: all in rmsg).
+//   - Only application validation answers code 2, with HTTP 200. Every success is HTTP 200.
+//   - All message texts but Success and Request validation failed.
+//
+// Requests are read strictly:
+//
+//   - Unknown, misspelt or repeated fields and query parameters, null, and anything after the JSON are
+//     refused, and so are bodies where the operation takes none. An empty string counts as absent.
+//   - JSON bodies are at most 1 MiB, forms at most 64 MiB (see [WithMaxUpload]).
+//   - Accept must allow application/json, and the content type must be right. A comma in a query must
+//     be encoded.
+//   - Paths match exactly. IDs in paths and queries are written as plain integers.
+//   - Records of other merchants answer 404, like those that do not exist.
+//
+// Tokens and customers:
+//
+//   - Tokenize takes a card number (12 to 19 digits) with exp_date, a swipe, ACH data (tr_number,
+//     dda_number, type_id and cardholder_name) or a wallet payload; of several, the first one in this
+//     order counts. With card_id everything is optional, and what is given replaces what is saved.
+//   - Partners must send their own vendor_id. The second wallet needs Account.SecondWallet.
+//   - ACH data answers no card_number; a wallet answers a made-up one. Check digits are not verified.
+//   - A customer_id that is sent goes before auto_generate_customer_id. A billing card may name a saved
+//     card with card_id alone. Without a primary card the first one is the primary one.
+//   - card_type is VI, MC, AM or DI. verified_date is set for cards with verify, in the clock's zone.
+//   - merchant_id inside an address or a card must be permitted, and does nothing else.
+//   - Payees come back with their account as it was sent, verified at once, and an empty payee_phone.
+//     An account needs tr_number and dda_number.
+//
+// Lists:
+//
+//   - The default count is 25, with no maximum. By default customers are in order of creation and
+//     transactions in order of tran_time; order_by alone applies to that order.
+//   - order_on and filter take every field of the record that is neither object nor array, and
+//     tran_date. The conditionals are BETWEEN_DATES, EQUALS, NOT_EQUALS, GREATER_THAN, LESS_THAN
+//     and CONTAINS. Filters are repeated parameters and all must hold; a text compares with case.
+//   - BETWEEN_DATES looks at the day that a time has in its own offset.
+//   - A page after the last is empty.
+//
+// Applications:
+//
+//   - The three timestamps are the time of creation, dba_name is empty, and the plan is made up.
+//   - Saving refuses values of a wrong type or form, and then saves none. Keys that the interface does
+//     not list are saved as optional texts or objects. The answer repeats all fields saved so far.
+//   - Validation: a sole-prop needs no limited_partnership, trading_status and state_filed, and has
+//     exactly one owner; a tax-exempt needs no limited_partnership and trading_status. A tax-exempt and
+//     a corporation-public need a person with control; the others need an owner, and of each owner the
+//     dob, ssn or passport, address and interestPercent. Interests are at most 100 percent in all. With
+//     a thirdparty fulfillment provider the other fulfillment fields are required, but for
+//     fulfillment_process_flag.
+//
+// Disputes, subscriptions and invoices:
+//
+//   - A first-time dispute needs cbr_response_type and nothing else; other fields are taken with every
+//     type. A retrieval dispute needs what the interface says. A dispute is answered once.
+//   - The file must have a name and begin like a PDF. Nothing may follow the form.
+//   - A customer_id that is not the subscription's is invalid. Canceling twice, and sending an invoice
+//     that is not saved, answer 409.
+//   - An invoice may be sent without any address; the body may then be empty. Phone numbers have 8 to
+//     15 digits; U.S. numbers have eleven, the first of them 1.
+//
+// Account updater and webhooks:
+//
+//   - A request is completed at once: both events occur, created first. There is no daily limit.
+//   - Events other than the three that are named are taken if they are lower-case letters and
+//     underscores, except transactions_status_updated. Adding an event twice is the same as once.
+//   - A delivery is a JSON object with event, webhook_id, merchant_id, occurred_at and data. There is
+//     one attempt, of at most 5 seconds, without signature and redirects, and only to loopback unless
+//     [WithRemoteNotifications] is given. At most 1,024 deliveries wait.
+package payvaulttest

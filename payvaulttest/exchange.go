@@ -1,0 +1,220 @@
+package payvaulttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/payvault"
+)
+
+// An exchange is one request on its way through the server: it arrives, is read and recorded,
+// performed and answered. A fault may strike between any two of these steps.
+type exchange struct {
+	server  *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	began   time.Time
+	match   match
+	fault   *Fault
+	request Request
+	parts   []Part
+	refused error // what was found wrong while reading
+	account Account
+	answer  answer
+	status  int // as it was sent; 0 if nothing was
+}
+
+// An answer is what goes back to the client.
+type answer struct {
+	status int
+	body   []byte
+}
+
+// serve answers one request. Its deferred log record is written for dropped requests, too.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{server: s, w: w, r: r, began: time.Now(), match: find(s.routes, s.basePath, r)}
+	defer x.log(r.Context())
+	x.request = newRequest(r, x.operation(), s.service.clock())
+	x.fault = s.faults.takeRequest(x.operation())
+	x.read()
+	if x.strike(beforeCommit) {
+		return
+	}
+	x.answer = x.perform()
+	if x.strike(afterCommit) {
+		return
+	}
+	x.respond(x.answer.status, x.header(), x.answer.body)
+}
+
+// operation is the operation of the request, or nothing if there is none.
+func (x *exchange) operation() payvault.Operation {
+	if x.match.route == nil {
+		return ""
+	}
+	return x.match.route.op
+}
+
+// read takes the body in and records the request, complete or not.
+func (x *exchange) read() {
+	if x.at(onArrival) {
+		x.server.requests.add(x.request)
+		x.strike(onArrival)
+	}
+	body := newBodyReader(x.r.Body, x.limit())
+	switch {
+	case x.at(duringRead):
+		_, _ = body.Read(make([]byte, 512))
+	case x.match.route != nil && x.match.route.body == formBody:
+		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
+	default:
+		_, x.refused = io.Copy(io.Discard, body)
+	}
+	x.record(body)
+	x.strike(duringRead)
+	if errors.Is(x.refused, errBodyLost) {
+		abort()
+	}
+}
+
+func (x *exchange) record(body *bodyReader) {
+	x.request.Size, x.request.Complete = body.size, body.end
+	x.request.body, x.request.parts = seal(body.kept.Bytes()), x.parts
+	x.server.requests.add(x.request)
+}
+
+func (x *exchange) at(s stage) bool { return x.fault != nil && x.fault.stage() == s }
+
+func (x *exchange) limit() int64 {
+	if x.match.route != nil && x.match.route.body == formBody {
+		return x.server.maxUpload
+	}
+	return maxJSONBytes
+}
+
+// perform carries the operation out and counts it, or refuses it.
+func (x *exchange) perform() answer {
+	result, err := x.dispatch()
+	if err != nil {
+		return x.refuse(err)
+	}
+	x.server.service.committed(x.operation())
+	return answer{http.StatusOK, encode(result)}
+}
+
+func (x *exchange) dispatch() (any, error) {
+	if err := x.match.err(); err != nil {
+		return nil, err
+	}
+	route := x.match.route
+	account, err := x.server.service.accounts.authenticate(x.r)
+	if err != nil {
+		return nil, err
+	}
+	x.account = account
+	if route.partner && !account.Partner {
+		return nil, refuse(http.StatusForbidden, "only partner accounts may board merchants")
+	}
+	query, err := x.check(route)
+	if err != nil {
+		return nil, err
+	}
+	return route.perform(&call{
+		account: account, params: x.match.params, query: query, body: x.request.body(), parts: x.parts,
+	})
+}
+
+// check looks at everything about the request that is the same for all operations.
+func (x *exchange) check(route *route) (map[string][]string, error) {
+	if err := checkAccept(x.r); err != nil {
+		return nil, err
+	}
+	query, err := parseQuery(x.r.URL.RawQuery, route.query)
+	if err != nil {
+		return nil, err
+	}
+	if x.refused != nil {
+		return nil, x.refused
+	}
+	return query, checkBody(route.body, x.r, x.request.body())
+}
+
+func (x *exchange) refuse(err error) answer {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = refuse(http.StatusInternalServerError, "the emulator failed")
+	}
+	status, body := r.toWire(x.operation())
+	return answer{status, encode(body)}
+}
+
+// header is that of the emulator's own answers.
+func (x *exchange) header() http.Header {
+	header := jsonHeader()
+	if x.answer.status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Basic realm="payvault"`)
+	}
+	if len(x.match.allow) > 0 {
+		header.Set("Allow", strings.Join(x.match.allow, ", "))
+	}
+	return header
+}
+
+func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+// respond sends a whole answer. A client that is gone does not matter.
+func (x *exchange) respond(status int, header http.Header, body []byte) {
+	x.start(status, header, len(body))
+	_, _ = x.w.Write(body)
+}
+
+// start sends the status and the header, with a length unless it is below zero.
+func (x *exchange) start(status int, header http.Header, length int) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	for name, values := range header {
+		x.w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
+		x.w.Header().Set("Content-Length", strconv.Itoa(length))
+	}
+	x.w.WriteHeader(status)
+	x.status = status
+}
+
+func encode(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return []byte(`{"code":500,"message":"the emulator cannot encode its answer"}`)
+	}
+	return body
+}
+
+// log writes the one record of a request: no path, no query, no header, no body.
+func (x *exchange) log(ctx context.Context) {
+	route := "none"
+	if x.match.route != nil {
+		route = x.match.route.path
+	}
+	attrs := []slog.Attr{
+		slog.String("operation", string(x.operation())),
+		slog.String("method", x.r.Method),
+		slog.String("route", route),
+		slog.Int("status", x.status),
+		slog.Int64("merchant_id", int64(x.account.MerchantID)),
+		slog.Int64("request_bytes", x.request.Size),
+		slog.Duration("duration", time.Since(x.began)),
+	}
+	if x.fault != nil {
+		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
+	}
+	x.server.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}

@@ -1,0 +1,461 @@
+package payvaulttest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// try sends an invoice and returns the answer or the transport's error.
+func (a api) try(t *testing.T) (reply, error) {
+	t.Helper()
+	return a.tryRequest(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
+}
+
+func (a api) tryRequest(t *testing.T, r *http.Request) (reply, error) {
+	t.Helper()
+	resp, err := a.srv.HTTPClient().Do(r)
+	if err != nil {
+		return reply{}, err //nolint:wrapcheck // as it is
+	}
+	defer func() { assert.NoError(t, resp.Body.Close()) }()
+	body, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, string(body)}, err //nolint:wrapcheck // as it is
+}
+
+func (a api) commits() int { return a.srv.Commits(payvault.OpInvoicesSend) }
+
+func (a api) sent() bool {
+	invoice, _ := a.srv.Invoice("INV-1")
+	return invoice.State == payvaulttest.InvoiceOutstanding
+}
+
+func TestDroppedConnections(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind    payvaulttest.FaultKind
+		commits int
+		arrived int // requests that arrived
+		body    bool
+	}{
+		{payvaulttest.RefuseConnection, 0, 0, false},
+		{payvaulttest.ResetConnection, 0, 1, false},
+		{payvaulttest.DropDuringRead, 0, 1, true},
+		{payvaulttest.DropBeforeCommit, 0, 1, true},
+		{payvaulttest.DropAfterCommit, 1, 1, true},
+	} {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS %t", test.kind, secure), func(t *testing.T) {
+				t.Parallel()
+				var opts []payvaulttest.Option
+				if secure {
+					opts = append(opts, payvaulttest.WithTLS())
+				}
+				a := newAPI(t, opts...)
+				a.srv.SeedInvoice(payvaulttest.Invoice{ID: "INV-1"})
+				fault := payvaulttest.Fault{Kind: test.kind, Times: 1}
+				a.srv.Inject(fault)
+
+				_, err := a.try(t)
+				require.Error(t, err)
+				assert.Equal(t, test.commits, a.commits())
+				assert.Equal(t, test.commits == 1, a.sent())
+				require.Len(t, a.srv.Requests(), test.arrived)
+				if test.arrived > 0 {
+					assert.Equal(t, test.body, len(a.srv.Requests()[0].Body()) > 0)
+				}
+
+				again, err := a.try(t)
+				require.NoError(t, err, "the fault struck once")
+				if test.commits == 0 {
+					again.ok(t)
+				} else {
+					again.refused(t, http.StatusConflict)
+				}
+				assert.Equal(t, 1, a.commits())
+			})
+		}
+	}
+}
+
+func TestResetIsAReset(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.ResetConnection})
+	_, err := a.try(t)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	a.srv.ClearFaults()
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropBeforeCommit})
+	_, err = a.try(t)
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestDropDuringReadLeavesTheBodyIncomplete(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropDuringRead})
+	large := `{"payee_name":"` + strings.Repeat("x", 1<<19) + `"}`
+	_, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, payees, large)) //nolint:bodyclose // there is no answer
+	require.Error(t, err)
+	request := a.srv.Requests()[0]
+	assert.False(t, request.Complete)
+	assert.Less(t, request.Size, int64(len(large)))
+	assert.Empty(t, a.srv.Payees(merchantID))
+}
+
+// A client that goes away in the middle of its body has not asked for anything.
+func TestClientThatGoesAwayWhileSending(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	u, err := url.Parse(a.srv.URL)
+	require.NoError(t, err)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nAuthorization: %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, payvaulttest.BasicToken(a.key))
+	require.NoError(t, err)
+	tcp, ok := conn.(*net.TCPConn)
+	require.True(t, ok)
+	require.NoError(t, tcp.CloseWrite())
+	_, err = bufio.NewReader(conn).ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, conn.Close())
+	assert.False(t, a.sent())
+	require.Len(t, a.srv.Requests(), 1)
+	assert.False(t, a.srv.Requests()[0].Complete)
+}
+
+func TestRefuseClosesIdleConnections(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	a.get(t, "/platform/vault/customer")
+	remove := a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
+	_, err := a.try(t)
+	require.Error(t, err, "the idle connection is of no use")
+	assert.Zero(t, a.commits())
+	remove()
+	_, err = a.try(t)
+	require.NoError(t, err)
+	assert.Panics(t, func() {
+		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection, Operation: payvault.OpInvoicesSend})
+	})
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault  payvaulttest.Fault
+		status int
+		header map[string]string
+		body   string
+	}{
+		"HTML": {
+			payvaulttest.Fault{
+				Kind: payvaulttest.Respond, Status: 502, Body: "<html>", Header: http.Header{"content-type": {"text/html"}},
+			},
+			502,
+			map[string]string{"Content-Type": "text/html"},
+			"<html>",
+		},
+		"no header": {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 500}, 500, map[string]string{"Content-Type": ""}, ""},
+		"no status": {payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "x"}, 200, nil, "x"},
+		"204":       {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 204}, 204, nil, ""},
+		"429":       {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "7"}, 429, map[string]string{"Retry-After": "7"}, `{"code":429,"message":"Too many requests"}`},
+		"429 at a date": {
+			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "Wed, 21 Oct 2015 07:28:00 GMT"},
+			429,
+			map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"},
+			`{"code":429,"message":"Too many requests"}`,
+		},
+		"429 whenever": {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "-99999999999999999999"}, 429, map[string]string{"Retry-After": "-99999999999999999999"}, `{"code":429,"message":"Too many requests"}`},
+		"429 at once":  {payvaulttest.Fault{Kind: payvaulttest.RateLimit}, 429, map[string]string{"Retry-After": ""}, `{"code":429,"message":"Too many requests"}`},
+		"redirect":     {payvaulttest.Fault{Kind: payvaulttest.Redirect, Location: "http://127.0.0.1:1/x"}, 307, map[string]string{"Location": "http://127.0.0.1:1/x"}, ""},
+		"other redirect": {
+			payvaulttest.Fault{Kind: payvaulttest.Redirect, Status: 303, Location: "/y"}, 303, map[string]string{"Location": "/y"}, "",
+		},
+		"empty":          {payvaulttest.Fault{Kind: payvaulttest.EmptyBody}, 200, map[string]string{"Content-Length": "0"}, ""},
+		"empty 201":      {payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Status: 201}, 201, nil, ""},
+		"other code":     {payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "declined"}, 200, nil, `{"code":7,"message":"declined"}`},
+		"malformed":      {payvaulttest.Fault{Kind: payvaulttest.MalformedJSON}, 200, nil, `{"code":0,"rcode":"000","message":"Success",,}`},
+		"truncated":      {payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON}, 200, map[string]string{"Content-Length": "20"}, `{"code":0,"message":`},
+		"truncated body": {payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON, Body: `{"a":"b"}`}, 200, nil, `{"a"`},
+		"slow":           {payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, 200, nil, `{"code":0,"message":"Success","data":{}}`},
+	} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after %t", name, after), func(t *testing.T) {
+				t.Parallel()
+				a := newInvoice(t)
+				fault := test.fault
+				fault.Operation, fault.AfterCommit, fault.Times = payvault.OpInvoicesSend, after, 1
+				a.srv.Inject(fault)
+				a.srv.HTTPClient().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+				got, err := a.try(t)
+				require.NoError(t, err)
+				assert.Equal(t, test.status, got.status)
+				for header, value := range test.header {
+					if !after || header != "Content-Length" {
+						assert.Equal(t, value, got.header.Get(header), header)
+					}
+				}
+				if fault.Kind != payvaulttest.TruncatedJSON && fault.Kind != payvaulttest.SlowDrip || !after {
+					assert.Equal(t, test.body, got.body)
+				}
+				assert.Equal(t, after, a.sent())
+				assert.Equal(t, after, a.commits() == 1)
+			})
+		}
+	}
+}
+
+func TestDamagedRealAnswers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	fault := payvaulttest.Fault{Kind: payvaulttest.SlowDrip, AfterCommit: true, Delay: time.Microsecond, Times: 1}
+	a.srv.Inject(fault)
+	answer := a.post(t, "/pg/tokenize", newCard)
+	assert.Contains(t, answer.body, `"card_id"`, "the whole answer, slowly")
+	answer.tokenized(t)
+
+	fault.Kind = payvaulttest.TruncatedJSON
+	a.srv.Inject(fault)
+	short := a.post(t, "/pg/tokenize", newCard)
+	assert.True(t, strings.HasPrefix(short.body, `{"rcode":"000"`))
+	assert.False(t, json.Valid([]byte(short.body)))
+	assert.Equal(t, 2, a.srv.Commits(payvault.OpTokensTokenize))
+}
+
+func TestCutBody(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		a := newInvoice(t)
+		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.CutBody, AfterCommit: after})
+		got, err := a.try(t)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		assert.Equal(t, http.StatusOK, got.status)
+		assert.NotEmpty(t, got.body)
+		assert.Equal(t, after, a.sent())
+	}
+}
+
+func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, test := range []struct {
+		fault payvaulttest.Fault
+		body  string
+	}{
+		{payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 51, Message: "declined"}, `{"rcode":"051","rmsg":"declined"}`},
+		{payvaulttest.Fault{Kind: payvaulttest.RateLimit}, `{"rcode":"429","rmsg":"Too many requests"}`},
+		{payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, `{"rcode":"000","rmsg":"Success"}`},
+	} {
+		test.fault.Times = 1
+		a.srv.Inject(test.fault)
+		assert.JSONEq(t, test.body, a.post(t, "/pg/tokenize", newCard).body)
+	}
+	assert.Empty(t, a.srv.Cards())
+}
+
+func TestOversizedBody(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	for _, size := range []int64{100, 64 << 10, 1<<20 + 1} {
+		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OversizedBody, Size: size, Times: 1})
+		got, err := a.try(t)
+		require.NoError(t, err)
+		assert.Len(t, got.body, int(size))
+		assert.True(t, json.Valid([]byte(got.body)))
+	}
+}
+
+func TestEndlessBody(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OversizedBody})
+	resp, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, sendPath, `{}`))
+	require.NoError(t, err)
+	n, err := io.CopyN(io.Discard, resp.Body, 8<<20)
+	require.NoError(t, err)
+	assert.Equal(t, int64(8<<20), n)
+	require.NoError(t, resp.Body.Close())
+	a.srv.Close()
+}
+
+func TestGzipBomb(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
+	r := a.request(t, http.MethodPost, sendPath, `{}`)
+	r.Header.Set("Accept-Encoding", "gzip") // so that the transport leaves it as it is
+	got := a.send(t, r)
+	assert.Equal(t, "gzip", got.header.Get("Content-Encoding"))
+	assert.Less(t, len(got.body), 64<<10)
+
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
+	got, err := a.try(t)
+	require.NoError(t, err)
+	assert.Len(t, got.body, 8<<20)
+	assert.False(t, a.sent())
+}
+
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		a := newInvoice(t)
+		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 20 * time.Millisecond, AfterCommit: after})
+		began := time.Now()
+		got, err := a.try(t)
+		require.NoError(t, err)
+		got.ok(t)
+		assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
+		assert.Equal(t, 1, a.commits())
+	}
+}
+
+// A client that gives up ends a delay and a hang; the operation is performed only after the commit.
+func TestClientThatGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []payvaulttest.FaultKind{payvaulttest.Delay, payvaulttest.Hang} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after %t", kind, after), func(t *testing.T) {
+				t.Parallel()
+				a := newInvoice(t)
+				a.srv.Inject(payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
+				ctx, cancel := context.WithCancel(t.Context())
+				r := a.request(t, http.MethodPost, sendPath, `{}`).WithContext(ctx)
+				done := make(chan error)
+				go func() {
+					_, err := a.tryRequest(t, r)
+					done <- err
+				}()
+				waitFor(t, func() bool { return len(a.srv.Requests()) == 1 && (!after || a.sent()) })
+				cancel()
+				require.ErrorIs(t, <-done, context.Canceled)
+				a.srv.Close() // waits for the request
+				assert.Equal(t, after, a.sent())
+			})
+		}
+	}
+}
+
+// waitFor waits for a state of the server that nothing signals.
+func waitFor(t *testing.T, reached func() bool) {
+	t.Helper()
+	require.Eventually(t, reached, 10*time.Second, time.Millisecond)
+}
+
+func TestCloseEndsEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.Delay, Delay: time.Hour},
+		{Kind: payvaulttest.Hang},
+		{Kind: payvaulttest.SlowDrip, Delay: time.Hour},
+		{Kind: payvaulttest.OversizedBody},
+	} {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			t.Parallel()
+			a := newInvoice(t)
+			a.srv.Inject(fault)
+			done := make(chan error)
+			r := a.request(t, http.MethodPost, sendPath, `{}`)
+			go func() {
+				resp, err := a.srv.HTTPClient().Do(r)
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					err = errors.Join(err, resp.Body.Close())
+				}
+				done <- err
+			}()
+			waitFor(t, func() bool { return len(a.srv.Requests()) == 1 })
+			a.srv.Close()
+			require.Error(t, <-done)
+			assert.False(t, a.sent())
+		})
+	}
+}
+
+func TestFaultsAreChosen(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	status := func(code int, op payvault.Operation, times int) func() {
+		return a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: code, Operation: op, Times: times})
+	}
+	list := func() int { return a.get(t, "/platform/vault/customer").status }
+
+	status(501, payvault.OpPayeesCreate, 0)
+	assert.Equal(t, 200, list(), "another operation")
+	remove := status(502, payvault.OpCustomersList, 0)
+	status(503, payvault.OpCustomersList, 2)
+	assert.Equal(t, []int{502, 502}, []int{list(), list()}, "the first one strikes until it is removed")
+	remove()
+	remove()
+	assert.Equal(t, []int{503, 503, 200}, []int{list(), list(), list()}, "then the second one, twice")
+	status(504, "", 1)
+	assert.Equal(t, 504, a.get(t, "/nowhere").status, "every request, unknown ones too")
+	status(505, "", 0)
+	a.srv.ClearFaults()
+	assert.Equal(t, 200, list())
+	assert.Panics(t, func() { a.srv.Inject(payvaulttest.Fault{Kind: "nonsense"}) })
+	assert.Panics(t, func() { a.srv.Inject(payvaulttest.Fault{}) })
+}
+
+func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	a.key = "unknown"
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.EmptyBody, AfterCommit: true})
+	assert.Equal(t, http.StatusOK, a.post(t, sendPath, `{}`).status)
+	assert.False(t, a.sent(), "the operation was refused, only its answer was replaced")
+	assert.Zero(t, a.commits())
+}
+
+func TestFaultHeadersAreCopied(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	header := http.Header{"X-Test": {"one"}}
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Header: header})
+	header.Set("X-Test", "two")
+	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
+}
+
+// Of many requests at once exactly as many fail as the fault says.
+func TestFaultsUnderLoad(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 10, Operation: payvault.OpPayeesCreate})
+	var requests sync.WaitGroup
+	var lost sync.Map
+	for i := range 100 {
+		requests.Go(func() {
+			resp, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, payees, `{"payee_name":"P"}`))
+			if err != nil {
+				lost.Store(i, true)
+				return
+			}
+			read(t, resp).ok(t)
+		})
+	}
+	requests.Wait()
+	failed := 0
+	lost.Range(func(any, any) bool { failed++; return true })
+	assert.Equal(t, 10, failed)
+	assert.Equal(t, 100, a.srv.Commits(payvault.OpPayeesCreate))
+	assert.Len(t, a.srv.Payees(merchantID), 100)
+}

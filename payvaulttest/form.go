@@ -1,0 +1,143 @@
+package payvaulttest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+)
+
+// The bytes of a form's part that are kept; a file counts and is summed beyond that.
+const maxPartContent = 1 << 20
+
+// Part is one part of a multipart form. Its content is shown by [Part.Content] only.
+type Part struct {
+	Name        string
+	FileName    string
+	ContentType string
+	Size        int64
+	SHA256      [sha256.Size]byte // of the whole content
+
+	content sealed
+}
+
+// Content returns the content of the part, or its first megabyte.
+func (p Part) Content() []byte { return p.content.open() }
+
+// Format implements [fmt.Formatter] without the content.
+func (p Part) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "Part{Name:%q FileName:%q ContentType:%q Size:%d}", p.Name, p.FileName, p.ContentType, p.Size)
+}
+
+// LogValue implements [slog.LogValuer] without the content.
+func (p Part) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", p.Name), slog.Int64("size", p.Size))
+}
+
+// A sealed value cannot be printed by accident: printing a func shows its address.
+type sealed func() []byte
+
+func seal(content []byte) sealed { return func() []byte { return content } }
+
+func (s sealed) open() []byte {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s())
+}
+
+// readForm reads a multipart form part by part; files are not held in memory.
+func readForm(contentType string, body io.Reader) ([]Part, error) {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be multipart/form-data")
+	}
+	end := &tail{}
+	body = io.TeeReader(body, end)
+	reader := multipart.NewReader(body, params["boundary"])
+	var parts []Part
+	for {
+		next, err := reader.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a form that ends too early
+			return parts, checkEnd(body, end, params["boundary"])
+		}
+		if err != nil {
+			return parts, formError(err)
+		}
+		part, err := readPart(next)
+		if err != nil {
+			return parts, formError(err)
+		}
+		parts = append(parts, part)
+	}
+}
+
+func readPart(in *multipart.Part) (Part, error) {
+	disposition, _, err := mime.ParseMediaType(in.Header.Get("Content-Disposition"))
+	if err != nil || disposition != "form-data" || in.FormName() == "" {
+		return Part{}, refuse(http.StatusBadRequest, "a part of the form has no name")
+	}
+	var head bytes.Buffer
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(sum, &limitedBuffer{&head, maxPartContent}), in)
+	if err != nil {
+		return Part{}, fmt.Errorf("read a part: %w", err)
+	}
+	part := Part{
+		Name: in.FormName(), FileName: in.FileName(), ContentType: in.Header.Get("Content-Type"),
+		Size: n, content: seal(head.Bytes()),
+	}
+	copy(part.SHA256[:], sum.Sum(nil))
+	return part, nil
+}
+
+// checkEnd reads what follows the parts and wants the last boundary to be the end of the body.
+func checkEnd(body io.Reader, end *tail, boundary string) error {
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return formError(err)
+	}
+	if !bytes.HasSuffix(bytes.TrimRight(end.kept, "\r\n"), []byte("--"+boundary+"--")) {
+		return refuse(http.StatusBadRequest, "the form does not end with its boundary")
+	}
+	return nil
+}
+
+// A tail keeps the last bytes that are written to it: enough for a boundary, which has at most 70.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const enough = 128
+	t.kept = append(t.kept, p[max(0, len(p)-enough):]...)
+	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-enough))
+	return len(p), nil
+}
+
+// formError keeps refusals and failures of the connection; what remains is a malformed form.
+func formError(err error) error {
+	if _, ok := errors.AsType[*refusal](err); ok {
+		return err
+	}
+	if errors.Is(err, errBodyLost) {
+		return err
+	}
+	return refuse(http.StatusBadRequest, "the form is malformed")
+}
+
+// A limitedBuffer keeps the first bytes that are written to it and takes the rest without keeping it.
+type limitedBuffer struct {
+	buffer *bytes.Buffer
+	left   int
+}
+
+func (l *limitedBuffer) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.buffer.Write(p[:n])
+	l.left -= n
+	return len(p), nil
+}

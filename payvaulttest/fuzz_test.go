@@ -1,0 +1,80 @@
+package payvaulttest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/payvaulttest"
+)
+
+// newFuzzAPI is an api with a record for every path of the fuzz targets.
+func newFuzzAPI(f *testing.F) api {
+	f.Helper()
+	all := payvaulttest.Account{MerchantID: merchantID, APIKey: "key", Partner: true, VendorID: 1, PayeeVault: true, SMS: true}
+	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0), payvaulttest.WithAccount(all))
+	f.Cleanup(srv.Close)
+	srv.SeedInvoice(payvaulttest.Invoice{ID: "1"})
+	srv.SeedDispute(payvaulttest.Dispute{ID: 1})
+	srv.SeedSubscription(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
+		{PGID: "a", Amount: "1.50"}, {PGID: "b", Amount: "-2"},
+	}})
+	return api{srv: srv, key: all.APIKey}
+}
+
+// Whatever the body, the answer is JSON and says whose fault it is; and what is not JSON is not performed.
+func FuzzBodies(f *testing.F) {
+	a := newFuzzAPI(f)
+	paths := []string{
+		"/pg/tokenize", "/platform/vault/customer", "/platform/vault/payee", "/platform/application/add",
+		"/platform/subscription/1/cancel", "/platform/invoice/1/send", "/platform/aus/add", "/platform/dispute/1/respond",
+	}
+	for i, body := range []string{
+		`{"merchant_id":"100001","vendor_id":1,"card_number":"4111111111111111","exp_date":"1229"}`, `{"customer_id":"C","customer_firm_name":"F","billing_cards":[{}]}`, `{"payee_name":"P","payee_account":{}}`,
+		`{"channel_id":1,"sales_rep":1e9}`, `{"customer_id":"C2"}`, `{"phone_number":[1]}`, `{"data":[{}]}`, "--b--", `[[[{`, "\xff", `{"a":1,"a":2}`,
+	} {
+		f.Add(uint8(i), []byte(body))
+	}
+	f.Fuzz(func(t *testing.T, path uint8, body []byte) {
+		r := a.request(t, http.MethodPost, paths[int(path)%len(paths)], string(body))
+		got := a.send(t, r)
+		assert.Less(t, got.status, http.StatusInternalServerError)
+		assert.True(t, json.Valid([]byte(got.body)))
+		assert.False(t, got.status == http.StatusOK && len(body) > 0 && !json.Valid(body))
+	})
+}
+
+// Whatever the query, a list is answered with records that it holds, or refused.
+func FuzzListQuery(f *testing.F) {
+	a := newFuzzAPI(f)
+	for _, seed := range []string{
+		"", "count=1&page=1", "order_on=amt_tran&order_by=desc", "filter=amt_tran%2CGREATER_THAN%2C1", "filter=a,b,c",
+		"filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-12-31", "filter=amt_tran%2CEQUALS%2C1e99999999", "page=%zz", "merchant_id=100001",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := a.request(t, http.MethodGet, "/platform/subscription/transactions/1", "")
+		r.URL.RawQuery = query
+		if _, err := url.ParseRequestURI(r.URL.String()); err != nil || hasControl(query) {
+			t.Skip("not a request line")
+		}
+		got := a.send(t, r)
+		require.Less(t, got.status, http.StatusInternalServerError)
+		var list struct {
+			Total int `json:"totalRecords"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(got.body), &list))
+		assert.LessOrEqual(t, list.Total, 2)
+	})
+}
+
+// hasControl tells whether a text cannot be part of a request line.
+func hasControl(s string) bool {
+	return slices.ContainsFunc([]byte(s), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
+}

@@ -1,0 +1,246 @@
+package payvaulttest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+const transactions = "/platform/subscription/transactions/77"
+
+// seedTransactions seeds five transactions with pg_ids a to e, in order of time. The times of c and d
+// are such that their instants and their texts sort differently.
+func seedTransactions(t *testing.T) api {
+	t.Helper()
+	a := newAPI(t)
+	at := func(text string) time.Time {
+		when, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		return when
+	}
+	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
+		{PGID: "e", Time: at("2026-02-01T00:00:00Z"), Amount: "9.50", Status: "P", BatchNumber: 10, SettleDate: "2026-02-02"},
+		{PGID: "a", Time: at("2026-01-01T08:00:00-05:00"), Amount: "100", Status: "P", BatchNumber: 9, DisputeFlag: true},
+		{PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), Amount: "10.25", Status: "D", BatchNumber: 2, SettleDate: "2026-02-01"},
+		{PGID: "d", Time: at("2026-01-31T23:50:00-05:00"), Amount: "-3", Status: "P", CardNumber: "4111111111111111"},
+		{PGID: "c", Time: at("2026-02-01T06:45:00+02:00"), Amount: "10.3", Status: "D"},
+	}})
+	return a
+}
+
+type page struct {
+	TotalPages   json.Number `json:"totalPages"`
+	TotalRecords json.Number `json:"totalRecords"`
+	Data         []struct {
+		PGID string `json:"pg_id"`
+	} `json:"data"`
+}
+
+func (a api) page(t *testing.T, path string) page {
+	t.Helper()
+	got := a.get(t, path)
+	require.Equal(t, http.StatusOK, got.status, got.body)
+	var p page
+	require.NoError(t, json.Unmarshal([]byte(got.body), &p))
+	return p
+}
+
+func (p page) ids() string {
+	var ids []string
+	for _, row := range p.Data {
+		ids = append(ids, row.PGID)
+	}
+	return strings.Join(ids, "")
+}
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	for filter, want := range map[string]string{
+		"tran_date,BETWEEN_DATES,2026-01-01,2026-01-31":   "abd",
+		"tran_time,BETWEEN_DATES,2026-02-01,2026-02-01":   "ec",
+		"tran_date,BETWEEN_DATES,2026-01-02,2026-01-30":   "",
+		"settle_date,BETWEEN_DATES,2026-02-01,2026-02-02": "be",
+		"tran_status,EQUALS,P":                            "aed",
+		"tran_status,NOT_EQUALS,P":                        "bc",
+		"tran_status,EQUALS,p":                            "",
+		"amt_tran,EQUALS,10.250":                          "b",
+		"amt_tran,GREATER_THAN,9.5":                       "abc",
+		"amt_tran,LESS_THAN,9.50":                         "d",
+		"batch_number,GREATER_THAN,9":                     "e",
+		"tran_time,GREATER_THAN,2026-02-01T04:45:00Z":     "d",
+		"tran_time,EQUALS,2026-01-01T13:00:00Z":           "a",
+		"dispute_flag,EQUALS,true":                        "a",
+		"card_number,CONTAINS,xx111":                      "d",
+		"customer_id,EQUALS,C1":                           "aebcd",
+	} {
+		t.Run(filter, func(t *testing.T) {
+			t.Parallel()
+			got := a.page(t, transactions+query("filter", filter))
+			assert.ElementsMatch(t, strings.Split(want, ""), strings.Split(got.ids(), ""))
+			assert.Equal(t, strconv.Itoa(len(want)), got.TotalRecords.String())
+		})
+	}
+}
+
+func TestFiltersCombine(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	got := a.page(t, transactions+query("filter", "tran_status,EQUALS,P", "filter", "amt_tran,GREATER_THAN,5",
+		"filter", "tran_date,BETWEEN_DATES,2026-01-01,2026-01-31"))
+	assert.Equal(t, "a", got.ids())
+}
+
+func TestListRefuses(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	for name, test := range map[string]struct{ query, field string }{
+		"unknown field":         {query("filter", "nonsense,EQUALS,1"), "filter"},
+		"unknown conditional":   {query("filter", "tran_status,LIKE,1"), "filter"},
+		"small conditional":     {query("filter", "tran_status,equals,1"), "filter"},
+		"two parts":             {query("filter", "tran_status,EQUALS"), "filter"},
+		"no value":              {query("filter", "tran_status,EQUALS,"), "filter"},
+		"four parts":            {query("filter", "tran_status,EQUALS,a,b"), "filter"},
+		"one date":              {query("filter", "tran_date,BETWEEN_DATES,2026-01-01"), "filter"},
+		"dates of a text":       {query("filter", "tran_status,BETWEEN_DATES,2026-01-01,2026-01-02"), "filter"},
+		"no such date":          {query("filter", "tran_date,BETWEEN_DATES,2026-02-30,2026-03-01"), "filter"},
+		"dates the wrong way":   {query("filter", "tran_date,BETWEEN_DATES,2026-02-02,2026-02-01"), "filter"},
+		"a text for a number":   {query("filter", "amt_tran,EQUALS,abc"), "filter"},
+		"a huge exponent":       {query("filter", "amt_tran,EQUALS,1e999999999"), "filter"},
+		"order of texts":        {query("filter", "tran_status,GREATER_THAN,P"), "filter"},
+		"order on a stranger":   {query("order_on", "nonsense"), "order_on"},
+		"order sideways":        {query("order_on", "pg_id", "order_by", "up"), "order_by"},
+		"count zero":            {query("count", "0"), "count"},
+		"count minus":           {query("count", "-1"), "count"},
+		"count text":            {query("count", "ten"), "count"},
+		"count padded":          {query("count", "010"), "count"},
+		"page minus":            {query("page", "-1"), "page"},
+		"unknown parameter":     {query("limit", "1"), "limit"},
+		"parameter in capitals": {query("Page", "1"), "Page"},
+		"parameter twice":       {query("page", "1", "page", "2"), "page"},
+		"a bare comma":          {"?filter=tran_status,EQUALS,P", ""},
+		"a broken escape":       {"?page=%zz", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := a.get(t, transactions+test.query)
+			if test.field == "" {
+				got.refused(t, http.StatusBadRequest)
+				return
+			}
+			got.refused(t, http.StatusBadRequest, test.field)
+		})
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	for _, test := range []struct{ on, by, want string }{
+		{"", "", "aebcd"},
+		{"", "desc", "dcbea"},
+		{"tran_time", "asc", "aebcd"},
+		{"tran_time", "desc", "dcbea"},
+		{"tran_time", "", "aebcd"},
+		{"amt_tran", "asc", "debca"},
+		{"amt_tran", "desc", "acbed"},
+		{"batch_number", "asc", "cdbae"},
+		{"tran_status", "asc", "bcaed"},
+		{"tran_status", "desc", "aedbc"},
+		{"pg_id", "desc", "edcba"},
+		{"settle_date", "desc", "ebacd"},
+	} {
+		t.Run(test.on+" "+test.by, func(t *testing.T) {
+			t.Parallel()
+			var pairs []string
+			if test.on != "" {
+				pairs = append(pairs, "order_on", test.on)
+			}
+			if test.by != "" {
+				pairs = append(pairs, "order_by", test.by)
+			}
+			assert.Equal(t, test.want, a.page(t, transactions+query(pairs...)).ids())
+		})
+	}
+}
+
+func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	got := a.get(t, transactions+query("count", "1"))
+	rows, _ := got.object(t)["data"].([]any)
+	row, _ := rows[0].(map[string]any)
+	assert.Len(t, row, 25, "the fields of interface §2.5")
+	for field := range row {
+		a.page(t, transactions+query("order_on", field))
+	}
+	a.page(t, transactions+query("order_on", "tran_date"))
+}
+
+func TestPaging(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	for _, test := range []struct{ count, page, want, pages string }{
+		{"2", "0", "ae", "3"},
+		{"2", "1", "bc", "3"},
+		{"2", "2", "d", "3"},
+		{"2", "3", "", "3"},
+		{"5", "0", "aebcd", "1"},
+		{"5", "1", "", "1"},
+		{"100", "0", "aebcd", "1"},
+		{"2", "9223372036854775807", "", "3"},
+		{"9223372036854775807", "0", "aebcd", "1"},
+	} {
+		got := a.page(t, transactions+query("count", test.count, "page", test.page))
+		assert.Equal(t, test.want, got.ids(), "%+v", test)
+		assert.Equal(t, test.pages, got.TotalPages.String(), "%+v", test)
+		assert.Equal(t, "5", got.TotalRecords.String())
+	}
+}
+
+func TestDefaultCount(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for i := range payvaulttest.DefaultCount + 1 {
+		a.post(t, "/platform/vault/customer", fmt.Sprintf(`{"customer_id":"C%02d","customer_firm_name":"F"}`, i)).ok(t)
+	}
+	got := a.page(t, "/platform/vault/customer")
+	assert.Len(t, got.Data, payvaulttest.DefaultCount)
+	assert.Equal(t, "2", got.TotalPages.String())
+	assert.Len(t, a.page(t, "/platform/vault/customer?page=1").Data, 1)
+}
+
+func TestCustomerList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	empty := a.get(t, "/platform/vault/customer")
+	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":0,"totalRecords":0,"data":[]}`, empty.body)
+
+	created := a.post(t, "/platform/vault/customer", `{"customer_id":"B","customer_firm_name":"Firm","customer_email":"a@example.com"}`).ok(t)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"A","customer_first_name":"Ann","customer_last_name":"Other"}`).ok(t)
+
+	rows, _ := a.get(t, "/platform/vault/customer"+query("order_on", "customer_id", "order_by", "desc")).object(t)["data"].([]any)
+	require.Len(t, rows, 2)
+	assert.Equal(t, created, rows[0], "as create answered")
+	rows, _ = a.get(t, "/platform/vault/customer"+query("filter", "customer_first_name,EQUALS,Ann")).object(t)["data"].([]any)
+	assert.Len(t, rows, 1)
+	for _, field := range []string{
+		"customer_id", "rec_id", "node_id", "customer_first_name", "customer_last_name", "customer_firm_name", "customer_phone",
+		"customer_email", "reference_id", "comments", "developer_id", "primary_card_number",
+	} {
+		a.page(t, "/platform/vault/customer"+query("order_on", field))
+	}
+	a.get(t, "/platform/vault/customer"+query("order_on", "tran_time")).refused(t, http.StatusBadRequest, "order_on")
+	assert.Empty(t, a.second(t).page(t, "/platform/vault/customer").Data)
+	assert.Equal(t, 16, a.srv.Commits(payvault.OpCustomersList), "refused requests do not count")
+}

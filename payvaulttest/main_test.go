@@ -1,0 +1,202 @@
+package payvaulttest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/payvault/payvaulttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	merchantID = 100001
+	secondID   = 100002
+	partnerID  = 900001
+)
+
+// An api speaks HTTP with a server of its own, as one account.
+type api struct {
+	srv *payvaulttest.Server
+	key string
+}
+
+func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
+	t.Helper()
+	opts = append([]payvaulttest.Option{payvaulttest.WithBasePath("/api/v1")}, opts...)
+	srv := payvaulttest.NewServer(opts...)
+	t.Cleanup(srv.Close)
+	return api{srv: srv, key: srv.Merchant().APIKey}
+}
+
+// as is the same server for another account.
+func (a api) as(account payvaulttest.Account) api {
+	a.key = account.APIKey
+	return a
+}
+
+func (a api) partner() api { return a.as(a.srv.Partner()) }
+
+func (a api) second(t *testing.T) api {
+	t.Helper()
+	account, ok := a.srv.Account("second-merchant-api-key")
+	require.True(t, ok)
+	return a.as(account)
+}
+
+func (a api) request(t *testing.T, method, path, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, a.srv.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Accept", "application/json")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	} else {
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
+	r.Header.Set("Authorization", payvaulttest.BasicToken(a.key))
+	return r
+}
+
+// A reply is an answer that was read.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (a api) send(t *testing.T, r *http.Request) reply {
+	t.Helper()
+	resp, err := a.srv.HTTPClient().Do(r)
+	require.NoError(t, err)
+	return read(t, resp)
+}
+
+func read(t *testing.T, resp *http.Response) reply {
+	t.Helper()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return reply{resp.StatusCode, resp.Header, string(body)}
+}
+
+func (a api) do(t *testing.T, method, path, body string) reply {
+	t.Helper()
+	return a.send(t, a.request(t, method, path, body))
+}
+
+func (a api) post(t *testing.T, path, body string) reply {
+	t.Helper()
+	return a.do(t, http.MethodPost, path, body)
+}
+
+func (a api) get(t *testing.T, path string) reply {
+	t.Helper()
+	return a.do(t, http.MethodGet, path, "")
+}
+
+// ok checks that a platform operation was performed and returns its data.
+func (r reply) ok(t *testing.T) map[string]any {
+	t.Helper()
+	require.Equal(t, http.StatusOK, r.status, r.body)
+	var envelope struct {
+		Code    json.Number    `json:"code"`
+		Message string         `json:"message"`
+		Data    map[string]any `json:"data"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.body), &envelope), r.body)
+	require.Equal(t, json.Number("0"), envelope.Code, r.body)
+	require.Equal(t, "Success", envelope.Message)
+	return envelope.Data
+}
+
+// refused checks that a platform operation was refused with a status, and with messages for fields.
+func (r reply) refused(t *testing.T, status int, fields ...string) {
+	t.Helper()
+	require.Equal(t, status, r.status, r.body)
+	assert.Equal(t, "application/json", r.header.Get("Content-Type"))
+	var envelope struct {
+		Code    int                 `json:"code"`
+		Message string              `json:"message"`
+		Data    map[string][]string `json:"data"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.body), &envelope), r.body)
+	assert.Equal(t, status, envelope.Code)
+	assert.NotEmpty(t, envelope.Message)
+	for _, field := range fields {
+		assert.NotEmpty(t, envelope.Data[field], "%s in %s", field, r.body)
+	}
+}
+
+// tokenized checks that tokenize was performed and returns its answer.
+func (r reply) tokenized(t *testing.T) map[string]any {
+	t.Helper()
+	require.Equal(t, http.StatusOK, r.status, r.body)
+	answer := r.object(t)
+	require.Equal(t, "000", answer["rcode"], r.body)
+	return answer
+}
+
+func (r reply) object(t *testing.T) map[string]any {
+	t.Helper()
+	var object map[string]any
+	require.NoError(t, json.Unmarshal([]byte(r.body), &object), r.body)
+	return object
+}
+
+// A form is the multipart body of a dispute response.
+type form struct {
+	buffer bytes.Buffer
+	writer *multipart.Writer
+}
+
+func newForm() *form {
+	f := &form{}
+	f.writer = multipart.NewWriter(&f.buffer)
+	return f
+}
+
+func (f *form) part(t *testing.T, name, file, content string) *form {
+	t.Helper()
+	header := textproto.MIMEHeader{}
+	disposition := `form-data; name="` + name + `"`
+	if file != "" {
+		disposition += `; filename="` + file + `"`
+		header.Set("Content-Type", "application/pdf")
+	}
+	header.Set("Content-Disposition", disposition)
+	w, err := f.writer.CreatePart(header)
+	require.NoError(t, err)
+	_, err = io.WriteString(w, content)
+	require.NoError(t, err)
+	return f
+}
+
+func (a api) postForm(t *testing.T, path string, f *form) reply {
+	t.Helper()
+	require.NoError(t, f.writer.Close())
+	r := a.request(t, http.MethodPost, path, f.buffer.String())
+	r.Header.Set("Content-Type", f.writer.FormDataContentType())
+	return a.send(t, r)
+}
+
+// query encodes pairs of names and values.
+func query(pairs ...string) string {
+	values := url.Values{}
+	for pair := range slices.Chunk(pairs, 2) {
+		values.Add(pair[0], pair[1])
+	}
+	return "?" + values.Encode()
+}

@@ -1,0 +1,102 @@
+package payvaulttest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// An Option changes how a server is set up.
+type Option func(*config)
+
+type config struct {
+	addr      string
+	basePath  string
+	accounts  []Account
+	clock     func() time.Time
+	idSeed    uint64
+	logger    *slog.Logger
+	tls       bool
+	remote    bool
+	maxUpload int64
+	history   int
+	seeds     []Seed
+}
+
+func newConfig(opts []Option) (config, error) {
+	cfg := config{
+		addr:      "127.0.0.1:0",
+		clock:     time.Now,
+		idSeed:    1,
+		logger:    slog.New(slog.DiscardHandler),
+		maxUpload: DefaultMaxUpload,
+		history:   DefaultHistory,
+	}
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	if len(cfg.accounts) == 0 {
+		cfg.accounts = defaultAccounts()
+	}
+	return cfg, cfg.check()
+}
+
+func (c *config) check() error {
+	path := c.basePath
+	if path == "" {
+		return nil
+	}
+	u, err := url.Parse(path)
+	if err != nil {
+		return fmt.Errorf("read the base path: %w", err)
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || u.EscapedPath() != path {
+		return errors.New("the base path must begin with a slash, not end with one, and be escaped")
+	}
+	return nil
+}
+
+// WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
+func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
+
+// WithBasePath serves everything below a path such as "/api/v1".
+func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
+
+// WithAccount adds an account. The first one replaces the default accounts: a merchant with every
+// feature, a partner that may act for it and for a second merchant, and that second merchant.
+func WithAccount(account Account) Option {
+	return func(c *config) { c.accounts = append(c.accounts, account) }
+}
+
+// WithClock sets the clock of timestamps. It must be safe for concurrent use.
+func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
+
+// WithIDs sets the seed of the identifiers that the server makes: the same seed and the same order of
+// requests give the same identifiers.
+func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
+
+// WithLogger logs one record per request, which holds no secrets. Without it nothing is logged.
+func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
+
+// WithTLS serves HTTPS, with HTTP/2, under a certificate that [Server.HTTPClient] trusts.
+func WithTLS() Option { return func(c *config) { c.tls = true } }
+
+// WithRemoteNotifications delivers notifications to any address, not to loopback only.
+func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
+
+// WithMaxUpload sets the largest form of a dispute response, in bytes.
+func WithMaxUpload(bytes int64) Option { return func(c *config) { c.maxUpload = bytes } }
+
+// WithRequestHistory sets how many requests [Server.Requests] remembers; 0 for none.
+func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
+
+// WithSeed adds the accounts and records of a seed.
+func WithSeed(seed Seed) Option {
+	return func(c *config) {
+		c.accounts = append(c.accounts, seed.Accounts...)
+		c.seeds = append(c.seeds, seed)
+	}
+}

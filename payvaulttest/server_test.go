@@ -1,0 +1,163 @@
+package payvaulttest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func TestServerAddress(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/api/v1$`, a.srv.URL)
+	plain := payvaulttest.NewServer()
+	defer plain.Close()
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+$`, plain.URL)
+}
+
+func TestServerThatCannotStart(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	taken := strings.TrimSuffix(strings.TrimPrefix(a.srv.URL, "http://"), "/api/v1")
+	for name, opt := range map[string]payvaulttest.Option{
+		"a taken address":      payvaulttest.WithAddr(taken),
+		"no address":           payvaulttest.WithAddr("nonsense"),
+		"a relative base path": payvaulttest.WithBasePath("api"),
+		"a slash at the end":   payvaulttest.WithBasePath("/api/"),
+		"an unescaped path":    payvaulttest.WithBasePath("/a b"),
+		"a query":              payvaulttest.WithBasePath("/a?b"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := payvaulttest.Start(opt)
+			require.ErrorContains(t, err, "payvaulttest: ")
+			assert.Panics(t, func() { payvaulttest.NewServer(opt) })
+		})
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.get(t, "/platform/vault/customer")
+	var closers sync.WaitGroup
+	for range 3 {
+		closers.Go(a.srv.Close)
+	}
+	closers.Wait()
+	_, err := a.srv.HTTPClient().Do(a.request(t, http.MethodGet, "/", "")) //nolint:bodyclose // there is no answer
+	require.Error(t, err)
+	assert.Len(t, a.srv.Requests(), 1, "what happened can still be seen")
+}
+
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
+		"accounts":[{"merchant_id":5,"api_key":"five","sms":true},{"merchant_id":9,"api_key":"nine","partner":true,"vendor_id":1,"acts_for":[5]}],
+		"subscriptions":[{"subscription_id":77,"customer_id":"C1","state":"paused","transactions":[
+			{"pg_id":"PG1","tran_time":"2026-01-15T09:30:42-05:00","amt_tran":125.50}]}],
+		"invoices":[{"invoice_id":"I1","from_contact":"us"}],
+		"disputes":[{"rec_id":3,"kind":"retrieval"}],
+		"webhooks":[{"webhook_id":"W1","notification_url":"http://127.0.0.1:1/","events":["transaction_status_updated"]}]}`))
+	require.NoError(t, err)
+	a := newAPI(t, payvaulttest.WithSeed(seed))
+	assert.Len(t, a.srv.Accounts(), 2)
+	assert.Equal(t, payvault.MerchantID(5), a.srv.Merchant().MerchantID)
+	sub, ok := a.srv.Subscription(77)
+	require.True(t, ok)
+	assert.Equal(t, payvaulttest.SubscriptionPaused, sub.State)
+	assert.Equal(t, payvault.MerchantID(5), sub.MerchantID)
+	assert.Equal(t, "125.50", sub.Transactions[0].Amount.String())
+	_, ok = a.srv.Invoice("I1")
+	assert.True(t, ok)
+	dispute, _ := a.srv.Dispute(3)
+	assert.Equal(t, payvaulttest.DisputeRetrieval, dispute.Kind)
+	webhook, _ := a.srv.Webhook("W1")
+	assert.Len(t, webhook.Events, 1)
+
+	assert.Equal(t, []payvaulttest.Subscription{sub}, a.srv.Subscriptions())
+	assert.Equal(t, []payvaulttest.Dispute{dispute}, a.srv.Disputes())
+	assert.Equal(t, []payvaulttest.Webhook{webhook}, a.srv.Webhooks())
+	assert.Len(t, a.srv.Invoices(), 1)
+}
+
+func TestSeedIsReadStrictly(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "{", `{"merchants":[]}`, `{} {}`, `[]`, `{"invoices":[{"id":1}]}`, `{"invoices":[{"state":"paid"}]}`,
+		`{"subscriptions":[{"state":"cancelled"}]}`, `{"disputes":[{"kind":"second"}]}`,
+		`{"subscriptions":[{"transactions":[{"amt_tran":"12,50"}]}]}`,
+	} {
+		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
+		require.Error(t, err, text)
+	}
+}
+
+func TestUnknownIDs(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, found := range []func() bool{
+		func() bool { _, ok := a.srv.Invoice("x"); return ok },
+		func() bool { _, ok := a.srv.Subscription(1); return ok },
+		func() bool { _, ok := a.srv.Dispute(1); return ok },
+		func() bool { _, ok := a.srv.Webhook("x"); return ok },
+		func() bool { _, ok := a.srv.Card(merchantID, "x"); return ok },
+		func() bool { _, ok := a.srv.Customer(merchantID, "x"); return ok },
+		func() bool { _, ok := a.srv.Payee(1); return ok },
+		func() bool { _, ok := a.srv.Application(1); return ok },
+		func() bool { _, ok := a.srv.Account("x"); return ok },
+	} {
+		assert.False(t, found())
+	}
+	assert.Empty(t, a.srv.Customers(merchantID))
+}
+
+// A thousand clients at once, over several merchants' keys: nothing is lost and nothing mixed up.
+func TestThousandClients(t *testing.T) {
+	t.Parallel()
+	const clients = 1000
+	a := newAPI(t)
+	a.srv.SeedInvoice(payvaulttest.Invoice{ID: "once"})
+	for i := range clients {
+		a.srv.SeedInvoice(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i))})
+	}
+	second := a.second(t)
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			account, merchant := a, merchantID
+			if i%2 == 1 {
+				account, merchant = second, secondID
+			}
+			id := fmt.Sprintf("C%d", i)
+			data := account.post(t, "/platform/vault/customer", `{"customer_id":"`+id+`","customer_firm_name":"F"}`).ok(t)
+			assert.Equal(t, id, data["customer_id"])
+			card := fmt.Sprintf(`{"merchant_id":"%d","card_number":"411111111111%04d","exp_date":"1229","echo_fields":"[{\"i\":%d}]"}`, merchant, i, i)
+			answer := account.post(t, "/pg/tokenize", card).tokenized(t)
+			assert.Equal(t, fmt.Sprintf(`[{"i":%d}]`, i), answer["echo_fields"])
+			assert.Equal(t, fmt.Sprintf("4111xxxxxx11%04d", i), answer["card_number"])
+			a.post(t, fmt.Sprintf("/platform/invoice/I%d/send", i), `{}`).ok(t)
+			a.post(t, "/platform/invoice/once/send", `{}`)
+		})
+	}
+	all.Wait()
+	assert.Equal(t, clients, a.srv.Commits(payvault.OpCustomersCreate))
+	assert.Equal(t, clients, a.srv.Commits(payvault.OpTokensTokenize))
+	assert.Equal(t, clients+1, a.srv.Commits(payvault.OpInvoicesSend), "one of the thousand sent the last one")
+	assert.Len(t, a.srv.Customers(merchantID), clients/2)
+	assert.Len(t, a.srv.Customers(secondID), clients/2)
+	ids := map[string]bool{}
+	for _, card := range a.srv.Cards() {
+		ids[card.ID] = true
+	}
+	assert.Len(t, ids, clients)
+	assert.Len(t, a.srv.Requests(), 4*clients)
+}

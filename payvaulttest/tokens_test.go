@@ -1,0 +1,181 @@
+package payvaulttest_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+const newCard = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"123"}`
+
+func TestTokenizeCreates(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",
+		"cvv2":"123","cardholder_name":"Jane Example","email_address":["jane@example.com"],"single_use":true,"user_id":5,
+		"echo_fields":"[{\"order\": \"A-1\"}, {\"basket\":\"B\"}]","report_data":"[]"}`).tokenized(t)
+
+	assert.Equal(t, "4111xxxxxx111111", answer["card_number"])
+	assert.Equal(t, `[{"order": "A-1"}, {"basket":"B"}]`, answer["echo_fields"], "unchanged")
+	assert.NotEmpty(t, answer["pg_id"])
+	assert.NotContains(t, answer, "cvv2")
+	id, _ := answer["card_id"].(string)
+	card, ok := a.srv.Card(merchantID, id)
+	require.True(t, ok)
+	assert.Equal(t, payvaulttest.Card{
+		MerchantID: merchantID, ID: id, Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111",
+		ExpDate: "1229", Type: "VI", CardholderName: "Jane Example", SingleUse: true,
+	}, card)
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
+}
+
+func TestTokenizeMasks(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for number, masked := range map[string]string{
+		"411111111111":        "4111xx111111",
+		"378282246310005":     "3782xxxxx310005",
+		"6011000990139424000": "6011xxxxxxxxx424000",
+		"2223003122003222":    "2223xxxxxx003222",
+		"9792000000000001":    "9792xxxxxx000001",
+	} {
+		answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","exp_date":"0130","card_number":"`+number+`"}`).tokenized(t)
+		assert.Equal(t, masked, answer["card_number"])
+	}
+	var types []string
+	for _, card := range a.srv.Cards() {
+		types = append(types, card.Type)
+	}
+	assert.ElementsMatch(t, []string{"VI", "AM", "DI", "MC", ""}, types)
+}
+
+func TestTokenizeUpdates(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
+
+	answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","card_number":"5454545454545454","exp_date":"0131"}`).tokenized(t)
+	assert.Equal(t, id, answer["card_id"])
+	assert.Equal(t, "5454xxxxxx545454", answer["card_number"])
+	require.Len(t, a.srv.Cards(), 1)
+	card := a.srv.Cards()[0]
+	assert.Equal(t, "0131", card.ExpDate)
+	assert.Equal(t, "MC", card.Type)
+	assert.Equal(t, 1, card.Updates)
+
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","exp_date":"0232"}`).tokenized(t)
+	card, _ = a.srv.Card(merchantID, id)
+	assert.Equal(t, "0232", card.ExpDate)
+	assert.Equal(t, "5454xxxxxx545454", card.MaskedNumber, "kept")
+}
+
+func TestTokenizeKinds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fields string
+		kind   payvaulttest.CardKind
+		number string
+	}{
+		"ACH":       {`"tr_number":"123456780","dda_number":"0001112220","type_id":"S","cardholder_name":"Jane"`, payvaulttest.CardKindACH, ""},
+		"track one": {`"card_swipe":"%B4111111111111111^EXAMPLE/JANE^2912?"`, payvaulttest.CardKindCard, "4111xxxxxx111111"},
+		"track two": {`"card_swipe":";5454545454545454=2912?"`, payvaulttest.CardKindCard, "5454xxxxxx545454"},
+		"card first": {
+			`"card_number":"4111111111111111","exp_date":"1229","card_swipe":";5454545454545454=29?","tr_number":"123456780","dda_number":"1","type_id":"S"`,
+			payvaulttest.CardKindCard, "4111xxxxxx111111",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			got := a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+test.fields+`}`)
+			got.tokenized(t)
+			assert.NotContains(t, got.body, "0001112220")
+			assert.Equal(t, test.kind, a.srv.Cards()[0].Kind)
+			assert.Equal(t, test.number, a.srv.Cards()[0].MaskedNumber)
+		})
+	}
+}
+
+func TestTokenizeWallets(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","payload_wallet_one_pay":"opaque"}`).tokenized(t)
+	assert.Regexp(t, `^4000x+\d{6}$`, answer["card_number"])
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","payload_wallet_two_pay":"opaque"}`).tokenized(t)
+
+	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","payload_wallet_two_pay":"opaque"}`)
+	assert.Equal(t, http.StatusForbidden, got.status)
+	assert.Equal(t, "403", got.object(t)["rcode"])
+}
+
+func TestTokenizeRefuses(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for name, test := range map[string]struct {
+		body   string
+		status int
+		names  string
+	}{
+		"no merchant":         {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
+		"an integer merchant": {`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
+		"a padded merchant":   {`{"merchant_id":"0100001","card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
+		"another merchant":    {`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403, "merchant_id"},
+		"no payment data":     {`{"merchant_id":"100001"}`, 400, "card_number"},
+		"a short number":      {`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400, "card_number"},
+		"a spaced number":     {`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400, "card_number"},
+		"no date":             {`{"merchant_id":"100001","card_number":"4111111111111111"}`, 400, "exp_date"},
+		"month 13":            {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400, "exp_date"},
+		"a long date":         {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400, "exp_date"},
+		"an unknown card":     {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card_id"},
+		"half an account":     {`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`, 400, "dda_number"},
+		"no type":             {`{"merchant_id":"100001","tr_number":"123456780","dda_number":"1","cardholder_name":"J"}`, 400, "type_id"},
+		"no holder":           {`{"merchant_id":"100001","tr_number":"123456780","dda_number":"1","type_id":"S"}`, 400, "cardholder_name"},
+		"a bad CVV":           {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"12"}`, 400, "cvv2"},
+		"no track":            {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
+		"echo is no text":     {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":[]}`, 400, "echo_fields"},
+		"echo is no array":    {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"{}"}`, 400, "echo_fields"},
+		"report has a double": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","report_data":"[{\"a\":1,\"b\":2}]"}`, 400, "report_data"},
+		"vendor is a string":  {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","vendor_id":"7"}`, 400, "vendor_id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := a.post(t, "/pg/tokenize", test.body)
+			assert.Equal(t, test.status, got.status)
+			answer := got.object(t)
+			assert.NotEqual(t, "000", answer["rcode"])
+			assert.Contains(t, answer["rmsg"], test.names)
+			assert.NotContains(t, got.body, "41111", "no value is repeated")
+			assert.NotContains(t, answer, "card_id")
+		})
+	}
+	t.Cleanup(func() { assert.Empty(t, a.srv.Cards()) })
+}
+
+func TestTokenizeOfPartners(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t).partner()
+	for _, body := range []string{
+		`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`,
+		`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229","vendor_id":1}`,
+	} {
+		got := a.post(t, "/pg/tokenize", body)
+		assert.Equal(t, http.StatusBadRequest, got.status)
+		assert.Contains(t, got.object(t)["rmsg"], "vendor_id")
+	}
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229","vendor_id":7001}`).tokenized(t)
+	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards()[0].MerchantID)
+}
+
+func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
+	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","card_id":"`+id+`","card_number":"5454545454545454"}`)
+	assert.Equal(t, http.StatusNotFound, got.status)
+	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards()[0].MaskedNumber)
+}

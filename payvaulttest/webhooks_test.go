@@ -1,0 +1,150 @@
+package payvaulttest_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// A receiver is a user's own server: it collects the bodies of notifications.
+type receiver struct {
+	url    string
+	bodies chan string
+}
+
+func newReceiver(t *testing.T) receiver {
+	t.Helper()
+	r := receiver{bodies: make(chan string, 100)}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		assert.NoError(t, err)
+		assert.Equal(t, http.MethodPost, req.Method)
+		assert.Equal(t, "application/json", req.Header.Get("Content-Type"))
+		w.WriteHeader(http.StatusAccepted)
+		r.bodies <- string(body)
+	}))
+	t.Cleanup(srv.Close)
+	r.url = srv.URL
+	return r
+}
+
+func TestAddEvent(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1"})
+	for range 2 {
+		data := a.post(t, "/platform/webhook/WH1/event/transaction_status_updated", "").ok(t)
+		assert.Contains(t, data["message"], "transaction_status_updated")
+		assert.Contains(t, data["message"], "added")
+	}
+	webhook, ok := a.srv.Webhook("WH1")
+	require.True(t, ok)
+	assert.Equal(t, []string{"transaction_status_updated"}, webhook.Events)
+
+	a.post(t, "/platform/webhook/WH1/event/transactions_status_updated", "").refused(t, http.StatusBadRequest)
+	a.post(t, "/platform/webhook/WH1/event/A%2FB", "").refused(t, http.StatusBadRequest)
+	a.post(t, "/platform/webhook/WH2/event/transaction_status_updated", "").refused(t, http.StatusNotFound)
+	a.second(t).post(t, "/platform/webhook/WH1/event/transaction_status_updated", "").refused(t, http.StatusNotFound)
+	a.post(t, "/platform/webhook/WH1/event/transaction_status_updated", "{}").refused(t, http.StatusBadRequest)
+	assert.Equal(t, 2, a.srv.Commits(payvault.OpWebhooksAddEvent))
+}
+
+func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, payvaulttest.WithClock(noon))
+	user := newReceiver(t)
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.url})
+	a.post(t, "/platform/webhook/WH1/event/account_updater_request_created", "").ok(t)
+	a.post(t, "/platform/webhook/WH1/event/account_updater_request_completed", "").ok(t)
+
+	id, _ := a.post(t, "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1229"}]}`).ok(t)["request_id"].(string)
+	for _, event := range []string{"created", "completed"} {
+		assert.JSONEq(t, `{"event":"account_updater_request_`+event+`","webhook_id":"WH1","merchant_id":100001,
+			"occurred_at":"2026-01-15T12:00:00-05:00","data":{"request_id":"`+id+`"}}`, <-user.bodies)
+	}
+	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
+	assert.Equal(t, []payvaulttest.Delivery{
+		{WebhookID: "WH1", Event: payvaulttest.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
+		{WebhookID: "WH1", Event: payvaulttest.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
+	}, a.srv.Deliveries())
+}
+
+func TestTransactionStatusUpdated(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	user := newReceiver(t)
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.url, Events: []string{payvaulttest.EventTransactionStatusUpdated}})
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH2", NotificationURL: user.url, MerchantID: secondID, Events: []string{payvaulttest.EventTransactionStatusUpdated}})
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH3", NotificationURL: user.url, Events: []string{payvaulttest.EventAccountUpdaterRequestCreated}})
+	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{PGID: "PG1"}}})
+
+	require.NoError(t, a.srv.SetTransactionStatus(77, "PG1", "S"))
+	assert.Contains(t, <-user.bodies, `"tran_status":"S"`)
+	sub, _ := a.srv.Subscription(77)
+	assert.Equal(t, "S", sub.Transactions[0].Status)
+	require.Error(t, a.srv.SetTransactionStatus(77, "PG2", "S"))
+	require.Error(t, a.srv.SetTransactionStatus(78, "PG1", "S"))
+
+	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvaulttest.EventTransactionStatusUpdated, map[string]string{"pg_id": "X"}))
+	assert.Contains(t, <-user.bodies, `"data":{"pg_id":"X"}`)
+	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvaulttest.EventTransactionStatusUpdated, nil))
+	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
+	assert.Len(t, a.srv.Deliveries(), 2)
+}
+
+func TestDeliveriesThatFail(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	redirect := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
+	t.Cleanup(redirect.Close)
+	deliver := func(url string, data any) payvaulttest.Delivery {
+		a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []string{"e"}})
+		a.srv.TriggerEvent(merchantID, "e", data)
+		require.NoError(t, a.srv.WaitDeliveries(t.Context()))
+		all := a.srv.Deliveries()
+		return all[len(all)-1]
+	}
+	require.ErrorContains(t, deliver("http://192.0.2.1/", nil).Err, "not on loopback")
+	require.ErrorContains(t, deliver("http://[2001:db8::1]:8080/", nil).Err, "not on loopback")
+	require.Error(t, deliver("http://127.0.0.1:1/", nil).Err)
+	require.Error(t, deliver("::", nil).Err)
+	require.Error(t, deliver("http://127.0.0.1:1/", make(chan int)).Err, "no JSON")
+	assert.Equal(t, http.StatusFound, deliver(redirect.URL, nil).Status, "not followed")
+}
+
+func TestDeliveriesEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	arrived, release := make(chan bool), make(chan bool)
+	user := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- true
+		<-release
+	}))
+	t.Cleanup(user.Close)
+	t.Cleanup(func() { close(release) })
+	a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: user.URL, Events: []string{"e"}})
+	a.srv.TriggerEvent(merchantID, "e", nil)
+	<-arrived
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, a.srv.WaitDeliveries(ctx), context.DeadlineExceeded)
+
+	for range 2000 {
+		a.srv.TriggerEvent(merchantID, "e", nil)
+	}
+	full := a.srv.Deliveries()
+	assert.Len(t, full, 2000-1024, "the queue is bounded")
+	require.ErrorContains(t, full[0].Err, "too many")
+	a.srv.Close()
+	require.Error(t, a.srv.WaitDeliveries(t.Context()))
+}
