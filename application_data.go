@@ -125,8 +125,20 @@ type ApplicationField struct {
 // LogValue logs the key, and the value unless it is a secret.
 func (f ApplicationField) LogValue() slog.Value { return logGroup(f) }
 
+// Format writes the fields, secrets redacted.
+func (f ApplicationField) Format(s fmt.State, verb rune) {
+	type plain ApplicationField
+	formatPlain(s, verb, plain(f))
+}
+
 // LogValue logs the fields that are set, secrets redacted.
 func (d ApplicationData) LogValue() slog.Value { return logGroup(d) }
+
+// Format writes the fields, secrets redacted.
+func (d ApplicationData) Format(f fmt.State, verb rune) {
+	type plain ApplicationData
+	formatPlain(f, verb, plain(d))
+}
 
 // MarshalJSON writes the list of pairs.
 func (d ApplicationData) MarshalJSON() ([]byte, error) { return json.Marshal(d.fields()) }
@@ -234,7 +246,7 @@ func setWireValue(field reflect.Value, raw json.RawMessage) error {
 	}
 	switch target := field.Addr().Interface().(type) {
 	case *bool:
-		text := numberText(raw)
+		text := string(numberText(raw))
 		if text != "true" && text != "false" {
 			return errNotToggle
 		}
@@ -296,8 +308,32 @@ type FieldOption struct {
 	Disabled bool   `json:"disabled,omitzero"`
 }
 
+// LogValue logs what a field takes.
+func (s FieldSettings) LogValue() slog.Value { return logGroup(s) }
+
+// Format writes the fields.
+func (s FieldSettings) Format(f fmt.State, verb rune) {
+	type plain FieldSettings
+	formatPlain(f, verb, plain(s))
+}
+
+// LogValue logs the fields that are set.
+func (o FieldOption) LogValue() slog.Value { return logGroup(o) }
+
+// Format writes the fields.
+func (o FieldOption) Format(f fmt.State, verb rune) {
+	type plain FieldOption
+	formatPlain(f, verb, plain(o))
+}
+
 // LogValue logs the fields that are set, secrets redacted.
 func (f SavedField) LogValue() slog.Value { return logGroup(f) }
+
+// Format writes the fields, secrets redacted.
+func (f SavedField) Format(s fmt.State, verb rune) {
+	type plain SavedField
+	formatPlain(s, verb, plain(f))
+}
 
 // savedField is the wire form of a SavedField.
 type savedField[T any] struct {
@@ -310,10 +346,19 @@ type savedField[T any] struct {
 // MarshalJSON writes the wire form.
 func (f SavedField) MarshalJSON() ([]byte, error) {
 	wire := savedField[any]{f.Key, nil, f.Type, f.Settings}
-	if f.Value != nil {
+	if text, ok := f.misfit(); ok {
+		wire.Value = text
+	} else if f.Value != nil {
 		wire.Value = wireValue(reflect.ValueOf(f.Value))
 	}
 	return json.Marshal(wire)
+}
+
+// misfit gives the JSON text of a value that did not fit its field.
+func (f SavedField) misfit() (json.RawMessage, bool) {
+	secret, ok := f.Value.(Secret)
+	field, text := fieldOf(new(ApplicationData), f.Key), json.RawMessage(secret)
+	return text, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() && json.Valid(text)
 }
 
 // UnmarshalJSON reads the wire form.
@@ -381,11 +426,17 @@ type DeliveryMethods struct {
 // Ownership lists the owners of a business.
 type Ownership struct {
 	InterestCount Int     `json:"interestCount"`
-	Owners        []Owner `json:"owners"`
+	Owners        []Owner `json:"owners,omitempty"`
 }
 
 // LogValue logs the fields that are set, secrets redacted.
 func (o Ownership) LogValue() slog.Value { return logGroup(o) }
+
+// Format writes the fields, secrets redacted.
+func (o Ownership) Format(f fmt.State, verb rune) {
+	type plain Ownership
+	formatPlain(f, verb, plain(o))
+}
 
 // Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The formats
 // of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
@@ -416,6 +467,12 @@ type Owner struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (o Owner) LogValue() slog.Value { return logGroup(o) }
+
+// Format writes the fields, secrets redacted.
+func (o Owner) Format(f fmt.State, verb rune) {
+	type plain Owner
+	formatPlain(f, verb, plain(o))
+}
 
 // OwnerName is the name of an owner.
 type OwnerName struct {

@@ -146,7 +146,7 @@ func (r *validationReply) accept(e *Error) bool {
 	if !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	r.problems = e.Fields
+	r.problems, r.Code = e.Fields, resultCode(e.Code)
 	return true
 }
 
@@ -160,13 +160,9 @@ func (b *applicationDataBody) prepare(_ *Client, p *problems) {
 	if (d.BankRouting == "") != (d.BankAccountNumber == "") {
 		p.add("bank_routing", "and bank_account_number are required together")
 	}
-	if d.BusinessEstablished != (Date{}) && !d.BusinessEstablished.Valid() {
-		p.add("business_established", errNotDate.Error())
-	}
+	checkDate("business_established", d.BusinessEstablished, p)
 	for i, owner := range d.Ownership.Owners {
-		if owner.DOB != (Date{}) && !owner.DOB.Valid() {
-			p.add("ownership.owners["+strconv.Itoa(i)+"].dob", errNotDate.Error())
-		}
+		checkDate("ownership.owners["+strconv.Itoa(i)+"].dob", owner.DOB, p)
 	}
 	d.checkKeys(p)
 }

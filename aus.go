@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -24,6 +25,12 @@ type AccountUpdaterCard struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (c AccountUpdaterCard) LogValue() slog.Value { return logGroup(c) }
+
+// Format writes the fields, secrets redacted.
+func (c AccountUpdaterCard) Format(f fmt.State, verb rune) {
+	type plain AccountUpdaterCard
+	formatPlain(f, verb, plain(c))
+}
 
 // accountUpdaterBody is the body of a submission.
 type accountUpdaterBody struct {

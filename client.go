@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -47,7 +48,8 @@ type core struct {
 	merchant    MerchantID
 	vendorID    int64
 	developerID string
-	logger      *slog.Logger
+	observers   observers
+	server      string // host and port, for the observers
 
 	// Header values that are the same in each request, shared between them.
 	acceptJSON, userAgent []string
@@ -80,7 +82,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	return newClient(&core{
 		base: base, transport: transport.New(cfg.transport),
-		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID, logger: cfg.logger,
+		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
+		observers: cfg.allObservers(), server: hostPort(base),
 		acceptJSON: []string{"application/json"}, userAgent: []string{userAgent(cfg.product)},
 	}, nil), nil
 }
@@ -136,6 +139,15 @@ func (c *Client) checkMerchant(path string, id MerchantID, p *problems) {
 	}
 }
 
+// hostPort returns host and port of a URL, the port of the scheme if it names none.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
 // checkBaseURL returns nil and adds problems if the URL cannot be used. It never repeats the URL, which may hold a
 // password.
 func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
@@ -153,7 +165,7 @@ func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
 	case u.Scheme == "http" && !insecureHTTP && !isLoopback(u.Hostname()):
 		p.add("base_url", "is plain http to a host that is not loopback; see WithInsecureHTTP")
 	}
-	for segment := range strings.SplitSeq(strings.Trim(u.Path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/"), "/") {
 		if u.Path != "" && u.Path != "/" && urlpath.Check(segment) != nil {
 			p.add("base_url", "has a path segment that is empty or a dot segment")
 		}
@@ -180,6 +192,7 @@ type config struct {
 	developerID  string
 	product      string
 	logger       *slog.Logger
+	observers    observers
 	insecureHTTP bool
 	problems     problems
 }
@@ -195,7 +208,6 @@ type RetryPolicy struct {
 
 func defaultConfig() config {
 	return config{
-		logger: slog.New(slog.DiscardHandler),
 		transport: transport.Config{
 			AttemptTimeout: 60 * time.Second, MaxResponseBytes: 32 << 20,
 			Policy: transport.Policy{
@@ -291,9 +303,10 @@ func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
 }
 
-// WithLogger logs one record per attempt and one per call, with operation, status, code, attempts, delivery
-// and duration, and without IDs, queries, bodies or headers. A call that succeeds is logged at Debug, one that fails
-// at Warn, and one that fails with an unknown outcome at Error.
+// WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation, status, code,
+// attempts, delivery and duration, and if there is an error also error_class (see [CallResult.ErrorClass]) and error. They
+// hold no IDs, queries, bodies or headers. Attempts are logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one
+// that fails with an unknown outcome at Error.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -301,6 +314,20 @@ func WithLogger(l *slog.Logger) Option {
 		}
 		c.logger = l
 	}
+}
+
+// WithObserver tells o about every call; see package otelpayvault for traces and metrics of OpenTelemetry. Of several observers
+// each is told, in the order in which they were given.
+func WithObserver(o Observer) Option {
+	return func(c *config) { c.observers = append(c.observers, o) }
+}
+
+// allObservers has the logger first, so that its records come while the spans of the others are open.
+func (c *config) allObservers() observers {
+	if c.logger == nil {
+		return c.observers
+	}
+	return append(observers{logTo(c.logger)}, c.observers...)
 }
 
 // WithUserAgent puts product, such as "acme-billing/2.1", in front of the package's own User-Agent.
@@ -341,7 +368,11 @@ type callOptions struct {
 	problems problems
 }
 
-func newCallOptions(opts []CallOption) (o callOptions) {
+func newCallOptions(opts []CallOption) callOptions {
+	if len(opts) == 0 {
+		return callOptions{}
+	}
+	var o callOptions
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)
@@ -392,8 +423,8 @@ func WithAttempts(n int) CallOption {
 // Content-*, the headers of the connection itself, and Idempotency-Key and X-Idempotency-Key: the
 // interface documents no such header, and net/http would take it as leave to send a request twice.
 func WithHeader(key, value string) CallOption {
+	key = http.CanonicalHeaderKey(key)
 	return func(o *callOptions) {
-		key = http.CanonicalHeaderKey(key)
 		if reserved := reservedHeader(key); reserved || !validHeaderName(key) || !validHeaderValue(value) {
 			o.problems.add("WithHeader", strconv.Quote(key)+" cannot be set, or not to this value")
 			return
@@ -455,6 +486,9 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 		in.problems.add("method", "is not an HTTP method")
 	}
 	require(&in.problems, "path", len(path))
+	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		in.problems.add("out", "is not a pointer")
+	}
 	return c.exchange(ctx, operation{name: OpCall, method: r.Method, path: path, input: in, replay: r.Replay}, &callReply{out: out}, opts)
 }
 

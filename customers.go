@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -31,6 +32,12 @@ type CustomerCreateRequest struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (r CustomerCreateRequest) LogValue() slog.Value { return logGroup(r) }
+
+// Format writes the fields, secrets redacted.
+func (r CustomerCreateRequest) Format(f fmt.State, verb rune) {
+	type plain CustomerCreateRequest
+	formatPlain(f, verb, plain(r))
+}
 
 func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
 	c.actFor(&r.MerchantID, p)
@@ -134,6 +141,12 @@ type BillingCardRequest struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (c BillingCardRequest) LogValue() slog.Value { return logGroup(c) }
+
+// Format writes the fields, secrets redacted.
+func (c BillingCardRequest) Format(f fmt.State, verb rune) {
+	type plain BillingCardRequest
+	formatPlain(f, verb, plain(c))
+}
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
 type BillingCard struct {

@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +25,12 @@ type resultCode string
 
 func (c *resultCode) UnmarshalJSON(b []byte) error {
 	text := numberText(b)
-	if strings.ContainsAny(text, `{}[]"\`) || text == "true" || text == "false" {
+	switch {
+	case bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
 		return errNotCode
-	}
-	if *c == "" || *c == codeSuccess || *c == rcodeSuccess {
+	case *c == "" && string(text) == rcodeSuccess:
+		*c = rcodeSuccess // the usual one, for which there is a string already
+	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)
 	}
 	return nil

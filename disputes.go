@@ -3,6 +3,7 @@ package payvault
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,6 +55,7 @@ func (r *DisputeResponse) prepare(_ *Client, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
 	}
+	checkDate("batch_date", r.BatchDate, p)
 	if r.Type == "" {
 		require(p, "message", r.Message)
 		require(p, "file", r.Evidence)
@@ -78,6 +80,9 @@ func OpenFile(path string) (*File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
@@ -134,9 +139,9 @@ func (f *File) check(p *problems) {
 }
 
 // Respond answers a dispute. Only first-time and retrieval disputes can be answered over the API, and accepting a dispute
-// is an operation that the interface does not show. A message that is too long, a file that is not a PDF, and a
-// retrieval answer without message or file fail before anything is sent. The file is streamed: memory does not
-// depend on its size.
+// is an operation that the interface does not show. A message that is too long, a date that is not in the calendar, a
+// file that is not a PDF, and a retrieval answer without message or file fail before anything is sent. The file is
+// streamed: memory does not depend on its size.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
@@ -144,7 +149,7 @@ func (f *File) check(p *problems) {
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
 	in := prepared(s.client, req)
 	text, err := marshal(in.body)
-	if err != nil {
+	if err != nil && len(in.problems) == 0 {
 		in.problems.add("disputeResponse", err.Error())
 	}
 	var file *formdata.File

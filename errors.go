@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,16 +131,17 @@ func (e *Error) Error() string {
 // oneLine keeps what a log line can hold.
 func oneLine(text string) string {
 	const most = 300
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
+	line := make([]rune, 0, min(len(text), most))
+	for _, r := range text {
+		if len(line) == most {
+			return string(line) + "…"
 		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
+		if !unicode.IsPrint(r) {
+			r = ' '
+		}
+		line = append(line, r)
 	}
-	return text
+	return string(line)
 }
 
 // Format writes the text of [Error.Error] under every verb, so that no dump shows more.
@@ -153,8 +156,8 @@ func (e *Error) Format(f fmt.State, verb rune) {
 // LogValue logs the fields of e.
 func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("op", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", e.Code),
-		slog.String("message", e.Message), slog.String("delivery", e.Delivery.String()),
+		slog.String("op", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
+		slog.String("message", oneLine(e.Message)), slog.String("delivery", e.Delivery.String()),
 		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
 }
 
@@ -278,6 +281,8 @@ func answerError(op *operation, r transport.Result, malformed error) *Error {
 	case e.rejected() || r.Status >= 400:
 	case r.Status >= 300:
 		e.cause = fmt.Errorf("%w: a redirect, which is not followed", ErrMalformedResponse)
+	case r.Status < 200:
+		e.cause = fmt.Errorf("%w: a switch of protocols, which was not asked for", ErrMalformedResponse)
 	default:
 		e.cause = malformed
 	}
@@ -324,7 +329,7 @@ func (e *Error) readFailure(r transport.Result) {
 // readData takes data.message, or the map of fields to messages that comes with code 2.
 func (e *Error) readData(data json.RawMessage) {
 	var fields map[string]flexTexts
-	if json.Unmarshal(data, &fields) != nil {
+	if json.Unmarshal(data, &fields) != nil || len(fields) == 0 {
 		return
 	}
 	if detail := fields["message"]; e.Code != codeValidation && len(detail) == 1 {
@@ -342,6 +347,8 @@ func (e *Error) readData(data json.RawMessage) {
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
+	// The longest first: a card number may start with the digits of a security code.
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, secret := range secrets {
 		if len(secret) >= 3 {
@@ -383,7 +390,13 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	return &hiddenError{err}
+	for { // errors.As would find the URL
+		wrapped, ok := errors.AsType[*url.Error](err)
+		if !ok {
+			return &hiddenError{err}
+		}
+		err = wrapped.Err
+	}
 }
 
 // systemError digs out the error whose text is made of addresses, names of hosts and errors of the system only.

@@ -215,6 +215,9 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	if o != nil {
 		start = *o
 		start.Filters = slices.Clone(o.Filters) // what the caller changes later does not change the walk
+		for i := range start.Filters {
+			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
+		}
 	}
 	return func(yield func(*T, error) bool) {
 		for p, err := range l.pages(ctx, start, opts) {
@@ -262,18 +265,15 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				return f
 			}, true
 		}
-		var before *Page[T]
-		for {
+		var before []T // a copy: the items are the consumer's to change
+		for at := o.Page; at < known; at++ {
 			w.fill(fetch)
-			f, ok := w.pop()
-			if !ok {
-				return
-			}
+			f, _ := w.pop()
 			if f.err == nil {
 				f.err = l.checkWalk(f.page, before)
 			}
 			if f.err == nil {
-				before, known = f.page, f.page.pagesKnown()
+				before, known = slices.Clone(f.page.Items), f.page.pagesKnown()
 				w.fill(fetch)
 			}
 			if keepRaw != nil {
@@ -296,12 +296,12 @@ func (p *Page[T]) pagesKnown() int {
 }
 
 // checkWalk refuses a page on which the walk would go on for ever.
-func (l list[T]) checkWalk(p, before *Page[T]) error {
+func (l list[T]) checkWalk(p *Page[T], before []T) error {
 	more := p.Number+1 < p.TotalPages
 	switch {
 	case len(p.Items) == 0 && more:
 		return walkError(l.name, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
-	case before != nil && len(p.Items) > 0 && reflect.DeepEqual(p.Items, before.Items):
+	case len(p.Items) > 0 && reflect.DeepEqual(p.Items, before):
 		return walkError(l.name, fmt.Sprintf("page %d repeats the one before it", p.Number))
 	}
 	return nil

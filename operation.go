@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/payvault/internal/formdata"
@@ -70,10 +70,12 @@ func prepared[T any, R request[T]](c *Client, req R) input {
 	if req == nil {
 		return input{problems: problems{"request": {"is nil"}}}
 	}
-	body := *req
-	var p problems
-	R(&body).prepare(c, &p)
-	return input{body: &body, problems: p}
+	own := struct {
+		body     T
+		problems problems
+	}{body: *req}
+	R(&own.body).prepare(c, &own.problems)
+	return input{body: &own.body, problems: own.problems}
 }
 
 // segment is one part of a path. Those with a name come from the caller.
@@ -130,23 +132,37 @@ func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []
 	start := time.Now()
 	o := newCallOptions(opts)
 	op.replay = op.replay || o.replay
-	req, err := c.newRequest(ctx, &op, &o)
-	var result transport.Result
-	if err == nil {
-		result, err = c.send(ctx, &op, req, into)
+	if len(c.core.observers) == 0 || ctx == nil { // newRequest refuses a nil context
+		_, err := c.perform(ctx, &op, into, &o, start, nil)
+		return err
 	}
-	duration := time.Since(start)
-	if o.response != nil {
-		*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, duration}
-	}
-	c.logCall(ctx, op.name, result, duration, err)
+	call := c.info(&op)
+	ctx = c.core.observers.start(ctx, call)
+	result, err := c.perform(ctx, &op, into, &o, start, c.core.observers.attempts(ctx, call))
+	c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
 	return err
 }
 
+// perform checks and sends an operation, and keeps the raw answer for the caller.
+func (c *Client) perform(ctx context.Context, op *operation, into reply, o *callOptions, start time.Time, observe func(transport.Attempt)) (transport.Result, error) {
+	req, err := c.newRequest(ctx, op, o)
+	var result transport.Result
+	if err == nil {
+		req.Observe = observe
+		result, err = c.send(ctx, op, &req, into)
+	}
+	if o.response != nil {
+		*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, time.Since(start)}
+	} else {
+		c.core.transport.Release(result)
+	}
+	return result, err
+}
+
 // newRequest checks all that can be checked before anything is sent.
-func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) (*transport.Request, error) {
+func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) (req transport.Request, err error) {
 	if c.merchant != nil && !op.actsFor {
-		return nil, merchantError(op.name)
+		return req, merchantError(op.name)
 	}
 	p := op.input.problems
 	p.addAll(o.problems)
@@ -164,18 +180,18 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 		}
 	}
 	body, err := marshal(op.input.body)
-	if err != nil {
+	if err != nil && len(p) == 0 { // a problem that has a path of its own may be the reason
 		p.add("body", err.Error())
 	}
 	if err := p.err(op.name); err != nil {
-		return nil, err
+		return req, err
 	}
 	u, err := urlpath.Join(c.core.base, texts...)
 	if err != nil {
-		return nil, err
+		return req, err
 	}
 	u.RawQuery = op.input.query.Encode()
-	req := &transport.Request{
+	req = transport.Request{
 		Method: op.method, URL: u, Header: c.header(op, o), Body: body, Replay: op.replay, MaxAttempts: o.attempts,
 	}
 	if op.upload != nil {
@@ -213,9 +229,6 @@ func (c *Client) header(op *operation, o *callOptions) http.Header {
 
 // send makes one error of all that can go wrong from here on.
 func (c *Client) send(ctx context.Context, op *operation, req *transport.Request, into reply) (transport.Result, error) {
-	if c.core.logger.Enabled(ctx, slog.LevelDebug) {
-		req.Observe = func(a transport.Attempt) { c.logAttempt(ctx, op.name, a) }
-	}
 	result, err := c.core.transport.Do(ctx, req)
 	var failed *Error
 	switch {
@@ -230,39 +243,9 @@ func (c *Client) send(ctx context.Context, op *operation, req *transport.Request
 		}
 		failed = answerError(op, result, malformed)
 	}
+	failed.clear(append(secretsOf(op.input.body), keyOf(result.Authorization), strings.TrimPrefix(result.Authorization, basic)))
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
 		return result, nil
 	}
-	failed.clear(append(secretsOf(op.input.body), keyOf(result.Authorization), result.Authorization))
 	return result, failed
-}
-
-func (c *Client) logAttempt(ctx context.Context, op Operation, a transport.Attempt) {
-	c.core.logger.LogAttrs(ctx, slog.LevelDebug, "payvault attempt", slog.String("operation", string(op)),
-		slog.Int("attempt", a.Number), slog.Int("status", a.Status), slog.String("delivery", delivery(a.Delivery).String()),
-		slog.Duration("duration", a.Duration))
-}
-
-func (c *Client) logCall(ctx context.Context, op Operation, r transport.Result, duration time.Duration, err error) {
-	level := slog.LevelDebug
-	e, failed := errors.AsType[*Error](err)
-	switch {
-	case failed && e.Delivery == Unknown:
-		level = slog.LevelError
-	case failed:
-		level = slog.LevelWarn
-	}
-	if ctx == nil || !c.core.logger.Enabled(ctx, level) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("operation", string(op)), slog.Int("status", r.Status),
-		slog.Int("attempts", r.Attempts), slog.Duration("duration", duration),
-	}
-	if failed {
-		attrs = append(attrs, slog.String("code", e.Code), slog.String("delivery", e.Delivery.String()), slog.String("error", e.Error()))
-	} else {
-		attrs = append(attrs, slog.String("delivery", delivery(r.Delivery).String()))
-	}
-	c.core.logger.LogAttrs(ctx, level, "payvault call", attrs...)
 }

@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -23,6 +24,12 @@ type PayeeCreateRequest struct {
 // LogValue logs the fields that are set, secrets redacted.
 func (r PayeeCreateRequest) LogValue() slog.Value { return logGroup(r) }
 
+// Format writes the fields, secrets redacted.
+func (r PayeeCreateRequest) Format(f fmt.State, verb rune) {
+	type plain PayeeCreateRequest
+	formatPlain(f, verb, plain(r))
+}
+
 func (r *PayeeCreateRequest) prepare(c *Client, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
@@ -43,6 +50,12 @@ type Payee struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (p Payee) LogValue() slog.Value { return logGroup(p) }
+
+// Format writes the fields, secrets redacted.
+func (p Payee) Format(f fmt.State, verb rune) {
+	type plain Payee
+	formatPlain(f, verb, plain(p))
+}
 
 func (p *Payee) missing() string {
 	if p.ID == 0 {
@@ -76,6 +89,12 @@ type PayeeAccount struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (a PayeeAccount) LogValue() slog.Value { return logGroup(a) }
+
+// Format writes the fields, secrets redacted.
+func (a PayeeAccount) Format(f fmt.State, verb rune) {
+	type plain PayeeAccount
+	formatPlain(f, verb, plain(a))
+}
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //

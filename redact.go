@@ -10,6 +10,16 @@ import (
 	"strings"
 )
 
+// formatPlain formats a request or a result like any struct; plain has its fields and no methods. What has a Format method
+// of its own is never printed without it: for a pointer inside another value, under a verb that does
+// not apply to pointers (%s), fmt would otherwise print what it points to without asking the secrets in it.
+func formatPlain(f fmt.State, verb rune, plain any) {
+	if verb == 'p' || verb == 'w' { // apply to no struct, with the same effect
+		verb = 'v'
+	}
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain)
+}
+
 // logGroup is the log value of a request or a result: its fields under their wire names, empty ones left
 // out, secrets redacted.
 func logGroup(v any) slog.Value {
@@ -39,7 +49,7 @@ func logValue(v reflect.Value) slog.Value {
 		return logValue(v.Elem())
 	case reflect.Struct:
 		return logGroup(v.Interface())
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		attrs := make([]slog.Attr, v.Len())
 		for i := range v.Len() {
 			attrs[i] = slog.Attr{Key: strconv.Itoa(i), Value: logValue(v.Index(i))}
@@ -101,7 +111,7 @@ func collectSecrets(v reflect.Value, secrets *[]string, depth int) {
 				collectSecrets(v.Field(i), secrets, depth+1)
 			}
 		}
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
 			collectSecrets(v.Index(i), secrets, depth+1)
 		}

@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -48,6 +49,12 @@ type TokenizeRequest struct {
 
 // LogValue logs the fields that are set, secrets redacted.
 func (r TokenizeRequest) LogValue() slog.Value { return logGroup(r) }
+
+// Format writes the fields, secrets redacted.
+func (r TokenizeRequest) Format(f fmt.State, verb rune) {
+	type plain TokenizeRequest
+	formatPlain(f, verb, plain(r))
+}
 
 func (r *TokenizeRequest) prepare(c *Client, p *problems) {
 	c.actForText(&r.MerchantID, p)
@@ -104,9 +111,13 @@ type TokenizeResponse struct {
 func (r TokenizeResponse) LogValue() slog.Value { return logGroup(r) }
 
 // tokenizeReply is the one success shape without an envelope.
-type tokenizeReply struct{ TokenizeResponse }
+type tokenizeReply struct {
+	TokenizeResponse
 
-func (r *tokenizeReply) code() (string, string) { return r.RCode, rcodeSuccess }
+	Result resultCode `json:"rcode"`
+}
+
+func (r *tokenizeReply) code() (string, string) { return string(r.Result), rcodeSuccess }
 
 func (*tokenizeReply) missing() string { return "" }
 
@@ -127,5 +138,6 @@ func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts
 	if err != nil {
 		return nil, err
 	}
+	r.RCode = string(r.Result)
 	return &r.TokenizeResponse, nil
 }

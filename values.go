@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -71,11 +72,11 @@ var (
 // unmarshalInt leaves *n at zero for null and for an empty string.
 func unmarshalInt[T ~int64](b []byte, n *T) error {
 	text := numberText(b)
-	if text == "" {
+	if len(text) == 0 {
 		*n = 0
 		return nil
 	}
-	i, err := strconv.ParseInt(text, 10, 64)
+	i, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
 		return errNotInteger // the standard error would repeat the text
 	}
@@ -83,15 +84,26 @@ func unmarshalInt[T ~int64](b []byte, n *T) error {
 	return nil
 }
 
-// numberText gives the text of a number that may be quoted, and "" for null.
-func numberText(b []byte) string {
+// numberText gives the text of a number that may be quoted, and none for null.
+func numberText(b []byte) []byte {
 	if string(b) == "null" {
-		return ""
+		return nil
 	}
-	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' {
-		b = b[1 : n-1]
+	return unquote(b)
+}
+
+// unquote gives what is between the quotes of a JSON string, and anything else as it is.
+func unquote(b []byte) []byte {
+	n := len(b)
+	if n < 2 || b[0] != '"' || b[n-1] != '"' {
+		return b
 	}
-	return string(b)
+	if bytes.IndexByte(b, '\\') >= 0 { // some encoders write + as \u002B
+		if text, err := jsonText(b); err == nil {
+			return []byte(text)
+		}
+	}
+	return b[1 : n-1]
 }
 
 // jsonText gives the text of a JSON string, and "" for null.
@@ -107,8 +119,9 @@ func jsonText(b []byte) (string, error) {
 // numbers. Every fmt verb of a Secret, or of a struct that holds one in an exported field, prints [REDACTED],
 // and so do the text and JSON handlers of log/slog. On the wire it is a plain JSON string.
 //
-// What Go leaves out of the type's hands: fmt calls no methods on unexported fields of your own structs
-// nor for the verbs %p and %w, which do not apply to text (go vet reports them); and json.Marshal gives the
+// What Go leaves out of the type's hands: fmt calls no methods on unexported fields of your own structs, nor behind a pointer
+// to one that is itself inside another value, under a verb that does not apply to pointers, such as %s,
+// nor for the verbs %p and %w, which do not apply to text (go vet reports them all); and json.Marshal gives the
 // text, since that is the wire form (a request may wait in a queue), also when slog's JSON handler calls it for a
 // slice, a map or a struct of your own that is not a [slog.LogValuer].
 type Secret string
@@ -153,9 +166,11 @@ func NewAmount(value int64, scale int) (Amount, error) {
 }
 
 // ParseAmount reads a decimal number such as "12.50". A number that does not fit exactly is an error.
-func ParseAmount(s string) (Amount, error) {
-	d, err := decimal.Parse(s)
-	if err != nil || !exactlyParsed(s, d) {
+func ParseAmount(s string) (Amount, error) { return parseAmount([]byte(s)) }
+
+func parseAmount(text []byte) (Amount, error) {
+	var d decimal.Decimal
+	if d.UnmarshalText(text) != nil || !exactlyParsed(text, d) {
 		return Amount{}, errNotAmount
 	}
 	return Amount{d}, nil
@@ -173,11 +188,12 @@ func MustAmount(s string) Amount {
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 
-// exactlyParsed reports whether d is s: decimal.Parse rounds a fraction that is too long.
-func exactlyParsed(s string, d decimal.Decimal) bool {
-	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
+// exactlyParsed reports whether d is the number of text: decimal.Parse rounds a fraction that is too long.
+func exactlyParsed(text []byte, d decimal.Decimal) bool {
+	if len(text) <= decimal.MaxPrec && !bytes.ContainsAny(text, "eE") {
 		return true
 	}
+	s := string(text)
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
 	if len(mantissa) > 64 || len(exponent) > 3 {
 		return false // keeps the comparison below small
@@ -199,11 +215,11 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 // UnmarshalJSON reads a JSON number, a quoted number or null.
 func (a *Amount) UnmarshalJSON(b []byte) error {
 	text := numberText(b)
-	if text == "" {
+	if len(text) == 0 {
 		*a = Amount{}
 		return nil
 	}
-	parsed, err := ParseAmount(text)
+	parsed, err := parseAmount(text)
 	if err != nil {
 		return err
 	}
@@ -262,13 +278,23 @@ func (d Date) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads YYYY-MM-DD, an empty string or null.
 func (d *Date) UnmarshalJSON(b []byte) error {
-	text, err := jsonText(b)
-	if err != nil || text == "" {
+	if string(b) == `""` || string(b) == "null" {
 		*d = Date{}
-		return err
+		return nil
 	}
-	*d, err = ParseDate(text)
+	if len(b) < 2 || b[0] != '"' {
+		return errNotDate
+	}
+	parsed, err := ParseDate(string(unquote(b)))
+	*d = parsed
 	return err
+}
+
+// checkDate refuses a date that is not in the calendar. No date is left to the service.
+func checkDate(path string, d Date, p *problems) {
+	if d != (Date{}) && !d.Valid() {
+		p.add(path, errNotDate.Error())
+	}
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
@@ -293,7 +319,7 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	if len(b) < 2 || b[0] != '"' {
 		return errNotInstant
 	}
-	parsed, err := parseInstant(b[1 : len(b)-1])
+	parsed, err := parseInstant(unquote(b))
 	if err != nil {
 		return err
 	}
@@ -355,6 +381,18 @@ type Pair struct {
 	Name  string
 	Value any
 }
+
+// LogValue logs name and value, a [Secret] redacted.
+func (p Pair) LogValue() slog.Value { return logGroup(p) }
+
+// Format writes name and value, a [Secret] redacted.
+func (p Pair) Format(f fmt.State, verb rune) {
+	type plain Pair
+	formatPlain(f, verb, plain(p))
+}
+
+// LogValue logs the pairs, each Secret among their values redacted.
+func (p Pairs) LogValue() slog.Value { return logValue(reflect.ValueOf([]Pair(p))) }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields].
 func ParsePairs(text string) (Pairs, error) {

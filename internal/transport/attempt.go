@@ -2,23 +2,28 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// sending is the state of one operation over its attempts. It travels to them in the request's context.
+// sending is the state of one operation over its attempts. Through the engine it travels in the context.
 type sending struct {
-	request  *Request
+	request  Request
 	max      int
 	attempts int
 	unknown  bool // an attempt may have performed the operation
+	resumed  bool // the engine knows how the first attempt went
 
 	authorization string
 	last          outcome
+	buffer        *buffer // of the last answer
 }
 
 type sendingKey struct{}
@@ -41,92 +46,109 @@ type outcome struct {
 // uploadRate is the slowest rate, in bytes per second, at which an upload is given time to finish.
 const uploadRate = 256 << 10
 
-// attempt sends the request once and reads the whole response, within the attempt's own deadline. For the
-// engine it returns a response without a body; the body is in the sending state.
-func (c *Client) attempt(req *http.Request) (*http.Response, error) {
-	s := sendingOf(req.Context())
+// attempt sends the request once and reads the whole response, within the attempt's own deadline.
+func (c *Client) attempt(ctx context.Context, s *sending) error {
 	start := time.Now()
 	s.attempts++
-	if err := req.Context().Err(); err != nil {
-		closeBody(req)
+	if err := ctx.Err(); err != nil {
 		if s.attempts == 1 {
 			s.last = outcome{delivery: NotSent, err: err}
 		}
-		return nil, err
+		return err
 	}
-	o := c.roundTrip(req, s)
+	o := c.roundTrip(ctx, s)
 	s.unknown = s.unknown || o.delivery != NotSent && o.status != http.StatusTooManyRequests
 	s.last = o
 	if observe := s.request.Observe; observe != nil {
 		observe(Attempt{s.attempts, o.status, o.delivery, time.Since(start), o.err})
 	}
-	if o.err != nil {
-		return nil, o.err
-	}
-	header := o.header
-	if header.Get("Location") != "" { // net/http would parse it, and fail on a bad one
-		header = maps.Clone(header)
-		delete(header, "Location")
-	}
-	return &http.Response{StatusCode: o.status, Header: header, Body: http.NoBody, Request: req}, nil
+	return o.err
 }
 
-func (c *Client) roundTrip(req *http.Request, s *sending) outcome {
-	authorization, err := c.config.Authorization(req.Context())
+func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
+	authorization, err := c.config.Authorization(ctx)
 	if err != nil {
-		closeBody(req)
 		return outcome{delivery: NotSent, err: &KeyError{err}}
 	}
 	timeout := c.config.AttemptTimeout
 	if upload := s.request.Upload; upload != nil {
 		timeout += time.Duration(upload.Len()/uploadRate) * time.Second
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var t tracker
-	req = req.WithContext(httptrace.WithClientTrace(ctx, t.trace()))
+	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), &s.request)
+	if !s.request.Replay {
+		t.giveUp = cancel
+		if !c.http1.Load() {
+			req.GetBody = nil // so that net/http does not send it again, and tells why it would have
+		}
+	}
 	if s.attempts > 1 { // the attempt before may still be writing the header
 		req.Header = maps.Clone(req.Header)
 	}
 	s.authorization = authorization
-	req.Header["Authorization"] = []string{authorization}
+	t.authorization[0] = authorization
+	req.Header["Authorization"] = t.authorization[:]
 
-	resp, err := c.base.RoundTrip(req) //nolint:bodyclose // readBody closes it
+	resp, err := c.base.RoundTrip(req)
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
 	if err != nil {
-		return outcome{delivery: t.delivery(), err: err}
+		return t.failed(err)
+	}
+	if http1 := resp.ProtoMajor == 1; http1 != c.http1.Load() {
+		c.http1.Store(http1)
 	}
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		resp.Body = http.NoBody
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // its body is the connection, which no deadline ends
+		_ = resp.Body.Close()
+		resp.Body = http.NoBody
+	}
 	o := outcome{status: resp.StatusCode, header: resp.Header, delivery: Answered}
-	o.body, err = readBody(resp.Body, resp.ContentLength, c.config.MaxResponseBytes)
+	if s.buffer == nil {
+		s.buffer = c.newBuffer()
+	}
+	s.buffer.bytes, err = readBody(s.buffer.bytes, resp.Body, resp.ContentLength, c.config.MaxResponseBytes)
+	o.body = s.buffer.bytes
 	if err != nil && resp.StatusCode < http.StatusBadRequest {
 		o.delivery, o.err = Unknown, err // of a failure the status is enough
 	}
 	return o
 }
 
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
+// presize bounds what is allocated on the word of a Content-Length header, and what is kept for the next answer.
+const presize = 1 << 20
+
+// buffer holds the body of an answer.
+type buffer struct{ bytes []byte }
+
+func (c *Client) newBuffer() *buffer {
+	if b, ok := c.buffers.Get().(*buffer); ok {
+		return b
+	}
+	return new(buffer)
+}
+
+// Release says that nobody keeps the body of a result, so that the next answer can use its memory.
+func (c *Client) Release(r Result) {
+	if r.buffer != nil && cap(r.buffer.bytes) <= presize {
+		c.buffers.Put(r.buffer)
 	}
 }
 
-// presize bounds what is allocated on the word of a Content-Length header.
-const presize = 1 << 20
-
-// readBody reads up to limit bytes and closes the body. A body within the limit is read to its end, so
+// readBody reads up to limit bytes into buf and closes the body. A body within the limit is read to its end, so
 // that its connection can be used again.
-func readBody(body io.ReadCloser, length, limit int64) ([]byte, error) {
+func readBody(buf []byte, body io.ReadCloser, length, limit int64) ([]byte, error) {
 	defer body.Close()
 	if length > limit {
 		return nil, ErrTooLarge
 	}
 	// One byte more than announced, so that the end is seen without growing.
-	buf := make([]byte, 0, min(max(length, 511), presize)+1)
+	buf = slices.Grow(buf[:0], int(min(max(length, 511), presize-1)+1))
 	for {
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -143,23 +165,58 @@ func readBody(body io.ReadCloser, length, limit int64) ([]byte, error) {
 	}
 }
 
-// tracker tells whether a byte of the request can have been written.
-type tracker struct{ asked, connected atomic.Bool }
+// tracker tells whether a byte of the request can have been written, and keeps net/http from writing a request twice
+// that must not be repeated. On HTTP/2 net/http does so if the stream is reset with PROTOCOL_ERROR, even though
+// the server may have performed the operation.
+type tracker struct {
+	asked, connected atomic.Bool
+	http2, gaveUp    atomic.Bool
 
-func (t *tracker) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) { t.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { t.connected.Store(true) },
-	}
+	giveUp context.CancelFunc // nil if the request may be repeated
+	trace  httptrace.ClientTrace
+
+	authorization [1]string // the value of the header
 }
 
-// delivery counts a request as unsent only if its transport asked for a connection and got none. A transport
-// that does not call the hooks proves nothing.
-func (t *tracker) delivery() Delivery {
-	if t.asked.Load() && !t.connected.Load() {
-		return NotSent
+func (t *tracker) hooks() *httptrace.ClientTrace {
+	t.trace.GetConn = func(string) { t.asked.Store(true) }
+	t.trace.GotConn = func(info httptrace.GotConnInfo) {
+		if t.giveUp != nil && t.http2.Load() { // the second time: the request would be sent again
+			t.gaveUp.Store(true)
+			t.giveUp()
+		}
+		conn, ok := info.Conn.(*tls.Conn)
+		t.http2.Store(ok && conn.ConnectionState().NegotiatedProtocol == "h2")
+		t.connected.Store(true)
 	}
-	return Unknown
+	return &t.trace
+}
+
+// failed is the outcome of a request without a response. It counts as unsent only if its transport asked for a
+// connection and got none, or if the server says that it has not processed it. A transport that does not call the
+// hooks proves nothing.
+func (t *tracker) failed(err error) outcome {
+	o := outcome{delivery: Unknown, err: err}
+	switch {
+	case t.gaveUp.Load():
+		o.err = errStreamReset
+	case t.asked.Load() && !t.connected.Load(), unprocessed(err):
+		o.delivery = NotSent
+	}
+	return o
+}
+
+// unprocessed tells whether the server said that it has not processed the request. HTTP/2 guarantees that for a stream that
+// is refused and for one above the last of a GOAWAY (RFC 9113, section 8.7). All that net/http shows of it is
+// this text, when it may not send the request again itself.
+func unprocessed(err error) bool {
+	reason, ok := strings.CutPrefix(err.Error(), "http2: Transport: cannot retry err [")
+	if !ok {
+		return false
+	}
+	reason, _, _ = strings.Cut(reason, "]")
+	return reason == "http2: Transport received Server's graceful shutdown GOAWAY" ||
+		strings.HasPrefix(reason, "stream error: stream ID ") && strings.HasSuffix(reason, "; REFUSED_STREAM; received from peer")
 }
 
 // result sums the attempts up.
@@ -167,12 +224,13 @@ func (s *sending) result() Result {
 	r := Result{
 		Status: s.last.status, Header: s.last.header, Body: s.last.body,
 		Attempts: s.attempts, Delivery: s.last.delivery,
-		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization,
+		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization, buffer: s.buffer,
 	}
 	if s.attempts == 0 {
 		r.Delivery = NotSent
 	}
-	if s.unknown && r.Delivery == NotSent {
+	// An attempt that was not sent, or was turned away, says nothing about an earlier one.
+	if s.unknown && (r.Delivery == NotSent || r.Status == http.StatusTooManyRequests) {
 		r.Delivery = Unknown
 	}
 	return r

@@ -30,6 +30,17 @@ func newPool(headerTimeout time.Duration) *http.Transport {
 // failure and which would close the connections of all other callers.
 type shield struct{ client *Client }
 
+// RoundTrip makes an attempt, but for the first one: that has been made, and the engine only learns how it went. What it
+// sees of an answer is neither a redirect nor a body, which net/http would act upon.
 func (s shield) RoundTrip(req *http.Request) (*http.Response, error) {
-	return s.client.attempt(req)
+	sending := sendingOf(req.Context())
+	err := sending.last.err
+	if sending.resumed {
+		err = s.client.attempt(req.Context(), sending)
+	}
+	sending.resumed = true
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: sending.last.header, Body: http.NoBody, Request: req}, nil
 }

@@ -15,8 +15,12 @@ import (
 
 // checkRetry is asked by the engine after each attempt.
 func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	s := sendingOf(ctx)
-	return ctx.Err() == nil && s.attempts < s.max && s.retryable(err), nil
+	return sendingOf(ctx).again(ctx, err), nil
+}
+
+// again tells whether there is another attempt after one that ended with err.
+func (s *sending) again(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && s.attempts < s.max && s.retryable(err)
 }
 
 // retryable tells whether repeating is harmless and may help.
@@ -64,13 +68,16 @@ func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Du
 	if shifted := p.MinBackoff << min(n, 30); shifted>>min(n, 30) == p.MinBackoff {
 		ceiling = min(ceiling, shifted)
 	}
-	return rand.N(ceiling + 1) //nolint:gosec // jitter need not be unpredictable
+	return rand.N(max(ceiling, 1)) //nolint:gosec // jitter need not be unpredictable
 }
 
 // retryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func retryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
-	if text != "" && strings.Trim(text, "0123456789") == "" {
+	if text == "" {
+		return 0
+	}
+	if strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds > int64(math.MaxInt64/time.Second) {
 			return math.MaxInt64

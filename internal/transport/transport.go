@@ -3,12 +3,15 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -17,7 +20,10 @@ import (
 // ErrTooLarge is returned for a response body that exceeds the cap, counted after decompression.
 var ErrTooLarge = errors.New("response body exceeds the size limit")
 
-var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
+var (
+	errNoResponse  = errors.New("the RoundTripper returned neither a response nor an error")
+	errStreamReset = errors.New("the server reset the stream")
+)
 
 // KeyError is returned when no credentials could be had; that attempt sent nothing.
 type KeyError struct{ Err error }
@@ -33,7 +39,7 @@ type Delivery uint8
 // Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
 const (
 	Unknown  Delivery = iota // bytes of it may have been written, and no response came
-	NotSent                  // not a byte was written, or all that was written was turned away with 429
+	NotSent                  // not a byte was written, or all that was written was turned away unprocessed
 	Answered                 // a response came
 )
 
@@ -66,7 +72,7 @@ type Request struct {
 	Observe     func(Attempt)
 }
 
-// Upload is a body that is streamed from its source on each attempt. The reader must have a Len() int.
+// Upload is a body that is streamed from its source on each attempt.
 type Upload interface {
 	Open() io.Reader
 	Len() int64
@@ -92,6 +98,8 @@ type Result struct {
 	RetryAfter time.Duration
 
 	Authorization string // of the last attempt
+
+	buffer *buffer // holds Body
 }
 
 // Client sends requests. It is safe for concurrent use.
@@ -99,6 +107,9 @@ type Client struct {
 	engine retryablehttp.Client
 	base   http.RoundTripper
 	config Config
+	http1  atomic.Bool // the last response came over HTTP/1
+
+	buffers sync.Pool // of *buffer
 }
 
 // New returns a client. It does no I/O.
@@ -114,10 +125,7 @@ func New(config Config) *Client {
 		c.base = newPool(c.config.AttemptTimeout)
 	}
 	c.engine = retryablehttp.Client{
-		HTTPClient: &http.Client{
-			Transport:     shield{c},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		HTTPClient:   &http.Client{Transport: shield{c}},
 		RetryMax:     1 << 30, // checkRetry counts
 		CheckRetry:   checkRetry,
 		Backoff:      c.backoff,
@@ -133,21 +141,26 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	s := &sending{request: r, max: r.MaxAttempts}
+	s := &sending{request: *r, max: r.MaxAttempts}
 	if s.max == 0 {
 		s.max = c.config.Policy.MaxAttempts
 	}
-	ctx = context.WithValue(ctx, sendingKey{}, s)
-	req := &retryablehttp.Request{Request: newRequest(ctx, r)}
-	if err := setBody(req, r); err != nil {
-		return Result{Delivery: NotSent}, err
-	}
-	resp, err := c.engine.Do(req)
-	if err == nil {
-		_ = resp.Body.Close() // the attempt has read it
-		err = s.last.err
+	err := c.attempt(ctx, s)
+	if s.again(ctx, err) {
+		err = c.resume(ctx, s)
 	}
 	return s.result(), err
+}
+
+// resume leaves the attempts after the first to the engine, whose own request stands for them and is never sent.
+func (c *Client) resume(ctx context.Context, s *sending) error {
+	req := http.Request{URL: new(url.URL), Header: http.Header{}}
+	resp, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, sendingKey{}, s))})
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // the attempt has read it
+	return s.last.err
 }
 
 // newRequest builds the request without parsing its URL once more, as http.NewRequest would.
@@ -156,19 +169,31 @@ func newRequest(ctx context.Context, r *Request) *http.Request {
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
+	switch {
+	case r.Upload != nil:
+		req.ContentLength = r.Upload.Len()
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.Upload.Open()), nil }
+	case r.Body != nil:
+		req.ContentLength = int64(len(r.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+	case !r.Replay && resent(r.Method):
+		req.Body = io.NopCloser(strings.NewReader("")) // one that is empty is not sent
+	}
+	if req.GetBody != nil {
+		req.Body, _ = req.GetBody() // neither fails
+	}
+	if !r.Replay && resent(r.Method) {
+		req.GetBody = nil
+	}
 	return req.WithContext(ctx)
 }
 
-func setBody(req *retryablehttp.Request, r *Request) error {
-	switch {
-	case r.Upload != nil:
-		return req.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) { return r.Upload.Open(), nil }))
-	case r.Body != nil:
-		return req.SetBody(r.Body)
-	case !r.Replay:
-		// net/http itself repeats a GET or HEAD whose connection was lost, unless it has a body that
-		// cannot be rewound; one that is empty is not sent.
-		req.Body = io.NopCloser(strings.NewReader(""))
+// resent tells whether net/http itself sends a request of this method again when its connection was lost. It does not
+// if there is a body that cannot be rewound.
+func resent(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
 	}
-	return nil
+	return false
 }

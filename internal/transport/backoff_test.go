@@ -1,0 +1,210 @@
+package transport
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// waits sends a replayable request that always fails with 503 and gives the time between its attempts.
+func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
+	t.Helper()
+	s := &script{steps: times(policy.MaxAttempts, answer(http.StatusServiceUnavailable, "", header...))}
+	config := testConfig(s)
+	config.Policy = policy
+	result, err := New(config).Do(t.Context(), post(true))
+	require.NoError(t, err)
+	require.Equal(t, policy.MaxAttempts, result.Attempts)
+	require.Len(t, s.sent, policy.MaxAttempts)
+	var waits []time.Duration
+	for i := range len(s.sent) - 1 {
+		waits = append(waits, s.sent[i+1].at.Sub(s.sent[i].at))
+	}
+	return waits
+}
+
+func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		policy := Policy{
+			MaxAttempts: 7, MinBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxRetryAfter: time.Minute,
+		}
+		ceilings := []time.Duration{
+			100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second, time.Second,
+		}
+		shortest := make([]time.Duration, len(ceilings))
+		longest := make([]time.Duration, len(ceilings))
+		for i := range 400 {
+			for n, wait := range waits(t, policy) {
+				require.LessOrEqual(t, wait, ceilings[n], "wait %d", n)
+				longest[n] = max(longest[n], wait)
+				if i == 0 || wait < shortest[n] {
+					shortest[n] = wait
+				}
+			}
+		}
+		for n, ceiling := range ceilings { // the whole range is used; 0.9 to the power of 400 is nothing
+			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
+			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
+		}
+	})
+}
+
+func TestBackoffDoesNotOverflow(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]Policy{
+		"huge maximum":             {MinBackoff: time.Millisecond, MaxBackoff: math.MaxInt64},
+		"huge minimum and maximum": {MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64},
+		"half":                     {MinBackoff: math.MaxInt64/2 + 1, MaxBackoff: math.MaxInt64},
+		"minimum above maximum":    {MinBackoff: math.MaxInt64, MaxBackoff: time.Second},
+		"one nanosecond":           {MinBackoff: 1, MaxBackoff: 1},
+		"nothing":                  {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &Client{config: Config{Policy: policy}}
+			for _, n := range []int{0, 1, 2, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
+				for range 20 {
+					wait := c.backoff(0, 0, n, nil)
+					require.GreaterOrEqual(t, wait, time.Duration(0), "n = %d", n)
+					require.LessOrEqual(t, wait, policy.MaxBackoff, "n = %d", n)
+				}
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const none = -1 // backoff of the policy's own
+	for name, test := range map[string]struct {
+		header string
+		asked  time.Duration // as the result tells it
+		wait   time.Duration
+	}{
+		"seconds":        {"7", 7 * time.Second, 7 * time.Second},
+		"leading zeros":  {"007", 7 * time.Second, 7 * time.Second},
+		"spaces":         {" 7 ", 7 * time.Second, 7 * time.Second},
+		"at the cap":     {"30", 30 * time.Second, 30 * time.Second},
+		"above the cap":  {"31", 31 * time.Second, 30 * time.Second},
+		"a day":          {"86400", 24 * time.Hour, 30 * time.Second},
+		"most seconds":   {"9223372036", 9223372036 * time.Second, 30 * time.Second},
+		"too many":       {"9223372037", math.MaxInt64, 30 * time.Second},
+		"absurd":         {"99999999999999999999", math.MaxInt64, 30 * time.Second},
+		"date":           {"Sat, 01 Jan 2000 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
+		"date, RFC 850":  {"Saturday, 01-Jan-00 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
+		"date, asctime":  {"Sat Jan  1 00:00:09 2000", 9 * time.Second, 9 * time.Second},
+		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", math.MaxInt64, 30 * time.Second},
+		"past date":      {"Fri, 31 Dec 1999 23:59:59 GMT", 0, none},
+		"zero":           {"0", 0, none},
+		"negative":       {"-5", 0, none},
+		"plus sign":      {"+5", 0, none},
+		"fraction":       {"1.5", 0, none},
+		"garbage":        {"soon", 0, none},
+		"digits, letter": {"5s", 0, none},
+		"other digits":   {"٥", 0, none},
+		"empty":          {"", 0, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // it starts at 2000-01-01 00:00:00 UTC
+				steps := []step{answer(http.StatusTooManyRequests, "", "Retry-After", test.header), answer(http.StatusOK, "")}
+				s := &script{steps: steps}
+				config := testConfig(s)
+				config.Policy = Policy{MaxAttempts: 2, MinBackoff: time.Second, MaxBackoff: time.Second, MaxRetryAfter: 30 * time.Second}
+				start := time.Now()
+				result, err := New(config).Do(t.Context(), post(false))
+				require.NoError(t, err)
+				assert.Equal(t, http.StatusOK, result.Status)
+				if test.wait == none {
+					assert.LessOrEqual(t, time.Since(start), time.Second)
+				} else {
+					assert.Equal(t, test.wait, time.Since(start))
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: times(1, answer(http.StatusTooManyRequests, "", "Retry-After", test.header))}
+				request := post(false)
+				request.MaxAttempts = 1
+				result, err := New(testConfig(s)).Do(t.Context(), request)
+				require.NoError(t, err)
+				assert.Equal(t, test.asked, result.RetryAfter)
+			})
+		})
+	}
+}
+
+// The service may ask to wait with any status that is repeated.
+func TestRetryAfterOfUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: []step{answer(status, "", "Retry-After", "4"), answer(http.StatusOK, "")}}
+				config := testConfig(s)
+				config.Policy.MaxRetryAfter = time.Minute
+				start := time.Now()
+				_, err := New(config).Do(t.Context(), post(true))
+				require.NoError(t, err)
+				assert.Equal(t, 4*time.Second, time.Since(start))
+			})
+		})
+	}
+}
+
+func TestContextEndsBackoffAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first    step
+		status   int
+		body     string
+		delivery Delivery
+	}{
+		"503":     {answer(http.StatusServiceUnavailable, "busy", "Retry-After", "20"), http.StatusServiceUnavailable, "busy", Answered},
+		"429":     {answer(http.StatusTooManyRequests, "slow down", "Retry-After", "20"), http.StatusTooManyRequests, "slow down", Answered},
+		"refused": {refused(errRefused), 0, "", NotSent},
+		"lost":    {lost(errLost), 0, "", Unknown},
+	} {
+		for end, contexts := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 3*time.Second)
+			},
+			"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(3*time.Second, cancel)
+				return ctx, cancel
+			},
+		} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &script{steps: []step{test.first}}
+					config := testConfig(s)
+					// The jitter is at least 3 s but for one time in 300 million years.
+					config.Policy = Policy{MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64, MaxRetryAfter: time.Hour}
+					ctx, cancel := contexts(t.Context())
+					defer cancel()
+					start := time.Now()
+					result, err := New(config).Do(ctx, post(true))
+					require.ErrorIs(t, err, ctx.Err())
+					assert.Equal(t, 3*time.Second, time.Since(start))
+					assert.Len(t, s.sent, 1)
+					assert.Equal(t, 1, result.Attempts)
+					assert.Equal(t, test.status, result.Status)
+					assert.Equal(t, test.body, string(result.Body))
+					assert.Equal(t, test.delivery, result.Delivery)
+					if test.status != 0 {
+						assert.Equal(t, 20*time.Second, result.RetryAfter)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package transport
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBodyCap(t *testing.T) {
+	t.Parallel()
+	const limit = 5000
+	for name, test := range map[string]struct {
+		size      int
+		announced int64
+		want      error
+		read      int // bytes taken from the body at most
+	}{
+		"empty":                      {0, 0, nil, 0},
+		"one byte":                   {1, 1, nil, 1},
+		"the first buffer":           {511, -1, nil, 511},
+		"more than the first buffer": {513, -1, nil, 513},
+		"one less":                   {limit - 1, limit - 1, nil, limit - 1},
+		"exactly":                    {limit, limit, nil, limit},
+		"exactly, not announced":     {limit, -1, nil, limit},
+		"exactly, announced smaller": {limit, 10, nil, limit},
+		"one more, not announced":    {limit + 1, -1, ErrTooLarge, limit + 1},
+		"one more, announced":        {limit + 1, limit + 1, ErrTooLarge, 0},
+		"announced smaller":          {limit + 1, 10, ErrTooLarge, limit + 1},
+		"only announced":             {10, 1 << 62, ErrTooLarge, 0},
+		"endless":                    {1 << 30, -1, ErrTooLarge, 3 * limit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{steps: []step{func(*http.Request) (*http.Response, error) {
+				return response(200, io.LimitReader(zeros{}, int64(test.size)), test.announced), nil
+			}}}
+			config := testConfig(s)
+			config.MaxResponseBytes = limit
+			result, err := New(config).Do(t.Context(), post(false))
+			require.ErrorIs(t, err, test.want)
+			assert.Equal(t, 200, result.Status)
+			assert.LessOrEqual(t, len(result.Body), limit)
+			assert.LessOrEqual(t, s.bodies[0].read, test.read)
+			s.assertClosed(t)
+			if test.want == nil {
+				assert.Len(t, result.Body, test.size)
+				assert.True(t, s.bodies[0].atEOF, "read to the end, so that the connection can be used again")
+			}
+		})
+	}
+}
+
+// A header can announce anything: what it says is not allocated.
+func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
+	t.Parallel()
+	body, err := readBody(nil, io.NopCloser(strings.NewReader("x")), 1<<40, 1<<41)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(body))
+	assert.LessOrEqual(t, cap(body), presize+1)
+}
+
+func TestBodyCapCountsAfterDecompression(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
+		n, err := strconv.ParseInt(r.URL.Path[1:], 10, 64)
+		assert.NoError(t, err)
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.CopyN(z, zeros{}, n)
+		_ = z.Close()
+	}))
+	t.Cleanup(server.Close)
+	config := testConfig(nil)
+	config.MaxResponseBytes = 300_000
+	c := New(config)
+	t.Cleanup(c.CloseIdleConnections)
+	for n, want := range map[int]error{300_000: nil, 300_001: ErrTooLarge, 20 << 20: ErrTooLarge} {
+		result, err := c.Do(t.Context(), post(false).to(t, server.URL+"/"+strconv.Itoa(n)))
+		require.ErrorIs(t, err, want, "%d bytes", n)
+		assert.Len(t, result.Body, min(n, 300_000))
+	}
+}
+
+// countConnections starts a server that counts its connections.
+func countConnections(t *testing.T, handler http.Handler, start func(*httptest.Server)) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	opened := trackConnections(server)
+	start(server)
+	t.Cleanup(server.Close)
+	return server, opened
+}
+
+// TestConnectionIsUsedAgain reads answers of many sizes and kinds over one connection.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server, opened := countConnections(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := calls.Add(1)
+		query := r.URL.Query()
+		size, err := strconv.Atoi(query.Get("size"))
+		assert.NoError(t, err)
+		status, err := strconv.Atoi(query.Get("status"))
+		assert.NoError(t, err)
+		if status == http.StatusServiceUnavailable && n%2 == 0 { // the repeated attempt
+			status = http.StatusOK
+		}
+		if query.Get("chunked") == "" {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+		}
+		w.WriteHeader(status)
+		for left := size; left > 0; left -= 10_000 {
+			_, _ = io.WriteString(w, repeated(min(left, 10_000)))
+			w.(http.Flusher).Flush()
+		}
+	}), (*httptest.Server).Start)
+	c := New(testConfig(nil))
+	t.Cleanup(c.CloseIdleConnections)
+	for _, chunked := range []string{"", "&chunked=1"} {
+		for _, status := range []string{"200", "302", "400", "404", "500", "503", "503"} {
+			for _, size := range []int{0, 1, 511, 512, 5000, 100_000, 1 << 20} {
+				address := server.URL + "/?size=" + strconv.Itoa(size) + "&status=" + status + chunked
+				result, err := c.Do(t.Context(), post(true).to(t, address))
+				require.NoError(t, err)
+				require.Len(t, result.Body, size)
+			}
+		}
+	}
+	assert.EqualValues(t, 1, opened.Load())
+}
+
+// TestRequestBodies looks at what arrives for each kind of body.
+func TestRequestBodies(t *testing.T) {
+	t.Parallel()
+	type arrived struct {
+		length   int64
+		encoding []string
+		body     string
+	}
+	var got atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		got.Store(arrived{r.ContentLength, r.TransferEncoding, string(b)})
+	}))
+	t.Cleanup(server.Close)
+	c := New(testConfig(nil))
+	t.Cleanup(c.CloseIdleConnections)
+	for name, test := range map[string]struct {
+		method string
+		body   []byte
+		upload Upload
+		want   arrived
+	}{
+		"POST, JSON":   {http.MethodPost, []byte(`{}`), nil, arrived{2, nil, `{}`}},
+		"POST, empty":  {http.MethodPost, nil, nil, arrived{0, nil, ""}},
+		"POST, upload": {http.MethodPost, nil, generated(3), arrived{3, nil, "\x00\x00\x00"}},
+		"DELETE":       {http.MethodDelete, nil, nil, arrived{0, nil, ""}},
+		"GET":          {http.MethodGet, nil, nil, arrived{0, nil, ""}},
+		"GET, JSON":    {http.MethodGet, []byte(`{}`), nil, arrived{2, nil, `{}`}},
+	} {
+		for _, replay := range []bool{false, true} {
+			request := (&Request{
+				Method: test.method, Header: http.Header{}, Body: test.body, Upload: test.upload, Replay: replay,
+			}).to(t, server.URL)
+			_, err := c.Do(t.Context(), request)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got.Load(), "%s, replay %t", name, replay)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// pipes is a transport of net/http whose connections are pipes to serve, so that it works in a bubble.
+func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
+	t.Helper()
+	var servers sync.WaitGroup
+	tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		servers.Go(func() {
+			defer func() { _ = server.Close() }()
+			serve(server)
+		})
+		return client, nil
+	}}
+	t.Cleanup(func() {
+		tr.CloseIdleConnections()
+		servers.Wait()
+	})
+	return tr
+}
+
+// readRequest reads one request with its body.
+func readRequest(r *bufio.Reader) error {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, req.Body)
+	return err
+}
+
+// drip answers with a body of n bytes, one each second, until the connection breaks.
+func drip(n string) func(net.Conn) {
+	return func(conn net.Conn) {
+		if readRequest(bufio.NewReader(conn)) != nil {
+			return
+		}
+		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: "+n+"\r\n\r\n")
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for err == nil {
+			<-tick.C
+			_, err = io.WriteString(conn, "x")
+		}
+	}
+}
+
+func TestAttemptDeadlineCoversTheBody(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		replay   bool
+		attempts int
+	}{"replay": {true, 3}, "not replayable": {false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				config := testConfig(pipes(t, drip("60")))
+				config.AttemptTimeout = 9*time.Second + time.Second/2
+				var durations []time.Duration
+				request := post(test.replay).to(t, "http://service.test/")
+				request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
+				result, err := New(config).Do(t.Context(), request)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.NoError(t, t.Context().Err())
+				require.Len(t, durations, test.attempts)
+				for _, d := range durations { // the deadline is that of each attempt
+					assert.Equal(t, config.AttemptTimeout, d)
+				}
+				assert.Equal(t, Unknown, result.Delivery)
+				assert.Equal(t, http.StatusOK, result.Status)
+				assert.Equal(t, "xxxxxxxxx", string(result.Body), "what had come is kept")
+			})
+		})
+	}
+}
+
+func TestSlowBodyWithinTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := testConfig(pipes(t, drip("8")))
+		config.AttemptTimeout = 9 * time.Second
+		c := New(config)
+		result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
+		require.NoError(t, err)
+		assert.Equal(t, "xxxxxxxx", string(result.Body))
+	})
+}
+
+func TestCallersContextEndsTheBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 2500*time.Millisecond, errors.New("shutting down"))
+		defer cancel()
+		start := time.Now()
+		result, err := New(testConfig(pipes(t, drip("60")))).Do(ctx, post(true).to(t, "http://service.test/"))
+		require.Error(t, err)
+		assert.Equal(t, 2500*time.Millisecond, time.Since(start))
+		assert.Equal(t, 1, result.Attempts)
+		assert.Equal(t, Unknown, result.Delivery)
+		assert.Equal(t, "xx", string(result.Body))
+	})
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for name, test := range map[string]struct {
+		config, client time.Duration // client is that of the http.Client
+		body           []byte
+		upload         Upload
+		want           time.Duration
+	}{
+		"config":          {config: 10 * time.Second, want: 10 * time.Second},
+		"client, shorter": {config: 10 * time.Second, client: 4 * time.Second, want: 4 * time.Second},
+		"client, longer":  {config: 10 * time.Second, client: time.Minute, want: 10 * time.Second},
+		"large body":      {config: 10 * time.Second, body: make([]byte, mib), want: 10 * time.Second},
+		"small upload":    {config: 10 * time.Second, upload: generated(1000), want: 10 * time.Second},
+		"upload of 1 MiB": {config: 10 * time.Second, upload: generated(mib), want: 14 * time.Second},
+		"upload of 2 MiB": {config: 10 * time.Second, upload: generated(2 * mib), want: 18 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: times(2, hang)}
+				config := testConfig(s)
+				config.AttemptTimeout = test.config
+				config.HTTP.Timeout = test.client
+				var durations []time.Duration
+				request := post(true)
+				if test.body != nil || test.upload != nil {
+					request.Body = test.body
+				}
+				request.Upload, request.MaxAttempts = test.upload, 2
+				request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
+				_, err := New(config).Do(t.Context(), request)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, []time.Duration{test.want, test.want}, durations)
+				if test.upload != nil {
+					assert.Len(t, s.sent[1].body, int(test.upload.Len()), "the whole upload, again")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,409 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var errNoKey = errors.New("the vault is sealed")
+
+// TestRetryMatrix sends one request that fails in the same way each time, at most three times.
+func TestRetryMatrix(t *testing.T) {
+	t.Parallel()
+	hostname := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}
+	unverified := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+	for name, test := range map[string]struct {
+		step           step
+		once, replayed int // attempts
+		status         int
+		delivery       Delivery
+		err            error
+	}{
+		"not sent":                  {refused(errRefused), 3, 3, 0, NotSent, errRefused},
+		"lost":                      {lost(errLost), 1, 3, 0, Unknown, errLost},
+		"no hooks":                  {silent(errRefused), 1, 3, 0, Unknown, errRefused},
+		"timeout of the attempt":    {hang, 1, 3, 0, Unknown, context.DeadlineExceeded},
+		"neither of both":           {silent(nil), 1, 3, 0, Unknown, errNoResponse},
+		"200":                       {answer(200, "{}"), 1, 1, 200, Answered, nil},
+		"200 cut off":               {cut(200), 1, 3, 200, Unknown, io.ErrUnexpectedEOF},
+		"200 too large":             {answer(200, repeated(101)), 1, 1, 200, Unknown, ErrTooLarge},
+		"204":                       {answer(204, ""), 1, 1, 204, Answered, nil},
+		"301":                       {answer(301, ""), 1, 1, 301, Answered, nil},
+		"307":                       {answer(307, ""), 1, 1, 307, Answered, nil},
+		"307 cut off":               {cut(307), 1, 3, 307, Unknown, io.ErrUnexpectedEOF},
+		"400":                       {answer(400, ""), 1, 1, 400, Answered, nil},
+		"401":                       {answer(401, ""), 1, 1, 401, Answered, nil},
+		"403":                       {answer(403, ""), 1, 1, 403, Answered, nil},
+		"404":                       {answer(404, ""), 1, 1, 404, Answered, nil},
+		"404 cut off":               {cut(404), 1, 1, 404, Answered, nil},
+		"404 too large":             {answer(404, repeated(101)), 1, 1, 404, Answered, nil},
+		"408":                       {answer(408, ""), 1, 1, 408, Answered, nil},
+		"409":                       {answer(409, ""), 1, 1, 409, Answered, nil},
+		"422":                       {answer(422, ""), 1, 1, 422, Answered, nil},
+		"425":                       {answer(425, ""), 1, 1, 425, Answered, nil},
+		"429":                       {answer(429, ""), 3, 3, 429, Answered, nil},
+		"429 cut off":               {cut(429), 3, 3, 429, Answered, nil},
+		"500":                       {answer(500, ""), 1, 1, 500, Answered, nil},
+		"501":                       {answer(501, ""), 1, 1, 501, Answered, nil},
+		"502":                       {answer(502, ""), 1, 3, 502, Answered, nil},
+		"503":                       {answer(503, ""), 1, 3, 503, Answered, nil},
+		"503 cut off":               {cut(503), 1, 3, 503, Answered, nil},
+		"503 too large":             {answer(503, repeated(101)), 1, 3, 503, Answered, nil},
+		"504":                       {answer(504, ""), 1, 3, 504, Answered, nil},
+		"505":                       {answer(505, ""), 1, 1, 505, Answered, nil},
+		"certificate":               {refused(unverified), 1, 1, 0, NotSent, unverified},
+		"certificate, wrapped":      {refused(fmt.Errorf("proxy: %w", unverified)), 1, 1, 0, NotSent, unverified},
+		"certificate of no CA":      {refused(x509.UnknownAuthorityError{}), 1, 1, 0, NotSent, x509.UnknownAuthorityError{}},
+		"certificate of a stranger": {refused(hostname), 1, 1, 0, NotSent, hostname},
+	} {
+		for _, replay := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, replay %t", name, replay), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					want := test.once
+					if replay {
+						want = test.replayed
+					}
+					s := &script{steps: times(9, test.step)}
+					config := testConfig(s)
+					config.MaxResponseBytes = 100
+					var observed []Attempt
+					request := post(replay)
+					request.Observe = func(a Attempt) { observed = append(observed, a) }
+
+					result, err := New(config).Do(t.Context(), request)
+
+					require.ErrorIs(t, err, test.err)
+					if test.err == nil {
+						require.NoError(t, err)
+					}
+					assert.Len(t, s.sent, want)
+					assert.Equal(t, want, result.Attempts)
+					assert.Equal(t, test.status, result.Status)
+					assert.Equal(t, test.delivery, result.Delivery)
+					s.assertClosed(t)
+					require.Len(t, observed, want)
+					for i, a := range observed {
+						assert.Equal(t, `{"n":1}`, s.sent[i].body, "each attempt has the whole body")
+						assert.Equal(t, i+1, a.Number)
+						assert.Equal(t, test.status, a.Status)
+						assert.Equal(t, test.delivery, a.Delivery)
+						assert.Equal(t, test.err != nil, a.Err != nil)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestKeyErrorIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, replay := range []bool{false, true} {
+		s := &script{}
+		config := testConfig(s)
+		asked := 0
+		config.Authorization = func(context.Context) (string, error) {
+			asked++
+			return "", errNoKey
+		}
+		result, err := New(config).Do(t.Context(), post(replay))
+		require.ErrorIs(t, err, errNoKey)
+		_, ok := errors.AsType[*KeyError](err)
+		assert.True(t, ok)
+		assert.Empty(t, s.sent)
+		assert.Equal(t, 1, asked)
+		assert.Equal(t, NotSent, result.Delivery)
+		assert.Empty(t, result.Authorization)
+	}
+}
+
+func TestRepeatedUntilItSucceeds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		steps  []step
+		replay bool
+	}{
+		"not sent":        {[]step{refused(errRefused), refused(errRefused)}, false},
+		"429":             {[]step{answer(429, ""), answer(429, "")}, false},
+		"429 and refused": {[]step{answer(429, ""), refused(errRefused)}, false},
+		"replayed":        {[]step{lost(errLost), answer(502, "")}, true},
+		"timeout and cut": {[]step{hang, cut(200)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: append(test.steps, answer(200, "done", "X-Answer", "yes"))}
+				result, err := New(testConfig(s)).Do(t.Context(), post(test.replay))
+				require.NoError(t, err)
+				assert.Equal(t, "done", string(result.Body))
+				assert.Equal(t, "yes", result.Header.Get("X-Answer"))
+				assert.Equal(t, 3, result.Attempts)
+				assert.Equal(t, Answered, result.Delivery)
+				s.assertClosed(t)
+			})
+		})
+	}
+}
+
+func TestMaxAttempts(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ policy, request, want int }{
+		"policy":        {3, 0, 3},
+		"one":           {1, 0, 1},
+		"request, less": {3, 1, 1},
+		"request, more": {3, 7, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: times(10, refused(errRefused))}
+				config := testConfig(s)
+				config.Policy.MaxAttempts = test.policy
+				request := post(false)
+				request.MaxAttempts = test.request
+				result, err := New(config).Do(t.Context(), request)
+				require.ErrorIs(t, err, errRefused)
+				assert.Len(t, s.sent, test.want)
+				assert.Equal(t, test.want, result.Attempts)
+			})
+		})
+	}
+}
+
+// TestDeliveryOfAllAttempts holds the sum of the attempts against what each of them was.
+func TestDeliveryOfAllAttempts(t *testing.T) {
+	t.Parallel()
+	const noKey = -1
+	for name, test := range map[string]struct {
+		steps    []step
+		keys     int // how many attempts get a key; 0 for all
+		want     Delivery
+		status   int
+		replayed bool // only a replayable request comes this far
+	}{
+		"lost, refused":               {steps: []step{lost(errLost), refused(errRefused)}, want: Unknown, replayed: true},
+		"timeout, refused":            {steps: []step{hang, refused(errRefused)}, want: Unknown, replayed: true},
+		"cut off, refused":            {steps: []step{cut(200), refused(errRefused)}, want: Unknown, replayed: true},
+		"no hooks, refused":           {steps: []step{silent(errLost), refused(errRefused)}, want: Unknown, replayed: true},
+		"503, refused":                {steps: []step{answer(503, ""), refused(errRefused)}, want: Unknown, replayed: true},
+		"503, 429, refused":           {steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: Unknown, replayed: true},
+		"lost, refused, refused":      {steps: []step{lost(errLost), refused(errRefused), refused(errRefused)}, want: Unknown, replayed: true},
+		"lost, no key":                {steps: []step{lost(errLost)}, keys: 1, want: Unknown, replayed: true},
+		"lost, 429":                   {steps: []step{lost(errLost), answer(429, "")}, want: Unknown, status: 429, replayed: true},
+		"503, 429":                    {steps: []step{answer(503, ""), answer(429, "")}, want: Unknown, status: 429, replayed: true},
+		"lost, 200":                   {steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200, replayed: true},
+		"lost, 404":                   {steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404, replayed: true},
+		"refused, refused":            {steps: []step{refused(errRefused), refused(errRefused)}, want: NotSent},
+		"429, refused":                {steps: []step{answer(429, ""), refused(errRefused)}, want: NotSent},
+		"429 cut off, refused":        {steps: []step{cut(429), refused(errRefused)}, want: NotSent},
+		"refused, 429, refused":       {steps: []step{refused(errRefused), answer(429, ""), refused(errRefused)}, want: NotSent},
+		"429, no key":                 {steps: []step{answer(429, "")}, keys: 1, want: NotSent},
+		"no key":                      {keys: noKey, want: NotSent},
+		"refused, lost":               {steps: []step{refused(errRefused), lost(errLost)}, want: Unknown},
+		"429, lost":                   {steps: []step{answer(429, ""), lost(errLost)}, want: Unknown},
+		"refused, 429":                {steps: []step{refused(errRefused), answer(429, "")}, want: Answered, status: 429},
+		"429, 429":                    {steps: []step{answer(429, ""), answer(429, "")}, want: Answered, status: 429},
+		"refused, cut off":            {steps: []step{refused(errRefused), cut(200)}, want: Unknown, status: 200},
+		"refused, too large":          {steps: []step{refused(errRefused), answer(200, repeated(101))}, want: Unknown, status: 200},
+		"429, then 500":               {steps: []step{answer(429, ""), answer(500, "")}, want: Answered, status: 500},
+		"refused, certificate failed": {steps: []step{refused(errRefused), refused(x509.UnknownAuthorityError{})}, want: NotSent},
+	} {
+		for _, replay := range []bool{false, true} {
+			if test.replayed && !replay {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, replay %t", name, replay), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &script{steps: test.steps}
+					config := testConfig(s)
+					config.MaxResponseBytes = 100
+					keys := 0
+					config.Authorization = func(context.Context) (string, error) {
+						if keys++; test.keys != 0 && keys > test.keys {
+							return "", errNoKey
+						}
+						return "Basic key", nil
+					}
+					request := post(replay)
+					request.MaxAttempts = len(test.steps)
+					if test.keys != 0 {
+						request.MaxAttempts++
+					}
+					result, err := New(config).Do(t.Context(), request)
+					require.NotErrorIs(t, err, errUnscripted)
+					assert.Len(t, s.sent, len(test.steps))
+					assert.Equal(t, request.MaxAttempts, result.Attempts)
+					assert.Equal(t, test.want, result.Delivery)
+					assert.Equal(t, test.status, result.Status)
+				})
+			})
+		}
+	}
+}
+
+func TestContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, replay := range []bool{false, true} {
+		s := &script{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		result, err := New(testConfig(s)).Do(ctx, post(replay))
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Empty(t, s.sent)
+		assert.Equal(t, NotSent, result.Delivery)
+		assert.Zero(t, result.Status)
+	}
+}
+
+func TestContextEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	for _, replay := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: times(2, hang)}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			result, err := New(testConfig(s)).Do(ctx, post(replay))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Len(t, s.sent, 1)
+			assert.Equal(t, Unknown, result.Delivery)
+		})
+	}
+}
+
+func TestAuthorizationPerAttempt(t *testing.T) {
+	t.Parallel()
+	s := &script{steps: []step{answer(429, ""), refused(errRefused), answer(200, "")}}
+	config := testConfig(s)
+	keys := 0
+	config.Authorization = func(context.Context) (string, error) {
+		keys++
+		return fmt.Sprintf("Basic key%d", keys), nil
+	}
+	request := post(false)
+	request.Header.Set("X-Request", "kept")
+	result, err := New(config).Do(t.Context(), request)
+	require.NoError(t, err)
+	require.Len(t, s.sent, 3)
+	for i, sent := range s.sent { // read now, after the later attempts have set theirs: the maps are not shared
+		assert.Equal(t, []string{fmt.Sprintf("Basic key%d", i+1)}, sent.header["Authorization"])
+		assert.Equal(t, []string{"kept"}, sent.header["X-Request"])
+	}
+	assert.Equal(t, "Basic key3", result.Authorization)
+}
+
+// TestHeaderOfAnEarlierAttempt fails under the race detector if a later attempt writes into the header of an earlier
+// one, which a transport may still be reading after the response has come.
+func TestHeaderOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	stop, done := make(chan struct{}), make(chan struct{})
+	slow := func(req *http.Request) (*http.Response, error) {
+		go func() {
+			defer close(done)
+			for {
+				_ = req.Header.Get("Authorization")
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+		return answer(429, "")(req)
+	}
+	s := &script{steps: []step{slow, answer(429, ""), answer(200, "")}}
+	_, err := New(testConfig(s)).Do(t.Context(), post(false))
+	close(stop)
+	<-done
+	require.NoError(t, err)
+}
+
+func TestObserveIsToldTheDuration(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{hang, answer(200, "")}}
+		config := testConfig(s)
+		config.AttemptTimeout = 5 * time.Second
+		var durations []time.Duration
+		request := post(true)
+		request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
+		_, err := New(config).Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, []time.Duration{5 * time.Second, 0}, durations)
+	})
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
+		for _, location := range []string{other.URL + "/x", "/relative", "", "://%zz", "http://[::1", "\x7f", "mailto:x@y"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+				s := &script{steps: []step{answer(status, "moved", "Location", location, "X-Other", "1")}}
+				request := post(true)
+				request.Method = method
+				result, err := New(testConfig(s)).Do(t.Context(), request)
+				require.NoError(t, err, "%d to %q", status, location)
+				assert.Equal(t, status, result.Status)
+				assert.Equal(t, "moved", string(result.Body))
+				assert.Equal(t, location, result.Header.Get("Location"), "the caller sees it")
+				assert.Equal(t, "1", result.Header.Get("X-Other"))
+				assert.Len(t, s.sent, 1)
+				s.assertClosed(t)
+			}
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	c := New(testConfig(nil))
+	t.Cleanup(c.CloseIdleConnections)
+	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusTemporaryRedirect, result.Status)
+	assert.Zero(t, elsewhere.Load())
+}
+
+func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
+	t.Parallel()
+	for name, resp := range map[string]*http.Response{
+		"no body":           {StatusCode: 200, Header: http.Header{}},
+		"no header":         {StatusCode: 200, Body: io.NopCloser(strings.NewReader(""))},
+		"neither":           {StatusCode: 200},
+		"redirect, neither": {StatusCode: 302},
+		"429, neither":      {StatusCode: 429},
+		"101, neither":      {StatusCode: 101},
+		"length, no body":   {StatusCode: 200, ContentLength: 1 << 19},
+		"negative length":   {StatusCode: 200, ContentLength: -7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{steps: times(3, func(*http.Request) (*http.Response, error) {
+				r := *resp
+				return &r, nil
+			})}
+			result, err := New(testConfig(s)).Do(t.Context(), post(false))
+			require.NoError(t, err)
+			assert.Equal(t, resp.StatusCode, result.Status)
+			assert.Empty(t, result.Body)
+			assert.Equal(t, Answered, result.Delivery)
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	errLost    = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+
+	errUnscripted = errors.New("a request that the script does not have")
+)
+
+// step is what becomes of one request.
+type step func(req *http.Request) (*http.Response, error)
+
+// script is a RoundTripper that goes through its steps and keeps what it was sent.
+type script struct {
+	steps []step
+
+	mu     sync.Mutex
+	sent   []sentRequest
+	bodies []*trackedBody
+}
+
+type sentRequest struct {
+	at     time.Time
+	header http.Header // the map of the request itself
+	body   string
+}
+
+func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.sent)
+	sent := sentRequest{at: time.Now(), header: req.Header}
+	if req.Body != nil {
+		b, err := io.ReadAll(req.Body)
+		if err = errors.Join(err, req.Body.Close()); err != nil {
+			return nil, err
+		}
+		sent.body = string(b)
+	}
+	s.sent = append(s.sent, sent)
+	if n >= len(s.steps) {
+		return nil, errUnscripted
+	}
+	resp, err := s.steps[n](req)
+	if resp != nil && resp.Body != nil {
+		b := &trackedBody{ReadCloser: resp.Body}
+		s.bodies = append(s.bodies, b)
+		resp.Body = b
+	}
+	return resp, err
+}
+
+// assertClosed checks that each body was closed.
+func (s *script) assertClosed(t *testing.T) {
+	t.Helper()
+	for i, b := range s.bodies {
+		assert.True(t, b.closed, "body %d was not closed", i)
+	}
+}
+
+// trackedBody tells how far it was read.
+type trackedBody struct {
+	io.ReadCloser
+
+	read   int
+	atEOF  bool
+	closed bool
+}
+
+func (b *trackedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += n
+	b.atEOF = b.atEOF || err == io.EOF
+	return n, err
+}
+
+func (b *trackedBody) Close() error {
+	b.closed = true
+	return b.ReadCloser.Close()
+}
+
+// times repeats a step.
+func times(n int, s step) []step { return slices.Repeat([]step{s}, n) }
+
+// answer gives a response; header is a list of keys and values.
+func answer(status int, body string, header ...string) step {
+	return func(req *http.Request) (*http.Response, error) {
+		connected(req)
+		return response(status, strings.NewReader(body), int64(len(body)), header...), nil
+	}
+}
+
+func response(status int, body io.Reader, length int64, header ...string) *http.Response {
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body), ContentLength: length}
+	for pair := range slices.Chunk(header, 2) {
+		resp.Header.Add(pair[0], pair[1])
+	}
+	return resp
+}
+
+// refused fails as a transport does that gets no connection.
+func refused(err error) step {
+	return func(req *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
+		return nil, err
+	}
+}
+
+// lost fails as a transport does that has had a connection.
+func lost(err error) step {
+	return func(req *http.Request) (*http.Response, error) {
+		connected(req)
+		return nil, err
+	}
+}
+
+// silent fails as a RoundTripper does that does not call the hooks.
+func silent(err error) step {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// hang waits for the end of the attempt, with a connection.
+func hang(req *http.Request) (*http.Response, error) {
+	connected(req)
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// cut gives a response whose body breaks off.
+func cut(status int) step {
+	return func(req *http.Request) (*http.Response, error) {
+		connected(req)
+		body := io.MultiReader(strings.NewReader("half"), brokenReader{})
+		return response(status, body, 8), nil
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func connected(req *http.Request) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn("service.test:443")
+	trace.GotConn(httptrace.GotConnInfo{})
+}
+
+// testConfig has short waits.
+func testConfig(rt http.RoundTripper) Config {
+	c := Config{
+		Authorization:    func(context.Context) (string, error) { return "Basic static", nil },
+		AttemptTimeout:   30 * time.Second,
+		MaxResponseBytes: 1 << 20,
+		Policy: Policy{
+			MaxAttempts: 3, MinBackoff: time.Microsecond, MaxBackoff: time.Millisecond, MaxRetryAfter: time.Second,
+		},
+	}
+	if rt != nil {
+		c.HTTP = &http.Client{Transport: rt}
+	}
+	return c
+}
+
+func post(replay bool) *Request {
+	return &Request{
+		Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "service.test", Path: "/base/pg/tokenize"},
+		Header: http.Header{}, Body: []byte(`{"n":1}`), Replay: replay,
+	}
+}
+
+// to aims a request at a server.
+func (r *Request) to(t *testing.T, address string) *Request {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	r.URL = u
+	return r
+}
+
+// generated is an upload of any size that needs no memory.
+type generated int64
+
+func (g generated) Len() int64 { return int64(g) }
+
+func (g generated) Open() io.Reader {
+	return generatedReader{io.LimitReader(zeros{}, int64(g)), int(g)}
+}
+
+type generatedReader struct {
+	io.Reader
+
+	length int
+}
+
+func (r generatedReader) Len() int { return r.length }
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// repeated is a body of n bytes.
+func repeated(n int) string { return string(bytes.Repeat([]byte("x"), n)) }

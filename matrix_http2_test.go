@@ -1,0 +1,164 @@
+package payvault_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"example.com/payvault/payvaulttest"
+)
+
+// The HTTP/2 frames and codes that it takes to refuse a request (RFC 9113 §6, §7).
+const (
+	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+	frameData      = 0x0
+	frameHeaders   = 0x1
+	frameRSTStream = 0x3
+	frameSettings  = 0x4
+	frameGoAway    = 0x7
+
+	flagEndStream = 0x1 // of DATA and HEADERS
+	flagAck       = 0x1 // of SETTINGS
+
+	codeNoError       = 0x0
+	codeProtocolError = 0x1
+	codeInternalError = 0x2
+	codeRefusedStream = 0x7
+)
+
+// http2Faults strike on a connection that carries HTTP/2. The first stream of a client has number 1.
+func http2Faults(t *testing.T) []matrixFault {
+	t.Helper()
+	peers := httptest.NewUnstartedServer(nil)
+	peers.StartTLS() // for its certificate only
+	t.Cleanup(peers.Close)
+	peer := func(strike func(p *http2Peer)) func(c *matrixCell) http.RoundTripper {
+		return func(c *matrixCell) http.RoundTripper {
+			serve := func(conn net.Conn) {
+				config := &tls.Config{Certificates: peers.TLS.Certificates, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+				(&http2Peer{conn: tls.Server(conn, config), cell: c, strike: strike}).serve()
+			}
+			return dialingTLS(serve, peers.Certificate())(c)
+		}
+	}
+	// What the server says it has not processed is sent again: by net/http if the request may be repeated anyhow, and
+	// otherwise by the client. Without a body net/http does not tell why it would send a request again, so that the
+	// outcome counts as unknown.
+	unprocessed := func(op *matrixOp, replay bool) []effect {
+		switch {
+		case replay:
+			return []effect{effectHealed}
+		case op.bodyless:
+			return []effect{effectLost}
+		}
+		return []effect{effectUnsent}
+	}
+	backoff := "net/http waits for seconds between its own attempts"
+	return []matrixFault{
+		{
+			name: "HTTP/2 GOAWAY before the stream", is: effectUnsent, tls: true, special: unprocessed, once: backoff,
+			network: peer(func(p *http2Peer) { p.goAway(0, codeNoError) }),
+		},
+		{
+			name: "HTTP/2 REFUSED_STREAM", is: effectUnsent, tls: true, special: unprocessed, once: backoff,
+			network: peer(func(p *http2Peer) {
+				p.goAway(1, codeNoError) // so that the next stream gets a new connection
+				p.reset(codeRefusedStream)
+			}),
+		},
+		{
+			name: "HTTP/2 GOAWAY with an error", is: effectLost, tls: true,
+			network: peer(func(p *http2Peer) { p.goAway(0, codeInternalError) }),
+		},
+		{
+			name: "HTTP/2 GOAWAY, then connection lost", is: effectLost, tls: true, performs: true,
+			network: peer(func(p *http2Peer) {
+				p.perform()
+				p.goAway(1, codeNoError)
+				_ = p.conn.Close()
+			}),
+		},
+		// After this code net/http of Go 1.26 sends even a POST again, if it can.
+		{
+			name: "HTTP/2 PROTOCOL_ERROR after commit", is: effectLost, tls: true, performs: true, once: backoff,
+			special: func(_ *matrixOp, replay bool) []effect {
+				return map[bool][]effect{true: {effectHealed, effectLost}}[replay]
+			},
+			network: peer(func(p *http2Peer) {
+				p.perform()
+				p.goAway(1, codeNoError)
+				p.reset(codeProtocolError)
+			}),
+		},
+		{
+			name: "HTTP/2 stream reset after commit", is: effectLost, tls: true, performs: true,
+			inject: payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit},
+		},
+	}
+}
+
+// http2Peer is a server that reads one request and then strikes.
+type http2Peer struct {
+	conn   net.Conn
+	cell   *matrixCell
+	strike func(p *http2Peer)
+}
+
+func (p *http2Peer) serve() {
+	defer func() { _ = p.conn.Close() }()
+	if _, err := io.ReadFull(p.conn, make([]byte, len(clientPreface))); err != nil {
+		return
+	}
+	p.frame(frameSettings, 0, 0, nil)
+	for {
+		kind, flags, err := p.read()
+		switch {
+		case err != nil:
+			return
+		case kind == frameSettings && flags&flagAck == 0:
+			p.frame(frameSettings, flagAck, 0, nil)
+		case (kind == frameHeaders || kind == frameData) && flags&flagEndStream != 0:
+			p.strike(p)
+		}
+	}
+}
+
+// read reads a frame and drops its content.
+func (p *http2Peer) read() (kind, flags byte, err error) {
+	var header [9]byte
+	if _, err = io.ReadFull(p.conn, header[:]); err != nil {
+		return 0, 0, err
+	}
+	length := int64(header[0])<<16 | int64(header[1])<<8 | int64(header[2])
+	_, err = io.CopyN(io.Discard, p.conn, length)
+	return header[3], header[4], err
+}
+
+func (p *http2Peer) frame(kind, flags byte, stream uint32, content []byte) {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(content))<<8|uint32(kind)) //nolint:gosec // a few bytes
+	frame = append(frame, flags)
+	frame = binary.BigEndian.AppendUint32(frame, stream)
+	_, _ = p.conn.Write(append(frame, content...)) // a client that is gone does not matter
+}
+
+func (p *http2Peer) goAway(last, code uint32) {
+	content := binary.BigEndian.AppendUint32(nil, last)
+	p.frame(frameGoAway, 0, 0, binary.BigEndian.AppendUint32(content, code))
+}
+
+func (p *http2Peer) reset(code uint32) {
+	p.frame(frameRSTStream, 0, 1, binary.BigEndian.AppendUint32(nil, code))
+}
+
+// perform lets the service perform the operation.
+func (p *http2Peer) perform() {
+	if p.cell.perform(context.Background()) != nil {
+		_ = p.conn.Close()
+	}
+}

@@ -1,0 +1,312 @@
+package payvault_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// What the requests of the matrix hold: nothing of it may show up in an error or a log record.
+const (
+	secretCard    = "4000123498761234"
+	secretCVV     = "9737"
+	secretSwipe   = "%B4000123498765555^DOE/JANE^30121010000000000?"
+	secretWallet  = "wallet-payload-5Kq0x"
+	secretRouting = "998877665"
+	secretAccount = "55443322110099"
+	secretSSN     = "987650321"
+	secretTaxID   = "876509321"
+)
+
+// matrixOperations are the fourteen operations; tokenize is there twice, since its class depends on the request.
+func matrixOperations() []matrixOp {
+	return []matrixOp{
+		{name: "tokens.tokenize", op: payvault.OpTokensTokenize, secrets: []string{secretCard, secretCVV, secretSwipe, secretWallet, secretRouting, secretAccount}, prepare: prepareTokenize},
+		{name: "tokens.tokenize with CardID", op: payvault.OpTokensTokenize, replayable: true, secrets: []string{secretCard, secretCVV, secretSwipe, secretWallet, secretRouting, secretAccount}, prepare: prepareTokenizeSaved},
+		{name: "customers.create", op: payvault.OpCustomersCreate, secrets: []string{secretCard, secretCVV, secretRouting, secretAccount}, prepare: prepareCustomer},
+		{name: "customers.list", op: payvault.OpCustomersList, replayable: true, get: true, prepare: prepareCustomers},
+		{name: "payees.create", op: payvault.OpPayeesCreate, secrets: []string{secretRouting, secretAccount}, prepare: preparePayee},
+		{name: "payees.delete", op: payvault.OpPayeesDelete, bodyless: true, again: 404, prepare: preparePayeeDelete},
+		{name: "applications.create", op: payvault.OpApplicationsCreate, partner: true, prepare: prepareApplication},
+		{name: "applications.save_data", op: payvault.OpApplicationsSaveData, replayable: true, partner: true, secrets: []string{secretTaxID, secretSSN, secretRouting, secretAccount}, prepare: prepareSaveData},
+		{name: "applications.validate", op: payvault.OpApplicationsValidate, replayable: true, get: true, partner: true, prepare: prepareValidate},
+		{name: "disputes.respond", op: payvault.OpDisputesRespond, again: 409, prepare: prepareDispute},
+		{name: "subscriptions.transactions", op: payvault.OpSubscriptionsTransactions, replayable: true, get: true, prepare: prepareTransactions},
+		{name: "subscriptions.cancel", op: payvault.OpSubscriptionsCancel, again: 409, prepare: prepareCancel},
+		{name: "invoices.send", op: payvault.OpInvoicesSend, again: 409, prepare: prepareInvoice},
+		{name: "account_updater.submit", op: payvault.OpAccountUpdaterSubmit, secrets: []string{secretCard}, prepare: prepareUpdater},
+		{name: "webhooks.add_event", op: payvault.OpWebhooksAddEvent, bodyless: true, prepare: prepareEvent},
+	}
+}
+
+func prepareTokenize(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Tokens.Tokenize(ctx, tokenizeEverything(""), opts...)
+		return err
+	}, nil
+}
+
+func prepareTokenizeSaved(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	client := srv.Client()
+	defer client.CloseIdleConnections()
+	saved, err := client.Tokens.Tokenize(ctx, tokenizeEverything(""))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Tokens.Tokenize(ctx, tokenizeEverything(saved.CardID), opts...)
+		return err
+	}, nil
+}
+
+func tokenizeEverything(cardID string) *payvault.TokenizeRequest {
+	return &payvault.TokenizeRequest{
+		CardID: cardID, CardholderName: "Jane Doe", CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV,
+		CardSwipe: secretSwipe, PayloadWalletOnePay: secretWallet, TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH,
+	}
+}
+
+func prepareCustomer(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Customers.Create(ctx, &payvault.CustomerCreateRequest{
+			AutoGenerateCustomerID: true, FirstName: "Jane", LastName: "Doe",
+			BillingCards: []payvault.BillingCardRequest{
+				{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV, Primary: true},
+				{TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH},
+			},
+		}, opts...)
+		return err
+	}, nil
+}
+
+func prepareCustomers(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Customers.List(ctx, nil, opts...)
+		return err
+	}, nil
+}
+
+func preparePayee(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Payees.Create(ctx, newPayee(), opts...)
+		return err
+	}, nil
+}
+
+func newPayee() *payvault.PayeeCreateRequest {
+	return &payvault.PayeeCreateRequest{
+		Name: "Acme", Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: secretRouting, DDANumber: secretAccount},
+	}
+}
+
+func preparePayeeDelete(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	client := srv.Client()
+	defer client.CloseIdleConnections()
+	payee, err := client.Payees.Create(ctx, newPayee())
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		return c.Payees.Delete(ctx, payee.ID, opts...)
+	}, nil
+}
+
+func prepareApplication(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}, opts...)
+		return err
+	}, nil
+}
+
+func newApplication(ctx context.Context, srv *payvaulttest.Server) (payvault.ApplicationID, error) {
+	client := srv.PartnerClient()
+	defer client.CloseIdleConnections()
+	created, err := client.Applications.Create(ctx,
+		&payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
+	if err != nil {
+		return 0, err
+	}
+	return created.App.ID, nil
+}
+
+func prepareSaveData(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	id, err := newApplication(ctx, srv)
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Applications.SaveData(ctx, id, payvault.ApplicationData{
+			LegalName: "Acme LLC", TaxID: secretTaxID, BankRouting: secretRouting, BankAccountNumber: secretAccount,
+			Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{SSN: secretSSN}}},
+		}, opts...)
+		return err
+	}, err
+}
+
+func prepareValidate(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	id, err := newApplication(ctx, srv)
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Applications.Validate(ctx, id, opts...)
+		return err
+	}, err
+}
+
+func prepareDispute(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		return c.Disputes.Respond(ctx, dispute.ID, &payvault.DisputeResponse{
+			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n")),
+		}, opts...)
+	}, nil
+}
+
+func prepareTransactions(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Subscriptions.Transactions(ctx, subscription.ID, nil, opts...)
+		return err
+	}, nil
+}
+
+func prepareCancel(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"})
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Subscriptions.Cancel(ctx, subscription.ID, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}, opts...)
+		return err
+	}, nil
+}
+
+func prepareInvoice(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		return c.Invoices.Send(ctx, invoice.ID, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}, opts...)
+	}, nil
+}
+
+func prepareUpdater(context.Context, *payvaulttest.Server) (matrixCall, error) {
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030)}}, opts...)
+		return err
+	}, nil
+}
+
+func prepareEvent(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
+	webhook := srv.SeedWebhook(payvaulttest.Webhook{})
+	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
+		_, err := c.Webhooks.AddEvent(ctx, webhook.ID, payvault.EventTransactionStatusUpdated, opts...)
+		return err
+	}, nil
+}
+
+// matrixCell is one operation under one fault, with an emulator of its own.
+type matrixCell struct {
+	fault  *matrixFault
+	op     *matrixOp
+	server *payvaulttest.Server
+	client *payvault.Client
+	call   matrixCall
+
+	before int          // commits before the call
+	bubble atomic.Int64 // commits in the bubble
+	left   atomic.Int64 // how often the network still strikes
+	closes []func()
+}
+
+// newCell prepares everything up to the call.
+func newCell(
+	ctx context.Context, f *matrixFault, op *matrixOp, stays bool, srvOpts []payvaulttest.Option, opts ...payvault.Option,
+) (*matrixCell, error) {
+	srvOpts = append([]payvaulttest.Option{payvaulttest.WithBasePath(basePath), payvaulttest.WithRequestHistory(0)}, srvOpts...)
+	if f.tls {
+		srvOpts = append(srvOpts, payvaulttest.WithTLS())
+	}
+	c := &matrixCell{fault: f, op: op, server: payvaulttest.NewServer(srvOpts...)}
+	c.closes = append(c.closes, c.server.Close)
+	var err error
+	if c.call, err = op.prepare(ctx, c.server); err != nil {
+		c.close()
+		return nil, err
+	}
+	c.client = c.newClient(append(opts, f.options...)...)
+	if f.warm {
+		if _, err = c.client.Customers.List(ctx, nil); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	c.before = c.server.Commits(op.op)
+	c.arm(stays)
+	return c, nil
+}
+
+// newClient returns a client whose network strikes as the fault says.
+func (c *matrixCell) newClient(opts ...payvault.Option) *payvault.Client {
+	opts = append([]payvault.Option{payvault.WithRetryPolicy(payvault.RetryPolicy{
+		MaxAttempts: attemptsAtMost, MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MaxRetryAfter: 2 * time.Millisecond,
+	})}, opts...)
+	if c.fault.network != nil {
+		opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: c.fault.network(c)}))
+	}
+	client := c.connect(opts...)
+	c.closes = append(c.closes, client.CloseIdleConnections)
+	return client
+}
+
+func (c *matrixCell) connect(opts ...payvault.Option) *payvault.Client {
+	if c.op.partner {
+		return c.server.PartnerClient(opts...)
+	}
+	return c.server.Client(opts...)
+}
+
+// arm makes the fault strike from now on, once or until heal.
+func (c *matrixCell) arm(stays bool) {
+	c.left.Store(1)
+	if stays {
+		c.left.Store(1 << 30)
+	}
+	if f := c.fault.inject; f.Kind != "" {
+		if f.Kind != payvaulttest.RefuseConnection {
+			f.Operation = c.op.op
+		}
+		if !stays {
+			f.Times = 1
+		}
+		c.server.Inject(f)
+	}
+	if c.fault.strike != nil {
+		c.fault.strike(c)
+	}
+}
+
+// strikes tells the network whether to strike now.
+func (c *matrixCell) strikes() bool { return c.left.Add(-1) >= 0 }
+
+// heal ends the fault.
+func (c *matrixCell) heal() {
+	c.left.Store(0)
+	c.server.ClearFaults()
+}
+
+func (c *matrixCell) commits() int {
+	return c.server.Commits(c.op.op) - c.before + int(c.bubble.Load())
+}
+
+// perform performs the operation behind the back of the client under test, as a service does whose answer is lost.
+func (c *matrixCell) perform(ctx context.Context) error {
+	client := c.connect()
+	defer client.CloseIdleConnections()
+	err := c.call(ctx, client)
+	if e, ok := errors.AsType[*payvault.Error](err); ok && e.StatusCode == c.op.again {
+		return nil // it was performed before
+	}
+	return err
+}
+
+func (c *matrixCell) close() {
+	for _, f := range c.closes {
+		f()
+	}
+}

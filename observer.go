@@ -1,0 +1,197 @@
+package payvault
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"example.com/payvault/internal/transport"
+)
+
+// Observer is told about every call, for traces, metrics and the like; see [WithObserver]. A page of an iterator and a batch of
+// [AccountUpdaterService.SubmitAll] are a call each. Functions that are nil are left out; the others are
+// called concurrently if calls are, in the goroutine of the call, which waits for them.
+type Observer struct {
+	// Start is called before anything is checked or sent, and returns the context for the rest of the call: that of
+	// its HTTP requests, and of Attempt and End. It has to be derived from ctx.
+	Start func(ctx context.Context, call CallInfo) context.Context
+	// Attempt is called after each attempt.
+	Attempt func(ctx context.Context, call CallInfo, result CallResult)
+	// End is called once, when the outcome is known.
+	End func(ctx context.Context, call CallInfo, result CallResult)
+}
+
+// CallInfo tells what a call does. Nothing in it identifies a record or a person, and its values are few.
+type CallInfo struct {
+	Op     Operation // such as "invoices.send"
+	Method string    // of HTTP
+	Path   string    // template below the base URL, such as "/platform/invoice/{invoice_id}/send"; "" for Client.Call
+	Server string    // host and port of the base URL
+}
+
+// CallResult tells what came of a call, or of one attempt.
+type CallResult struct {
+	StatusCode int           // HTTP status; 0 if no response arrived
+	Code       string        // platform code or tokenize rcode, on one line; "" for an attempt, whose body is not decoded
+	Attempts   int           // how many there were; for an attempt its number, from 1
+	Delivery   Delivery      // whether the request reached the service
+	Duration   time.Duration // of a call all of it, waits included
+	Err        error         // what the caller gets; for an attempt why no complete answer came
+}
+
+// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
+// merchant_not_supported, canceled, timeout, rejected, status (of HTTP, without a code), response_too_large,
+// malformed_response, no_key, certificate, dns or connection.
+func (r CallResult) ErrorClass() string {
+	switch err := r.Err; {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrInvalidRequest):
+		return "invalid_request"
+	case errors.Is(err, ErrMerchantNotSupported):
+		return "merchant_not_supported"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case isTimeout(err):
+		return "timeout"
+	case errors.Is(err, ErrRejected):
+		return "rejected"
+	case errors.Is(err, ErrResponseTooLarge):
+		return "response_too_large"
+	case errors.Is(err, ErrMalformedResponse):
+		return "malformed_response"
+	case r.StatusCode >= http.StatusBadRequest:
+		return "status"
+	case is[*transport.KeyError](err):
+		return "no_key"
+	case is[*tls.CertificateVerificationError](err):
+		return "certificate"
+	case is[*net.DNSError](err):
+		return "dns"
+	}
+	return "connection"
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// observers are told in their order.
+type observers []Observer
+
+// start returns the context for the rest of the call.
+func (os observers) start(ctx context.Context, call CallInfo) context.Context {
+	for _, o := range os {
+		if o.Start != nil {
+			ctx = o.Start(ctx, call)
+		}
+	}
+	return ctx
+}
+
+// attempts returns what the transport tells about each attempt; nil if nobody asks.
+func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.Attempt) {
+	if len(os) == 0 {
+		return nil
+	}
+	return func(a transport.Attempt) {
+		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration}
+		if a.Err != nil {
+			result.Err = safeCause(ctx, a.Err)
+		}
+		for _, o := range os {
+			if o.Attempt != nil {
+				o.Attempt(ctx, call, result)
+			}
+		}
+	}
+}
+
+func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
+	for _, o := range os {
+		if o.End != nil {
+			o.End(ctx, call, result)
+		}
+	}
+}
+
+// info leaves out of the path what the caller has put there.
+func (c *Client) info(op *operation) CallInfo {
+	call := CallInfo{Op: op.name, Method: op.method, Server: c.core.server}
+	if op.name == OpCall {
+		return call
+	}
+	var path strings.Builder
+	path.Grow(64) // for all but the longest
+	for _, segment := range op.path {
+		path.WriteByte('/')
+		if segment.name != "" {
+			path.WriteString("{" + segment.name + "}")
+			continue
+		}
+		path.WriteString(segment.text)
+	}
+	call.Path = path.String()
+	return call
+}
+
+// callResult sums a call up.
+func callResult(r transport.Result, into reply, duration time.Duration, err error) CallResult {
+	result := CallResult{StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Err: err}
+	if e, failed := errors.AsType[*Error](err); failed {
+		result.Code, result.Delivery = oneLine(e.Code), e.Delivery
+		return result
+	}
+	code, success := into.code()
+	if code != success {
+		code = oneLine(code)
+	}
+	result.Code = code
+	return result
+}
+
+// logTo is the observer behind [WithLogger].
+func logTo(l *slog.Logger) Observer {
+	return Observer{
+		Attempt: func(ctx context.Context, call CallInfo, r CallResult) {
+			logResult(ctx, l, slog.LevelDebug, "payvault attempt", call, r)
+		},
+		End: func(ctx context.Context, call CallInfo, r CallResult) {
+			logResult(ctx, l, callLevel(r), "payvault call", call, r)
+		},
+	}
+}
+
+func callLevel(r CallResult) slog.Level {
+	switch {
+	case r.Err == nil:
+		return slog.LevelDebug
+	case r.Delivery == Unknown:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message string, call CallInfo, r CallResult) {
+	if !l.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 8),
+		slog.String("operation", string(call.Op)), slog.Int("status", r.StatusCode), slog.String("code", r.Code),
+		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
+	if r.Err != nil {
+		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", r.Err.Error()))
+	}
+	l.LogAttrs(ctx, level, message, attrs...)
+}

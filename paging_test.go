@@ -1,0 +1,798 @@
+package payvault_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// pager is a RoundTripper that stands for a service with pages. It keeps what it was asked for.
+type pager struct {
+	answer func(page int) (status int, body string)
+	gates  []chan struct{} // if set, the request for a page waits until its gate is closed, or for its context
+
+	mu             sync.Mutex
+	asked          []int
+	queries        []string
+	inFlight, most int
+}
+
+func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
+	page, _ := strconv.Atoi(req.URL.Query().Get("page"))
+	p.mu.Lock()
+	p.asked, p.queries = append(p.asked, page), append(p.queries, req.URL.RawQuery)
+	p.inFlight++
+	p.most = max(p.most, p.inFlight)
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.inFlight--
+	}()
+	if p.gates != nil {
+		select {
+		case <-p.gates[page]:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	status, body := p.answer(page)
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"X-Page": {strconv.Itoa(page)}}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// pages gives a copy of what was asked for.
+func (p *pager) pages() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// flying is how many requests are in flight.
+func (p *pager) flying() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inFlight
+}
+
+// cannedClient is a client whose requests go to rt.
+func cannedClient(tb testing.TB, rt http.RoundTripper) *payvault.Client {
+	tb.Helper()
+	c, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key",
+		payvault.WithHTTPClient(&http.Client{Transport: rt}),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Microsecond, MaxBackoff: time.Microsecond}))
+	require.NoError(tb, err)
+	return c
+}
+
+// pageBody is a page with the given totals, written as the service does.
+func pageBody(totalPages, totalRecords int, ids ...string) string {
+	records := make([]string, len(ids))
+	for i, id := range ids {
+		records[i] = `{"customer_id":"` + id + `","billing_cards":[{"card_id":"CARD` + id + `"}]}`
+	}
+	return fmt.Sprintf(`{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[%s]}`,
+		totalPages, totalRecords, strings.Join(records, ","))
+}
+
+// newGates are the gates of n pages; the first ones are open.
+func newGates(n, open int) []chan struct{} {
+	gates := make([]chan struct{}, n)
+	for i := range gates {
+		if gates[i] = make(chan struct{}); i < open {
+			close(gates[i])
+		}
+	}
+	return gates
+}
+
+// perPage is how many records the pages of a test have, but for the last one.
+const perPage = 3
+
+// recordIDs are the IDs on one of n pages; the last page has one record less.
+func recordIDs(page, n int) []string {
+	var ids []string
+	for i := range perPage {
+		if page < n && (page < n-1 || i < perPage-1) {
+			ids = append(ids, fmt.Sprintf("P%dR%d", page, i))
+		}
+	}
+	return ids
+}
+
+// allIDs are the IDs on n pages from the first one on.
+func allIDs(first, n int) (ids []string) {
+	for page := first; page < n; page++ {
+		ids = append(ids, recordIDs(page, n)...)
+	}
+	return ids
+}
+
+// correct is a service of n pages.
+func correct(n int) func(int) (int, string) {
+	return func(page int) (int, string) {
+		return http.StatusOK, pageBody(n, n*perPage-1, recordIDs(page, n)...)
+	}
+}
+
+// walk gives the IDs of all records, and the error that ends the walk.
+func walk(seq iter.Seq2[*payvault.Customer, error]) (ids []string, err error) {
+	for customer, e := range seq {
+		if e != nil {
+			err = errors.Join(err, e)
+			continue // the walk ends by itself
+		}
+		ids = append(ids, customer.ID)
+	}
+	return ids, err
+}
+
+// prefetches are the windows that each kind of walk is tried with.
+func prefetches() []int { return []int{0, 1, 2, 3, 8, 32} }
+
+// eachPrefetch runs a test in a bubble per window.
+func eachPrefetch(t *testing.T, f func(t *testing.T, prefetch int)) {
+	t.Helper()
+	for _, prefetch := range prefetches() {
+		t.Run(fmt.Sprintf("prefetch %d", prefetch), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { f(t, prefetch) })
+		})
+	}
+}
+
+func TestListOptionsQuery(t *testing.T) {
+	t.Parallel()
+	day := func(d int) payvault.Date { return payvault.Date{Year: 2026, Month: time.February, Day: d} }
+	for name, test := range map[string]struct {
+		options *payvault.ListOptions
+		acting  payvault.MerchantID
+		want    string
+	}{
+		"nil":                  {nil, 0, ""},
+		"nil, acting":          {nil, 7, "merchant_id=7"},
+		"zero":                 {&payvault.ListOptions{}, 0, "page=0"},
+		"zero, acting":         {&payvault.ListOptions{}, 7, "merchant_id=7&page=0"},
+		"merchant":             {&payvault.ListOptions{MerchantID: 7}, 0, "merchant_id=7&page=0"},
+		"merchant, acting":     {&payvault.ListOptions{MerchantID: 7}, 7, "merchant_id=7&page=0"},
+		"page":                 {&payvault.ListOptions{Page: 12}, 0, "page=12"},
+		"count":                {&payvault.ListOptions{Count: 100}, 0, "count=100&page=0"},
+		"ascending":            {&payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending}, 0, "order_by=asc&order_on=customer_id&page=0"},
+		"prefetch is not sent": {&payvault.ListOptions{Prefetch: 9}, 0, "page=0"},
+		"filter": {
+			&payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", "a+b@example.com")}}, 0,
+			"filter=customer_email%2CEQUALS%2Ca%2Bb%40example.com&page=0",
+		},
+		"value to escape": {
+			&payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("comments", "LIKE", "100% a&b=c #1")}}, 0,
+			"filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0",
+		},
+		"several values": {
+			&payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("tran_status", "IN", "P", "Q", "R")}}, 0,
+			"filter=tran_status%2CIN%2CP%2CQ%2CR&page=0",
+		},
+		"empty value": {
+			&payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("comments", "EQUALS", "")}}, 0,
+			"filter=comments%2CEQUALS%2C&page=0",
+		},
+		"several filters, in order": {
+			&payvault.ListOptions{Filters: []payvault.Filter{
+				payvault.Where("b", "EQUALS", "1"), payvault.BetweenDates("tran_date", day(1), day(1)), payvault.Where("a", "EQUALS", "2"),
+			}},
+			0, "filter=b%2CEQUALS%2C1&filter=tran_date%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&filter=a%2CEQUALS%2C2&page=0",
+		},
+		"everything": {
+			&payvault.ListOptions{
+				OrderOn: "tran_time", OrderBy: payvault.Descending, Count: 25, Page: 2, MerchantID: 212346, Prefetch: 1,
+				Filters: []payvault.Filter{
+					payvault.BetweenDates("tran_date", payvault.Date{Year: 2026, Month: time.January, Day: 1}, payvault.Date{Year: 2026, Month: time.January, Day: 31}),
+					payvault.Where("tran_status", "EQUALS", "P"),
+				},
+			},
+			0, fixture(t, "customers/list.query"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &pager{answer: correct(1)}
+			client := cannedClient(t, p)
+			if test.acting != 0 {
+				client = client.ForMerchant(test.acting)
+			}
+			_, err := client.Customers.List(t.Context(), test.options)
+			require.NoError(t, err)
+			_, err = client.Subscriptions.Transactions(t.Context(), 5, test.options)
+			require.NoError(t, err)
+			assert.Equal(t, []string{test.want, test.want}, p.queries)
+		})
+	}
+	assert.Equal(t, fixture(t, "customers/list.query"), fixture(t, "subscriptions/transactions.query"))
+}
+
+func TestListOptionsRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		parts = "needs a field, a conditional and a value"
+		comma = "contains a comma, which separates the parts of a filter"
+		dates = "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"
+	)
+	between := func(values ...string) payvault.ListOptions {
+		return payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("tran_date", payvault.CondBetweenDates, values...)}}
+	}
+	filter := func(f payvault.Filter) payvault.ListOptions {
+		return payvault.ListOptions{Filters: []payvault.Filter{f}}
+	}
+	for name, test := range map[string]struct {
+		options payvault.ListOptions
+		path    string
+		message string
+	}{
+		"order_by":                     {payvault.ListOptions{OrderBy: "up"}, "order_by", "is neither asc nor desc"},
+		"order_by, upper case":         {payvault.ListOptions{OrderBy: "DESC"}, "order_by", "is neither asc nor desc"},
+		"count":                        {payvault.ListOptions{Count: -1}, "count", "is negative"},
+		"page":                         {payvault.ListOptions{Page: -1}, "page", "is negative"},
+		"prefetch":                     {payvault.ListOptions{Prefetch: -1}, "Prefetch", "is negative"},
+		"no field":                     {filter(payvault.Where("", "EQUALS", "1")), "filter[0]", parts},
+		"no conditional":               {filter(payvault.Where("a", "", "1")), "filter[0]", parts},
+		"no value":                     {filter(payvault.Where("a", "EQUALS")), "filter[0]", parts},
+		"zero filter":                  {filter(payvault.Filter{}), "filter[0]", parts},
+		"comma in the field":           {filter(payvault.Where("a,b", "EQUALS", "1")), "filter[0]", comma},
+		"comma in the conditional":     {filter(payvault.Where("a", "EQ,UALS", "1")), "filter[0]", comma},
+		"comma in the first value":     {filter(payvault.Where("a", "IN", "1,2", "3")), "filter[0]", comma},
+		"comma in the last value":      {filter(payvault.Where("a", "IN", "1", "2,3")), "filter[0]", comma},
+		"comma only":                   {filter(payvault.Where("a", "IN", ",")), "filter[0]", comma},
+		"comma in a day":               {between("2026-01-01,2026-01-02", "2026-01-03"), "filter[0]", comma},
+		"one day":                      {between("2026-01-01"), "filter[0]", dates},
+		"three days":                   {between("2026-01-01", "2026-01-02", "2026-01-03"), "filter[0]", dates},
+		"days in the wrong order":      {between("2026-01-02", "2026-01-01"), "filter[0]", dates},
+		"day that does not exist":      {between("2026-02-29", "2026-03-01"), "filter[0]", dates},
+		"last day that does not exist": {between("2026-01-01", "2026-02-30"), "filter[0]", dates},
+		"time":                         {between("2026-01-01T00:00:00Z", "2026-01-02"), "filter[0]", dates},
+		"short day":                    {between("2026-1-1", "2026-01-02"), "filter[0]", dates},
+		"no days":                      {filter(payvault.BetweenDates("tran_date", payvault.Date{}, payvault.Date{})), "filter[0]", dates},
+		"second filter": {
+			payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("a", "IN", "1"), payvault.Where("", "", "")}}, "filter[1]", parts,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &pager{answer: correct(1)}
+			client := cannedClient(t, p)
+			want := map[string][]string{test.path: {test.message}}
+			page, err := client.Customers.List(t.Context(), &test.options)
+			assert.Nil(t, page)
+			assertInvalid(t, err, payvault.OpCustomersList, want)
+			transactions, err := client.Subscriptions.Transactions(t.Context(), 1, &test.options)
+			assert.Nil(t, transactions)
+			assertInvalid(t, err, payvault.OpSubscriptionsTransactions, want)
+			ids, err := walk(client.Customers.All(t.Context(), &test.options))
+			assert.Empty(t, ids)
+			assertInvalid(t, err, payvault.OpCustomersList, want)
+			assert.Empty(t, p.pages())
+		})
+	}
+}
+
+func TestPageNumbers(t *testing.T) {
+	t.Parallel()
+	p := &pager{answer: func(int) (int, string) { return http.StatusOK, pageBody(9, 42, "A", "B") }}
+	page, err := cannedClient(t, p).Customers.List(t.Context(), &payvault.ListOptions{Page: 4})
+	require.NoError(t, err)
+	assert.Equal(t, 4, page.Number)
+	assert.Equal(t, 9, page.TotalPages)
+	assert.Equal(t, 42, page.TotalRecords)
+	require.Len(t, page.Items, 2)
+	assert.Equal(t, "B", page.Items[1].ID)
+	page, err = cannedClient(t, p).Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Zero(t, page.Number)
+}
+
+func TestWalkInOrderAndOnce(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 7} {
+		for _, first := range []int{0, 1, 3, 6, 9} {
+			t.Run(fmt.Sprintf("%d pages from %d", n, first), func(t *testing.T) {
+				t.Parallel()
+				eachPrefetch(t, func(t *testing.T, prefetch int) {
+					t.Helper()
+					p := &pager{answer: correct(n)}
+					seq := cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Page: first, Prefetch: prefetch})
+					synctest.Wait()
+					assert.Empty(t, p.pages(), "nothing is asked before it is ranged over")
+					want := []int{first}
+					for page := first + 1; page < n; page++ {
+						want = append(want, page)
+					}
+					for range 2 { // it can be started again
+						p.asked = nil
+						ids, err := walk(seq)
+						require.NoError(t, err)
+						assert.Equal(t, allIDs(first, n), ids)
+						asked := p.pages()
+						slices.Sort(asked) // pages in flight overtake each other
+						assert.Equal(t, want, asked, "each page once")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWalkOfNilOptionsAndNothing(t *testing.T) {
+	t.Parallel()
+	p := &pager{answer: correct(3)}
+	ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), nil))
+	require.NoError(t, err)
+	assert.Equal(t, allIDs(0, 3), ids)
+	assert.Equal(t, []string{"page=0", "page=1", "page=2"}, p.queries)
+
+	for _, body := range []string{
+		pageBody(0, 0), pageBody(1, 0), `{"code":0}`, `{"code":0,"data":null,"totalPages":0}`, `{"code":0,"data":null,"totalPages":1}`,
+	} {
+		p := &pager{answer: func(int) (int, string) { return http.StatusOK, body }}
+		ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), nil))
+		require.NoError(t, err, body)
+		assert.Empty(t, ids)
+		assert.Len(t, p.pages(), 1)
+	}
+}
+
+func TestWalkOfTransactions(t *testing.T) {
+	t.Parallel()
+	p := &pager{answer: func(page int) (int, string) {
+		return http.StatusOK, fmt.Sprintf(`{"code":0,"totalPages":3,"totalRecords":3,"data":[{"pg_id":"PG%d"}]}`, page)
+	}}
+	var ids []string
+	for transaction, err := range cannedClient(t, p).Subscriptions.AllTransactions(t.Context(), 8, &payvault.ListOptions{Prefetch: 2}) {
+		require.NoError(t, err)
+		ids = append(ids, transaction.PGID)
+	}
+	assert.Equal(t, []string{"PG0", "PG1", "PG2"}, ids)
+}
+
+func TestWalkForMerchant(t *testing.T) {
+	t.Parallel()
+	p := &pager{answer: correct(2)}
+	options := &payvault.ListOptions{Count: 3}
+	client := cannedClient(t, p)
+	ids, err := walk(client.ForMerchant(7).Customers.All(t.Context(), options))
+	require.NoError(t, err)
+	assert.Equal(t, allIDs(0, 2), ids)
+	assert.Equal(t, []string{"count=3&merchant_id=7&page=0", "count=3&merchant_id=7&page=1"}, p.queries)
+	assert.Zero(t, options.MerchantID)
+
+	_, err = walk(client.ForMerchant(7).Customers.All(t.Context(), &payvault.ListOptions{MerchantID: 8}))
+	assertInvalid(t, err, payvault.OpCustomersList, map[string][]string{"merchant_id": {"names another merchant than ForMerchant"}})
+	assert.Len(t, p.queries, 2)
+}
+
+func TestWalkStopsOnBreak(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{1, perPage, perPage + 1, 3 * perPage} {
+		t.Run(fmt.Sprintf("after %d", after), func(t *testing.T) {
+			t.Parallel()
+			eachPrefetch(t, func(t *testing.T, prefetch int) {
+				t.Helper()
+				needed := (after-1)/perPage + 1
+				p := &pager{answer: correct(100), gates: newGates(100, needed)}
+				seen := 0
+				for _, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+					require.NoError(t, err)
+					synctest.Wait() // pages ahead are in flight
+					if seen++; seen == after {
+						break
+					}
+				}
+				assert.Zero(t, p.flying(), "nothing is in flight after the loop")
+				assert.Len(t, p.pages(), needed+prefetch)
+				synctest.Wait()
+				assert.Len(t, p.pages(), needed+prefetch, "nothing is asked after the loop")
+			})
+		})
+	}
+}
+
+// TestWalkIsOnDemand looks at what is in flight at each record.
+func TestWalkIsOnDemand(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		const n = 40
+		p := &pager{answer: correct(n)}
+		record := 0
+		for _, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+			require.NoError(t, err)
+			synctest.Wait() // whatever is fetched ahead is there
+			ahead := len(p.pages()) - (record/perPage + 1)
+			assert.Equal(t, min(prefetch, n-1-record/perPage), ahead, "record %d", record)
+			record++
+		}
+		assert.Equal(t, n*perPage-1, record)
+		assert.LessOrEqual(t, p.most, max(prefetch, 1))
+	})
+}
+
+// TestWalkKeepsPrefetchPagesInFlight lets nothing through before as many requests wait as may.
+func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		const n = 50
+		p := &pager{answer: correct(n), gates: newGates(n, 0)}
+		done := make(chan []string)
+		go func() {
+			ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}))
+			assert.NoError(t, err)
+			done <- ids
+		}()
+		synctest.Wait()
+		assert.Equal(t, 1, p.flying(), "the first page tells how many there are")
+		close(p.gates[0])
+		for page := 1; page < n; page++ {
+			synctest.Wait()
+			assert.Equal(t, min(max(prefetch, 1), n-page), p.flying())
+			close(p.gates[page])
+		}
+		assert.Equal(t, allIDs(0, n), <-done)
+		assert.Equal(t, max(prefetch, 1), p.most)
+	})
+}
+
+func TestWalkEndsWithItsFirstError(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []int{0, 1, 3, 6} {
+		t.Run(fmt.Sprintf("page %d", broken), func(t *testing.T) {
+			t.Parallel()
+			eachPrefetch(t, func(t *testing.T, prefetch int) {
+				t.Helper()
+				p := &pager{answer: func(page int) (int, string) {
+					if page == broken {
+						return http.StatusNotFound, `{"code":44,"message":"no such page"}`
+					}
+					return correct(7)(page)
+				}}
+				var ids []string
+				var failures []error
+				for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+					synctest.Wait() // the error is there long before it is due
+					if err != nil {
+						assert.Nil(t, customer)
+						failures = append(failures, err)
+						continue
+					}
+					require.Empty(t, failures, "a record after the error")
+					ids = append(ids, customer.ID)
+				}
+				require.Len(t, failures, 1)
+				require.ErrorIs(t, failures[0], payvault.ErrNotFound)
+				assert.Equal(t, append([]string{}, allIDs(0, 7)[:broken*perPage]...), append([]string{}, ids...))
+				assert.Zero(t, p.flying())
+			})
+		})
+	}
+}
+
+// TestWalkOverServicesThatLie ends each walk with the records that there are, or with an error.
+func TestWalkOverServicesThatLie(t *testing.T) {
+	t.Parallel()
+	ok := func(body string) (int, string) { return http.StatusOK, body }
+	for name, test := range map[string]struct {
+		answer func(page int) (int, string)
+		want   []string
+		err    error
+		most   int // requests, besides those that are prefetched
+	}{
+		"repeats its only page": {
+			func(int) (int, string) { return ok(pageBody(1<<31, 1<<33, "A", "B")) }, []string{"A", "B"}, payvault.ErrMalformedResponse, 2,
+		},
+		"repeats a page in the middle": {
+			func(page int) (int, string) { return correct(7)(min(page, 3)) }, allIDs(0, 7)[:4*perPage], payvault.ErrMalformedResponse, 5,
+		},
+		"repeats a page with other totals": {
+			func(page int) (int, string) { return ok(pageBody(page+5, page, "A")) }, []string{"A"}, payvault.ErrMalformedResponse, 2,
+		},
+		"ignores the page, without totals": {
+			func(int) (int, string) { return ok(`{"code":0,"data":[{"customer_id":"A"}]}`) }, []string{"A"}, payvault.ErrMalformedResponse, 2,
+		},
+		"claims 2^31 pages, has two": {
+			func(page int) (int, string) { return ok(pageBody(1<<31, 1<<33, recordIDs(page, 2)...)) }, allIDs(0, 2), payvault.ErrMalformedResponse, 3,
+		},
+		"claims 2^62 pages, has none": {
+			func(int) (int, string) { return ok(pageBody(1<<62, 0)) }, nil, payvault.ErrMalformedResponse, 1,
+		},
+		"claims pages, has a gap": {
+			func(page int) (int, string) {
+				if page == 2 {
+					return ok(pageBody(5, 10))
+				}
+				return correct(5)(page)
+			}, allIDs(0, 5)[:2*perPage], payvault.ErrMalformedResponse, 3,
+		},
+		"claims records, has no data": {
+			func(int) (int, string) { return ok(`{"code":0,"totalPages":1,"totalRecords":5}`) }, nil, payvault.ErrMalformedResponse, 1,
+		},
+		"claims nothing": {
+			func(page int) (int, string) {
+				body := pageBody(0, 0, recordIDs(page, 4)...)
+				return ok(strings.Replace(body, `"totalPages":0,"totalRecords":0,`, "", 1))
+			}, allIDs(0, 4), nil, 5,
+		},
+		"claims no pages, has some": {
+			func(page int) (int, string) { return ok(pageBody(0, 0, recordIDs(page, 4)...)) }, allIDs(0, 4), nil, 5,
+		},
+		"claims a negative number": {
+			func(page int) (int, string) { return ok(pageBody(-3, -9, recordIDs(page, 4)...)) }, allIDs(0, 4), nil, 5,
+		},
+		"claims on the first page only": {
+			func(page int) (int, string) {
+				if page == 0 {
+					return correct(4)(page)
+				}
+				return ok(pageBody(0, 0, recordIDs(page, 4)...))
+			}, allIDs(0, 4), nil, 5,
+		},
+		"empty last page": {
+			func(page int) (int, string) { return ok(pageBody(4, 9, recordIDs(page, 3)...)) }, allIDs(0, 3), nil, 4,
+		},
+		"grows": {
+			func(page int) (int, string) { return ok(pageBody(min(page+2, 6), 0, recordIDs(page, 6)...)) }, allIDs(0, 6), nil, 6,
+		},
+		"grows on its last page": {
+			func(page int) (int, string) {
+				if page < 2 {
+					return ok(pageBody(3, 9, recordIDs(page, 6)...))
+				}
+				return ok(pageBody(6, 18, recordIDs(page, 6)...))
+			}, allIDs(0, 6), nil, 6,
+		},
+		"shrinks, empty beyond": {
+			func(page int) (int, string) {
+				if page == 0 {
+					return ok(pageBody(9, 27, recordIDs(page, 3)...))
+				}
+				return ok(pageBody(3, 8, recordIDs(page, 3)...))
+			}, allIDs(0, 3), nil, 3,
+		},
+		"shrinks, not found beyond": {
+			func(page int) (int, string) {
+				switch {
+				case page == 0:
+					return ok(pageBody(9, 27, recordIDs(page, 3)...))
+				case page < 3:
+					return ok(pageBody(3, 8, recordIDs(page, 3)...))
+				}
+				return http.StatusNotFound, ""
+			}, allIDs(0, 3), nil, 3,
+		},
+		"shrinks, last page beyond": {
+			func(page int) (int, string) {
+				if page == 0 {
+					return ok(pageBody(9, 27, recordIDs(page, 3)...))
+				}
+				return ok(pageBody(3, 8, recordIDs(min(page, 2), 3)...))
+			}, allIDs(0, 3), nil, 3,
+		},
+		"shrinks to nothing": {
+			func(page int) (int, string) {
+				if page == 0 {
+					return ok(pageBody(9, 27, recordIDs(page, 3)...))
+				}
+				return ok(pageBody(0, 0))
+			}, allIDs(0, 3)[:perPage], nil, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPrefetch(t, func(t *testing.T, prefetch int) {
+				t.Helper()
+				p := &pager{answer: test.answer}
+				ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}))
+				require.ErrorIs(t, err, test.err)
+				if test.err != nil {
+					assert.Equal(t, payvault.OpCustomersList, asError(t, err).Op)
+				}
+				assert.Equal(t, test.want, ids)
+				assert.LessOrEqual(t, len(p.pages()), test.most+prefetch)
+			})
+		})
+	}
+}
+
+// The records belong to the loop: changing them does not hide that a page repeats.
+func TestWalkWhoseRecordsAreChanged(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		p := &pager{answer: func(int) (int, string) { return http.StatusOK, pageBody(1<<31, 1<<33, "A", "B") }}
+		seen := 0
+		var last error
+		for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+			if last = err; err == nil {
+				seen++
+				customer.ID, customer.Comments = fmt.Sprint("seen", seen), "seen"
+			}
+			require.Less(t, seen, 10, "it goes round in circles")
+		}
+		require.ErrorIs(t, last, payvault.ErrMalformedResponse)
+		assert.Equal(t, 2, seen)
+	})
+}
+
+func TestWalkWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		for _, after := range []int{0, 1, perPage, 2*perPage + 1} {
+			p := &pager{answer: correct(100)}
+			ctx, cancel := context.WithCancel(t.Context())
+			if after == 0 {
+				cancel()
+			}
+			seen := 0
+			var failures []error
+			for customer, err := range cannedClient(t, p).Customers.All(ctx, &payvault.ListOptions{Prefetch: prefetch}) {
+				if err != nil {
+					assert.Nil(t, customer)
+					failures = append(failures, err)
+					continue
+				}
+				if seen++; seen == after {
+					cancel()
+				}
+			}
+			cancel()
+			require.Len(t, failures, 1)
+			require.ErrorIs(t, failures[0], context.Canceled)
+			assert.GreaterOrEqual(t, seen, after)
+			assert.LessOrEqual(t, seen, after+(prefetch+1)*perPage, "what has been fetched is still yielded")
+			assert.Zero(t, p.flying())
+		}
+	})
+}
+
+func TestWalkWhoseConsumerPanics(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		p := &pager{answer: correct(100), gates: newGates(100, 1)}
+		assert.PanicsWithValue(t, "consumer", func() {
+			for _, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+				assert.NoError(t, err)
+				synctest.Wait()
+				assert.Equal(t, prefetch, p.flying())
+				panic("consumer")
+			}
+		})
+		assert.Zero(t, p.flying())
+		assert.Len(t, p.pages(), 1+prefetch)
+	})
+}
+
+func TestWalkDoesNotSeeLaterChanges(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		const want = "count=3&filter=tran_status%2CIN%2CP%2CQ&order_by=asc&order_on=customer_id&page="
+		p := &pager{answer: correct(3)}
+		options := &payvault.ListOptions{
+			OrderOn: "customer_id", OrderBy: payvault.Ascending, Count: 3, Prefetch: prefetch,
+			Filters: []payvault.Filter{payvault.Where("tran_status", "IN", "P", "Q")},
+		}
+		seq := cannedClient(t, p).Customers.All(t.Context(), options)
+		change := func() {
+			options.Filters[0].Values[0] = "X"
+			options.Filters[0].Field = "x"
+			options.Filters = nil
+			*options = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
+		}
+		change()
+		options = &payvault.ListOptions{Filters: []payvault.Filter{payvault.Where("a", "b", "c")}}
+		ids, err := walk(seq)
+		require.NoError(t, err)
+		assert.Equal(t, allIDs(0, 3), ids)
+		slices.Sort(p.queries)
+		assert.Equal(t, []string{want + "0", want + "1", want + "2"}, p.queries)
+	})
+}
+
+func TestWalksShareTheirOptions(t *testing.T) {
+	t.Parallel()
+	options := &payvault.ListOptions{
+		Count: 3, Prefetch: 2, Filters: []payvault.Filter{payvault.Where("tran_status", "IN", "P", "Q")},
+	}
+	p := &pager{answer: correct(5)}
+	client := cannedClient(t, p)
+	callOptions := append(make([]payvault.CallOption, 0, 8), payvault.WithHeader("X-Walk", "1"), payvault.WithAttempts(2))
+	seq := client.Customers.All(t.Context(), options, callOptions...)
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			ids, err := walk(client.Customers.All(t.Context(), options, callOptions...))
+			assert.NoError(t, err)
+			assert.Equal(t, allIDs(0, 5), ids)
+			ids, err = walk(seq)
+			assert.NoError(t, err)
+			assert.Equal(t, allIDs(0, 5), ids)
+			_, err = client.Customers.List(t.Context(), options, callOptions...)
+			assert.NoError(t, err)
+		})
+	}
+	running.Wait()
+	assert.Equal(t, &payvault.ListOptions{
+		Count: 3, Prefetch: 2, Filters: []payvault.Filter{payvault.Where("tran_status", "IN", "P", "Q")},
+	}, options)
+}
+
+func TestWalkWithResponse(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		const broken = 5
+		p := &pager{answer: func(page int) (int, string) {
+			if page == broken {
+				return http.StatusForbidden, "<html>page 5</html>"
+			}
+			return correct(7)(page)
+		}}
+		var raw payvault.Response
+		callOptions := append(make([]payvault.CallOption, 0, 4), payvault.WithResponse(&raw))
+		record := 0
+		for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}, callOptions...) {
+			synctest.Wait() // later pages have arrived
+			assert.Equal(t, 1, raw.Attempts)
+			assert.Equal(t, strconv.Itoa(record/perPage), raw.Header.Get("X-Page"))
+			if err != nil {
+				assert.Equal(t, http.StatusForbidden, raw.StatusCode)
+				assert.Equal(t, "<html>page 5</html>", string(raw.Body))
+				break
+			}
+			assert.Equal(t, http.StatusOK, raw.StatusCode)
+			assert.Contains(t, string(raw.Body), `"`+customer.ID+`"`)
+			record++
+		}
+		assert.Equal(t, broken*perPage, record)
+	})
+}
+
+func TestWalkRepeatsAFailedPage(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		var mu sync.Mutex
+		failed := map[int]bool{}
+		p := &pager{answer: func(page int) (int, string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !failed[page] {
+				failed[page] = true
+				return http.StatusServiceUnavailable, ""
+			}
+			return correct(4)(page)
+		}}
+		ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}))
+		require.NoError(t, err)
+		assert.Equal(t, allIDs(0, 4), ids)
+		assert.Len(t, p.pages(), 8)
+	})
+}

@@ -1,0 +1,590 @@
+package payvault_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// updater is a RoundTripper that stands for the account updater. It keeps which cards it was sent.
+type updater struct {
+	before func(req *http.Request, batch int) (*http.Response, error) // if it gives neither, the batch is accepted
+
+	mu             sync.Mutex
+	cards          map[string]int // how often each card came, by its ID
+	sizes          map[int]int    // of the batches, by their index
+	requests       int
+	inFlight, most int
+}
+
+func (u *updater) RoundTrip(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn("service.test:443")
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	trace.GotConn(httptrace.GotConnInfo{})
+	batch, err := u.take(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.inFlight--
+	}()
+	if u.before != nil {
+		if resp, err := u.before(req, batch); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d"}}`, batch)), nil
+}
+
+func (u *updater) take(req *http.Request) (batch int, err error) {
+	var body struct {
+		Data []struct {
+			CardID string `json:"card_id"`
+		} `json:"data"`
+	}
+	if err := errors.Join(json.NewDecoder(req.Body).Decode(&body), req.Body.Close()); err != nil {
+		return 0, err
+	}
+	first, err := strconv.Atoi(strings.TrimPrefix(body.Data[0].CardID, "C"))
+	if err != nil {
+		return 0, err
+	}
+	batch = first / payvault.MaxAccountUpdaterCards
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.cards == nil {
+		u.cards, u.sizes = map[string]int{}, map[int]int{}
+	}
+	for _, card := range body.Data {
+		u.cards[card.CardID]++
+	}
+	u.sizes[batch] = len(body.Data)
+	u.requests++
+	u.inFlight++
+	u.most = max(u.most, u.inFlight)
+	return batch, nil
+}
+
+func (u *updater) flying() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.inFlight
+}
+
+// assertOnce checks that exactly these cards came, each once.
+func (u *updater) assertOnce(t *testing.T, ranges ...[2]int) {
+	t.Helper()
+	want := map[string]int{}
+	for _, r := range ranges {
+		for i := r[0]; i < r[1]; i++ {
+			want["C"+strconv.Itoa(i)] = 1
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(want) == 0 {
+		assert.Empty(t, u.cards)
+		return
+	}
+	assert.Equal(t, want, u.cards)
+}
+
+func jsonAnswer(status int, body string, header ...string) *http.Response {
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	for pair := range slices.Chunk(header, 2) {
+		resp.Header.Set(pair[0], pair[1])
+	}
+	return resp
+}
+
+// cardStream is a stream of n cards, of which some are invalid. It counts how many were taken.
+func cardStream(n int, taken *atomic.Int64, invalid ...int) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		bad := map[int]bool{}
+		for _, i := range invalid {
+			bad[i] = true
+		}
+		for i := range n {
+			if taken != nil {
+				taken.Add(1)
+			}
+			card := payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1229", CardID: "C" + strconv.Itoa(i)}
+			if bad[i] {
+				card.ExpDate = "1329"
+			}
+			if !yield(card) {
+				return
+			}
+		}
+	}
+}
+
+// batchesOf are the batches of cards from one index on, all of them accepted.
+func batchesOf(n, first int) []payvault.AccountUpdaterBatch {
+	batches := []payvault.AccountUpdaterBatch{}
+	for i := first; i*100 < n; i++ {
+		batches = append(batches, payvault.AccountUpdaterBatch{
+			Index: i, Start: i * 100, End: min(i*100+100, n), RequestID: "REQ" + strconv.Itoa(i),
+		})
+	}
+	return batches
+}
+
+func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpdaterBatch {
+	batches := []payvault.AccountUpdaterBatch{}
+	for batch := range seq {
+		batches = append(batches, *batch)
+	}
+	return batches
+}
+
+func TestSubmitAll(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 99, 100, 101, 200, 250, 1234} {
+		for _, skip := range []int{-1, 0, 1, 2, 3, 12, 13, 100} {
+			for _, concurrency := range []int{-1, 0, 1, 3, 50} {
+				t.Run(fmt.Sprintf("%d cards, skip %d, concurrency %d", n, skip, concurrency), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						var u updater
+						options := &payvault.SubmitAllOptions{Concurrency: concurrency, SkipBatches: skip}
+						seq := cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(n, nil), options)
+						synctest.Wait()
+						assert.Zero(t, u.requests, "nothing is sent before it is ranged over")
+						assert.Equal(t, batchesOf(n, max(skip, 0)), collect(seq))
+						u.assertOnce(t, [2]int{max(skip, 0) * 100, n})
+						if concurrency < 1 {
+							concurrency = 4
+						}
+						assert.LessOrEqual(t, u.most, concurrency)
+						assert.Zero(t, u.flying())
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestSubmitAllWithoutOptions(t *testing.T) {
+	t.Parallel()
+	var u updater
+	assert.Equal(t, batchesOf(750, 0), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
+	assert.LessOrEqual(t, u.most, 4)
+}
+
+// Later changes of the options do not matter, and each walk starts the stream from its beginning.
+func TestSubmitAllAgain(t *testing.T) {
+	t.Parallel()
+	var u updater
+	options := &payvault.SubmitAllOptions{Concurrency: 2, SkipBatches: 1}
+	seq := cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(250, nil), options)
+	*options = payvault.SubmitAllOptions{Concurrency: 9, SkipBatches: 2}
+	for range 2 {
+		u.cards = nil
+		assert.Equal(t, batchesOf(250, 1), collect(seq))
+		u.assertOnce(t, [2]int{100, 250})
+	}
+	assert.LessOrEqual(t, u.most, 2)
+}
+
+// TestSubmitAllKeepsTheOrder lets the newest of the requests in flight through first.
+func TestSubmitAllKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 2, 4, 7} {
+		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				gates := newGates(20, 0)
+				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+					select {
+					case <-gates[batch]:
+						return nil, nil
+					case <-req.Context().Done():
+						return nil, req.Context().Err()
+					}
+				}}
+				done := make(chan []payvault.AccountUpdaterBatch)
+				go func() {
+					done <- collect(cannedClient(t, &u).AccountUpdater.SubmitAll(
+						t.Context(), cardStream(1950, nil), &payvault.SubmitAllOptions{Concurrency: concurrency}))
+				}()
+				for first := 0; first < 20; first += concurrency {
+					synctest.Wait()
+					assert.Equal(t, min(concurrency, 20-first), u.flying())
+					for batch := min(first+concurrency, 20) - 1; batch > first; batch-- {
+						close(gates[batch])
+						synctest.Wait()
+						assert.Equal(t, batch-first, u.flying(), "no batch starts before the oldest has ended")
+					}
+					close(gates[first])
+				}
+				assert.Equal(t, batchesOf(1950, 0), <-done)
+				assert.Equal(t, concurrency, u.most)
+				u.assertOnce(t, [2]int{0, 1950})
+			})
+		})
+	}
+}
+
+func TestSubmitAllReadsAhead(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 3, 8} {
+		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var u updater
+				var taken atomic.Int64
+				options := &payvault.SubmitAllOptions{Concurrency: concurrency}
+				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(2000, &taken), options) {
+					synctest.Wait()
+					assert.LessOrEqual(t, taken.Load(), int64(batch.Index+concurrency)*100)
+					assert.GreaterOrEqual(t, taken.Load(), int64(batch.End))
+				}
+				assert.EqualValues(t, 2000, taken.Load())
+			})
+		})
+	}
+}
+
+func TestSubmitAllStopsOnBreak(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 3, 8} {
+		for _, after := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("concurrency %d, after %d", concurrency, after), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					gates := newGates(20, after)
+					u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+						select {
+						case <-gates[batch]:
+							return nil, nil
+						case <-req.Context().Done():
+							return nil, req.Context().Err()
+						}
+					}}
+					var taken atomic.Int64
+					seen := 0
+					options := &payvault.SubmitAllOptions{Concurrency: concurrency}
+					for range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(2000, &taken), options) {
+						if seen++; seen == after {
+							break
+						}
+					}
+					assert.Zero(t, u.flying(), "nothing is in flight after the loop")
+					most := int64(after-1+concurrency) * 100
+					assert.LessOrEqual(t, taken.Load(), most)
+					requests, read := u.requests, taken.Load()
+					synctest.Wait()
+					assert.Equal(t, requests, u.requests, "nothing is sent after the loop")
+					assert.Equal(t, read, taken.Load(), "nothing is read after the loop")
+					for card, times := range u.cards {
+						assert.Equal(t, 1, times, card)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSubmitAllWhoseConsumerPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+			if batch > 0 {
+				<-req.Context().Done()
+			}
+			return nil, req.Context().Err()
+		}}
+		assert.PanicsWithValue(t, "consumer", func() {
+			for range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(2000, nil), nil) {
+				synctest.Wait()
+				panic("consumer")
+			}
+		})
+		assert.Zero(t, u.flying())
+		assert.Equal(t, 4, u.requests)
+	})
+}
+
+func TestSubmitAllWhoseStreamPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var u updater
+		broken := func(yield func(payvault.AccountUpdaterCard) bool) {
+			for card := range cardStream(250, nil) {
+				if !yield(card) {
+					return
+				}
+			}
+			panic("stream")
+		}
+		assert.PanicsWithValue(t, "stream", func() {
+			_ = collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), broken, nil))
+		})
+		assert.Zero(t, u.flying())
+	})
+}
+
+func TestSubmitAllWithBatchesThatFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+			switch batch {
+			case 1:
+				return jsonAnswer(http.StatusOK, `{"code":5,"message":"Example refusal"}`), nil
+			case 3:
+				return nil, io.ErrUnexpectedEOF // after the request was read
+			case 4:
+				return jsonAnswer(http.StatusBadGateway, "<html>"), nil
+			case 5:
+				return jsonAnswer(http.StatusOK, `{"code":0,"data":{}}`), nil
+			}
+			return nil, nil
+		}}
+		got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(850, nil, 210, 299), nil))
+		require.Len(t, got, 9)
+		want := batchesOf(850, 0)
+		for i, batch := range got {
+			assert.Equal(t, i, batch.Index)
+			assert.Equal(t, want[i].Start, batch.Start)
+			assert.Equal(t, want[i].End, batch.End)
+			switch i {
+			case 1:
+				assert.ErrorIs(t, batch.Err, payvault.ErrRejected)
+				assert.Equal(t, payvault.Answered, asError(t, batch.Err).Delivery)
+			case 2:
+				assertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit, map[string][]string{
+					"data[10].exp_date": {"is not of the form MMYY"}, "data[99].exp_date": {"is not of the form MMYY"},
+				})
+			case 3, 4, 5:
+				assert.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown, "batch %d", i)
+				assert.Equal(t, payvault.Unknown, asError(t, batch.Err).Delivery)
+				assert.Equal(t, 1, asError(t, batch.Err).Attempts)
+				assert.False(t, payvault.SafeToRetry(batch.Err))
+			default:
+				assert.NoError(t, batch.Err)
+				assert.Equal(t, want[i].RequestID, batch.RequestID)
+				continue
+			}
+			assert.Empty(t, batch.RequestID)
+		}
+		u.assertOnce(t, [2]int{0, 200}, [2]int{300, 850})
+	})
+}
+
+// TestSubmitAllOverConnectionsThatBreak has a real server read some requests and drop their connections.
+func TestSubmitAllOverConnectionsThatBreak(t *testing.T) {
+	t.Parallel()
+	var u updater
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		batch, err := u.take(r)
+		assert.NoError(t, err)
+		if batch%3 == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = fmt.Fprintf(w, `{"code":0,"data":{"request_id":"REQ%d"}}`, batch)
+	}))
+	t.Cleanup(server.Close)
+	client, err := payvault.NewClient(server.URL+"/gateway/v1", "test-api-key")
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	want := batchesOf(2000, 0)
+	for _, batch := range collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(2000, nil), nil)) {
+		if batch.Index%3 == 1 {
+			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+			batch.Err, batch.RequestID = nil, want[batch.Index].RequestID
+		}
+		assert.Equal(t, want[batch.Index], batch)
+	}
+	u.assertOnce(t, [2]int{0, 2000})
+}
+
+func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		failed := map[int]int{}
+		u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed[batch]++; failed[batch] < 3 {
+				return jsonAnswer(http.StatusTooManyRequests, `{}`, "Retry-After", "2"), nil
+			}
+			return nil, nil
+		}}
+		assert.Equal(t, batchesOf(450, 0), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
+		assert.Equal(t, 15, u.requests)
+		assert.LessOrEqual(t, u.most, 4)
+	})
+}
+
+func TestSubmitAllWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{0, 1, 5} {
+		t.Run(fmt.Sprintf("after %d", after), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if after == 0 {
+					cancel()
+				}
+				gates := newGates(20, after)
+				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+					select {
+					case <-gates[batch]:
+						return nil, nil
+					case <-req.Context().Done():
+						return nil, req.Context().Err()
+					}
+				}}
+				sent, total := 0, 0
+				want := batchesOf(1950, 0)
+				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), nil) {
+					if total++; total == after {
+						synctest.Wait() // the next ones are in flight
+						cancel()
+						sent = u.requests
+					}
+					assert.Equal(t, want[batch.Index].Start, batch.Start)
+					assert.Equal(t, want[batch.Index].End, batch.End)
+					assert.Equal(t, total-1, batch.Index)
+					switch {
+					case batch.Index < after:
+						assert.NoError(t, batch.Err)
+						continue
+					case batch.Index < sent:
+						assert.Equal(t, payvault.Unknown, asError(t, batch.Err).Delivery, "batch %d was in flight", batch.Index)
+					default:
+						assert.Equal(t, payvault.NotSent, asError(t, batch.Err).Delivery, "batch %d", batch.Index)
+						assert.True(t, payvault.SafeToRetry(batch.Err))
+					}
+					assert.ErrorIs(t, batch.Err, context.Canceled)
+					assert.Empty(t, batch.RequestID)
+				}
+				assert.Equal(t, 20, total, "every batch is yielded")
+				assert.Equal(t, sent, u.requests, "nothing is sent after the end of the context")
+				u.assertOnce(t, [2]int{0, sent * 100})
+			})
+		})
+	}
+}
+
+func TestSubmitAllWithResponse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+			if batch == 3 {
+				return jsonAnswer(http.StatusConflict, "<html>batch 3</html>"), nil
+			}
+			return nil, nil
+		}}
+		var raw payvault.Response
+		callOptions := append(make([]payvault.CallOption, 0, 4), payvault.WithResponse(&raw))
+		client := cannedClient(t, &u)
+		for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(1000, nil, 510), nil, callOptions...) {
+			synctest.Wait() // later batches have been answered
+			switch batch.Index {
+			case 3:
+				assert.Equal(t, http.StatusConflict, raw.StatusCode)
+				assert.Equal(t, "<html>batch 3</html>", string(raw.Body))
+			case 5: // invalid: not sent
+				assert.Zero(t, raw.StatusCode)
+				assert.Zero(t, raw.Attempts)
+				assert.Empty(t, raw.Body)
+			default:
+				assert.Equal(t, http.StatusOK, raw.StatusCode)
+				assert.Contains(t, string(raw.Body), `"`+batch.RequestID+`"`)
+			}
+		}
+	})
+}
+
+func TestSubmitAllForMerchant(t *testing.T) {
+	t.Parallel()
+	var u updater
+	got := collect(cannedClient(t, &u).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), cardStream(250, nil), nil))
+	require.Len(t, got, 3)
+	for _, batch := range got {
+		assertNoMerchant(t, batch.Err, payvault.OpAccountUpdaterSubmit)
+	}
+	assert.Zero(t, u.requests)
+}
+
+func TestSubmitAllShared(t *testing.T) {
+	t.Parallel()
+	var u updater
+	options := &payvault.SubmitAllOptions{Concurrency: 3}
+	callOptions := append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
+	client := cannedClient(t, &u)
+	seq := client.AccountUpdater.SubmitAll(t.Context(), cardStream(550, nil), options, callOptions...)
+	var running sync.WaitGroup
+	for range 6 {
+		running.Go(func() { assert.Equal(t, batchesOf(550, 0), collect(seq)) })
+		running.Go(func() {
+			assert.Equal(t, batchesOf(350, 1), collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(350, nil),
+				&payvault.SubmitAllOptions{Concurrency: 2, SkipBatches: 1}, callOptions...)))
+		})
+	}
+	running.Wait()
+	assert.Equal(t, &payvault.SubmitAllOptions{Concurrency: 3}, options)
+}
+
+// acceptAll answers every submission without looking at it.
+type acceptAll struct{}
+
+func (acceptAll) RoundTrip(req *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	_ = req.Body.Close()
+	return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`), nil
+}
+
+//nolint:paralleltest // it measures the memory of the process
+func TestSubmitAllMemoryDoesNotGrow(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var raw payvault.Response
+	client := cannedClient(t, acceptAll{})
+	var early, most uint64
+	batches := 0
+	for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(200_000, nil), nil, payvault.WithResponse(&raw)) {
+		require.NoError(t, batch.Err)
+		batches++
+		switch {
+		case batch.Index == 100:
+			early = heap()
+		case batch.Index%190 == 0:
+			most = max(most, heap())
+		}
+	}
+	assert.Equal(t, 2000, batches)
+	assert.Less(t, most, early+2<<20, "200,000 cards need no more memory than 10,000")
+}
