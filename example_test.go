@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -171,7 +172,7 @@ func ExampleDisputesService_Respond() {
 		fmt.Println(err)
 		return
 	}
-	defer evidence.Close()
+	defer func() { _ = evidence.Close() }()
 	err = client.Disputes.Respond(context.Background(), dispute.ID, &payvault.DisputeResponse{
 		Type:     payvault.DisputeOther,
 		Message:  "The signed receipt is attached.",
@@ -275,7 +276,8 @@ func ExampleNotificationHandler() {
 		return nil
 	})
 	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest("POST", "/notifications", strings.NewReader(`{}`)))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/notifications", strings.NewReader(`{}`))
+	handler.ServeHTTP(w, r)
 	fmt.Println(w.Code)
 	// Output:
 	// true
@@ -307,8 +309,7 @@ func ExampleError() {
 		FirmName:     "Acme",
 		BillingCards: []payvault.BillingCardRequest{{CardNumber: "4111111111111111", ExpDate: "13/30"}},
 	})
-	var e *payvault.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		fmt.Println(e.Op, e.Delivery, e.Fields["billing_cards[0].exp_date"])
 	}
 	fmt.Println(err)

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return exitUsage
 	}
-	srv, err := start(set, stderr) //nolint:contextcheck // a server lives until it is closed
+	srv, err := start(set, stderr)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "payvault-emulator:", err)
 		return exitFailed
