@@ -305,8 +305,9 @@ func WithDeveloperID(id string) Option {
 
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation, status, code,
 // attempts, delivery and duration, and if there is an error also error_class (see [CallResult.ErrorClass]) and error. They
-// hold no IDs, queries, bodies or headers. Attempts are logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one
-// that fails with an unknown outcome at Error.
+// hold no IDs, queries, bodies or headers, but for what the service may repeat in the message of an error. Attempts are
+// logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one that fails with an unknown outcome at
+// Error.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -372,7 +373,7 @@ func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}
 	}
-	var o callOptions
+	var o callOptions // in memory of its own, since the options take its address
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)

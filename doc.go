@@ -18,8 +18,8 @@
 //
 // Whether an operation is repeated follows from what it does, never from its HTTP method:
 //
-//   - Every operation is repeated after a failure that provably sent nothing (no connection could be had), and after
-//     status 429, with which the service turns a request away unperformed.
+//   - Every operation is repeated after a failure that provably sent nothing (no connection could be had, or the server
+//     refused the HTTP/2 stream unprocessed), and after status 429, with which the service turns a request away unperformed.
 //   - Only a replayable operation is repeated after a lost connection, a timeout of an attempt, or status 502, 503 or 504:
 //     the lists, the transactions, [ApplicationsService.SaveData], [ApplicationsService.Validate], and
 //     [TokensService.Tokenize] with a CardID. All others could move money, send a message or submit data twice.
@@ -44,6 +44,12 @@
 // Card numbers, security codes, account numbers and the like have the type [Secret], which redacts itself under every fmt
 // verb and in log/slog; errors and log records hold no bodies, queries, headers or path values.
 // Redirects are not followed. The API key travels only in the Authorization header, only to the host of the base URL.
+//
+// # Logs, traces and metrics
+//
+// [WithLogger] logs one record for each attempt and each call, [WithObserver] tells the same to any other code, and
+// package otelpayvault, a module of its own, makes OpenTelemetry spans and metrics of it. They get no IDs, queries, headers
+// or bodies, but for what the service may repeat in the message of an error, which otelpayvault leaves out.
 //
 // # Acting for another merchant
 //

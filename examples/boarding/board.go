@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/payvault"
+)
+
+// maxRounds is how often the data is mended. A mended field can make others required, so one round may not be enough.
+const maxRounds = 4
+
+// filledIn is what the merchant has typed into the partner's form so far.
+func filledIn() []string {
+	return []string{"legal_name", "business_name", "business_email", "business_type"}
+}
+
+type boarding struct {
+	partner *payvault.Client
+	onFile  record
+	out     io.Writer
+}
+
+// board creates an application and mends it until it passes.
+func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreateRequest) error {
+	created, err := b.partner.Applications.Create(ctx, request)
+	if err != nil {
+		return err
+	}
+	id := created.App.ID
+	fmt.Fprintf(b.out, "Application %d is %s.\n", id, created.App.Status)
+	if err := b.save(ctx, id, filledIn()); err != nil {
+		return err
+	}
+	for range maxRounds {
+		validation, err := b.partner.Applications.Validate(ctx, id)
+		if err != nil {
+			return err
+		}
+		if validation.OK() {
+			fmt.Fprintf(b.out, "Application %d passes and can be submitted.\n", id)
+			return nil
+		}
+		b.report(validation.Problems)
+		if err := b.save(ctx, id, fieldsOf(validation.Problems)); err != nil {
+			return err
+		}
+	}
+	return errors.New("the application does not pass with what is on file")
+}
+
+// save saves what is on file of the given fields. Saving is replayable, so the client repeats it if an answer is lost.
+func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []string) error {
+	data, found, err := b.onFile.pick(keys)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("nothing on file of: %s", strings.Join(keys, ", "))
+	}
+	saved, err := b.partner.Applications.SaveData(ctx, id, data)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "Saved %s; %d fields are there now.\n", strings.Join(found, ", "), len(saved))
+	return nil
+}
+
+func (b *boarding) report(problems map[string][]string) {
+	fmt.Fprintf(b.out, "%d fields do not pass:\n", len(problems))
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		fmt.Fprintf(b.out, "  %s: %s\n", field, strings.Join(problems[field], "; "))
+	}
+}
+
+// fieldsOf are the fields to save again. A problem may lie within one ("ownership.owners[0].dob"), which is saved as a
+// whole, and of the bank account both parts are required together.
+func fieldsOf(problems map[string][]string) []string {
+	fields := map[string]bool{}
+	for path := range problems {
+		field, _, _ := strings.Cut(path, ".")
+		field, _, _ = strings.Cut(field, "[")
+		fields[field] = true
+	}
+	if fields["bank_routing"] || fields["bank_account_number"] {
+		fields["bank_routing"], fields["bank_account_number"] = true, true
+	}
+	return slices.Sorted(maps.Keys(fields))
+}

@@ -1,0 +1,63 @@
+// Boarding shows how a partner boards a merchant: it saves what the merchant has filled in so far, reads what the
+// service finds missing, and mends it from what it has on file, until the application passes.
+//
+// It runs offline, against the emulator, unless PAYVAULT_BASE_URL names a sandbox. Then PAYVAULT_PARTNER_API_KEY,
+// PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"example.com/payvault"
+	"example.com/payvault/examples/internal/sandbox"
+	"example.com/payvault/payvaulttest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "boarding:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
+	merchant, err := readRecord(merchantFile)
+	if err != nil {
+		return err
+	}
+	b := &boarding{onFile: merchant, out: out}
+	if getenv("PAYVAULT_BASE_URL") == "" {
+		srv := payvaulttest.NewServer()
+		defer srv.Close()
+		b.partner = srv.PartnerClient()
+		return b.board(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
+	}
+	b.partner, err = payvault.NewClient(getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY"))
+	if err != nil {
+		return err
+	}
+	request, err := createRequest(getenv)
+	if err != nil {
+		return err
+	}
+	return b.board(ctx, request)
+}
+
+// createRequest names what the operator has assigned to the partner.
+func createRequest(getenv func(string) string) (*payvault.ApplicationCreateRequest, error) {
+	channel, err := sandbox.Integer(getenv, "PAYVAULT_CHANNEL_ID")
+	if err != nil {
+		return nil, err
+	}
+	salesRep, err := sandbox.Integer(getenv, "PAYVAULT_SALES_REP")
+	if err != nil {
+		return nil, err
+	}
+	return &payvault.ApplicationCreateRequest{ChannelID: channel, SalesRep: salesRep}, nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func environment(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+func TestOfflineRunMendsTheApplication(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), environment(nil), &out))
+	text := out.String()
+	assert.Contains(t, text, " is INCOMPLETE.\n")
+	assert.Contains(t, text, "\n  tax_id: This field is required\n")
+	assert.Contains(t, text, "\n  fulfillment_name: This field is required when a third party fulfils orders\n")
+	assert.Equal(t, 2, strings.Count(text, "fields do not pass:"), "the mended fields make others required")
+	assert.Contains(t, text, " passes and can be submitted.\n")
+	assert.NotContains(t, text, "123456789", "the tax ID")
+}
+
+func TestSandboxRun(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	require.NoError(t, run(t.Context(), environment(map[string]string{
+		"PAYVAULT_BASE_URL":        srv.URL,
+		"PAYVAULT_PARTNER_API_KEY": srv.Partner().APIKey,
+		"PAYVAULT_CHANNEL_ID":      "7",
+		"PAYVAULT_SALES_REP":       "42",
+	}), &bytes.Buffer{}))
+	require.Len(t, srv.Applications(), 1)
+	assert.Len(t, srv.Applications()[0].Keys, 32)
+}
+
+func TestSandboxNeedsAllVariables(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{"PAYVAULT_BASE_URL": "https://sandbox.example.com"}
+	require.ErrorIs(t, run(t.Context(), environment(variables), &bytes.Buffer{}), payvault.ErrInvalidRequest)
+	variables["PAYVAULT_PARTNER_API_KEY"] = "key"
+	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "PAYVAULT_CHANNEL_ID is not a positive number")
+	variables["PAYVAULT_CHANNEL_ID"] = "7"
+	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "PAYVAULT_SALES_REP is not a positive number")
+}
+
+// boardWith boards a merchant of whom only some fields are on file.
+func boardWith(t *testing.T, keep func(key string) bool) error {
+	t.Helper()
+	all, err := readRecord(merchantFile)
+	require.NoError(t, err)
+	var onFile record
+	for _, f := range all {
+		if keep(f.Key) {
+			onFile = append(onFile, f)
+		}
+	}
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	b := &boarding{partner: srv.PartnerClient(), onFile: onFile, out: &bytes.Buffer{}}
+	return b.board(t.Context(), &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
+}
+
+func TestWhatIsNotOnFileIsNamed(t *testing.T) {
+	t.Parallel()
+	require.EqualError(t, boardWith(t, func(key string) bool { return key != "tax_id" }), "nothing on file of: tax_id")
+	require.ErrorContains(t, boardWith(t, func(string) bool { return false }), "nothing on file of: legal_name")
+	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
+}
+
+func TestRecordHasToBeApplicationData(t *testing.T) {
+	t.Parallel()
+	_, err := readRecord([]byte("{"))
+	require.ErrorContains(t, err, "the merchant's record: ")
+	_, _, err = record{{Key: "ownership", Value: []byte(`"nobody"`)}}.pick([]string{"ownership"})
+	require.ErrorContains(t, err, "the merchant's record: ")
+}
+
+func TestFieldsOf(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"bank_account_number", "bank_routing", "ownership", "tax_id"}, fieldsOf(map[string][]string{
+		"ownership.owners[0].dob": nil, "ownership.owners": nil, "tax_id": nil, "bank_routing": nil,
+	}))
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"example.com/payvault"
+)
+
+// merchantFile is what the partner knows about a merchant, in the wire form of application data. All of it is made up; real
+// records hold tax IDs and bank accounts, and belong into a store that is made for them.
+//
+//go:embed merchant.json
+var merchantFile []byte
+
+// record is application data whose fields can be picked by key.
+type record []field
+
+type field struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+func readRecord(file []byte) (record, error) {
+	var r record
+	if err := json.Unmarshal(file, &r); err != nil {
+		return nil, fmt.Errorf("the merchant's record: %w", err)
+	}
+	return r, nil
+}
+
+// pick returns what the record has of some fields, and which of them it has.
+func (r record) pick(keys []string) (data payvault.ApplicationData, found []string, err error) {
+	var picked record
+	for _, f := range r {
+		if slices.Contains(keys, f.Key) {
+			picked, found = append(picked, f), append(found, f.Key)
+		}
+	}
+	text, err := json.Marshal(picked)
+	if err != nil {
+		return data, nil, err
+	}
+	if err := json.Unmarshal(text, &data); err != nil {
+		return data, nil, fmt.Errorf("the merchant's record: %w", err)
+	}
+	return data, found, nil
+}

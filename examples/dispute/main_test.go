@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func nothing(string) string { return "" }
+
+func TestOfflineRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), nil, nothing, &out))
+	assert.Regexp(t, `^Dispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
+}
+
+func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"}, nothing, &out))
+	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
+}
+
+// sandboxed is the environment of an emulator that stands for a sandbox.
+func sandboxed(srv *payvaulttest.Server) func(string) string {
+	return func(name string) string {
+		return map[string]string{
+			"PAYVAULT_BASE_URL":    srv.URL,
+			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
+			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
+		}[name]
+	}
+}
+
+func TestSandboxRun(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
+	path := filepath.Join(t.TempDir(), "mine.pdf")
+	require.NoError(t, os.WriteFile(path, receipt, 0o600))
+	args := []string{"-id", strconv.FormatInt(int64(dispute.ID), 10), "-file", path, "-message", "Here it is."}
+	require.NoError(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}))
+
+	dispute, _ = srv.Dispute(dispute.ID)
+	require.NotNil(t, dispute.Response)
+	assert.Equal(t, "Here it is.", dispute.Response.Message)
+	assert.Equal(t, "mine.pdf", dispute.Response.FileName)
+	assert.Equal(t, int64(len(receipt)), dispute.Response.FileSize)
+
+	require.ErrorContains(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}), "the service refused the answer: ", "it is answered already")
+}
+
+func TestFailuresSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	text := filepath.Join(t.TempDir(), "evidence.txt")
+	require.NoError(t, os.WriteFile(text, []byte("not a PDF"), 0o600))
+	tests := map[string]struct {
+		fault   payvaulttest.FaultKind
+		args    []string
+		want    string
+		matches error
+	}{
+		"not a PDF":  {"", []string{"-file", text}, "nothing was sent, mend the answer: file: ", payvault.ErrInvalidRequest},
+		"no file":    {"", []string{"-file", text + "x"}, "no such file", os.ErrNotExist},
+		"turned off": {payvaulttest.RateLimit, nil, "the dispute is not answered, try again later: ", payvault.ErrRateLimited},
+		"lost":       {payvaulttest.DropAfterCommit, nil, "look in the manager portal before answering again: ", payvault.ErrOutcomeUnknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, err := parseAnswer(test.args)
+			require.NoError(t, err)
+			offline, err := newOffline(&a)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, offline.close()) })
+			if test.fault != "" {
+				offline.server.Inject(payvaulttest.Fault{Kind: test.fault})
+			}
+			client := offline.server.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+			err = a.send(t.Context(), client, &bytes.Buffer{})
+			require.ErrorContains(t, err, test.want)
+			require.ErrorIs(t, err, test.matches)
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}), `unexpected argument "receipt.pdf"`)
+	require.ErrorContains(t, run(t.Context(), []string{"-amount", "twelve"}, nothing, &bytes.Buffer{}), "not a decimal number")
+	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
+}

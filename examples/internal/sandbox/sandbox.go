@@ -1,0 +1,36 @@
+// Package sandbox is what the examples share: the client of the sandbox that the environment names.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"example.com/payvault"
+)
+
+// Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name, or
+// nil if none of them is set: the example then starts the emulator.
+func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Client, error) {
+	baseURL, key, text := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
+	switch {
+	case baseURL == "" && key == "" && text == "":
+		return nil, nil
+	case baseURL == "" || key == "" || text == "":
+		return nil, errors.New("set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID, or none of them")
+	}
+	merchant, err := Integer(getenv, "PAYVAULT_MERCHANT_ID")
+	if err != nil {
+		return nil, err
+	}
+	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
+}
+
+// Integer reads a variable that has to be a positive number.
+func Integer(getenv func(string) string, name string) (int64, error) {
+	n, err := strconv.ParseInt(getenv(name), 10, 64)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("%s is not a positive number", name)
+	}
+	return n, nil
+}

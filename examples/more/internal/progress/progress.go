@@ -1,0 +1,68 @@
+// Package progress shows how far a long run has come: with a bar on a terminal, with a plain line now and then otherwise.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Progress counts towards a total. It is not safe for concurrent use.
+type Progress struct {
+	out         io.Writer
+	bar         *progressbar.ProgressBar // nil for plain lines
+	what        string
+	done, total int
+	next        int // when the next line is due
+}
+
+// lines is how many plain lines there are in all.
+const lines = 10
+
+// New starts a progress of things of some kind, such as "customers".
+func New(out io.Writer, what string, total int) *Progress {
+	p := &Progress{out: out, what: what, total: total}
+	p.next = p.step()
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.bar = newBar(out, what, total)
+	}
+	return p
+}
+
+func newBar(out io.Writer, what string, total int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionSetWidth(40),
+		progressbar.OptionThrottle(100*time.Millisecond))
+}
+
+// Add counts n more. What goes wrong with showing it is ignored: the run matters more.
+func (p *Progress) Add(n int) {
+	p.done += n
+	if p.bar != nil {
+		_ = p.bar.Add(n)
+		return
+	}
+	if p.done >= p.next {
+		p.line()
+		p.next = p.done - p.done%p.step() + p.step()
+	}
+}
+
+// Stop leaves the progress where it is, and the cursor at the start of a line.
+func (p *Progress) Stop() {
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		_, _ = fmt.Fprintln(p.out)
+	}
+}
+
+func (p *Progress) line() {
+	_, _ = fmt.Fprintf(p.out, "%d of %d %s\n", p.done, p.total, p.what)
+}
+
+func (p *Progress) step() int { return max(p.total/lines, 1) }

@@ -1,0 +1,84 @@
+// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it one for each
+// of its attempts. It holds no IDs, queries or bodies.
+//
+// It runs offline, against the emulator, which turns one attempt away and loses one answer, unless PAYVAULT_BASE_URL,
+// PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; there it lists a page of customers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"example.com/payvault"
+	"example.com/payvault/examples/internal/sandbox"
+	"example.com/payvault/otelpayvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "tracing:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, getenv func(string) string, out io.Writer) (err error) {
+	tracers, err := newTracers(out)
+	if err != nil {
+		return err
+	}
+	// What is left to export is exported at the end, after ctrl-C too.
+	defer func() { err = errors.Join(err, tracers.Shutdown(context.WithoutCancel(ctx))) }()
+
+	observer := payvault.WithObserver(otelpayvault.Observer(otelpayvault.WithTracerProvider(tracers)))
+	client, err := sandbox.Client(getenv, observer)
+	if err != nil {
+		return err
+	}
+	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the calls are below it
+	defer span.End()
+	if client == nil {
+		return offline(ctx, observer)
+	}
+	_, err = client.Customers.List(ctx, &payvault.ListOptions{Count: 25})
+	return err
+}
+
+// newTracers exports to out; a program that serves exports to a collector, with the exporters otlptracehttp or otlptracegrpc.
+func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
+	exporter, err := stdouttrace.New(stdouttrace.WithWriter(out), stdouttrace.WithPrettyPrint())
+	if err != nil {
+		return nil, err
+	}
+	return sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("payvault-tracing")))), nil
+}
+
+// offline makes a call that succeeds in its second attempt, and one whose answer is lost.
+func offline(ctx context.Context, observer payvault.Option) error {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
+	srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	client := srv.Client(observer)
+	if _, err := client.Customers.List(ctx, nil); err != nil {
+		return err
+	}
+	err := client.Invoices.Send(ctx, srv.SeedInvoice(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	if !errors.Is(err, payvault.ErrOutcomeUnknown) {
+		return fmt.Errorf("the answer was to be lost: %w", err)
+	}
+	return nil
+}

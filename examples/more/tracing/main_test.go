@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/payvaulttest"
+)
+
+// names are those of the spans that were printed, in the order of their ends.
+func names(t *testing.T, out *bytes.Buffer) []string {
+	t.Helper()
+	var list []string
+	for decoder := json.NewDecoder(out); decoder.More(); {
+		var span struct {
+			Name        string `json:"Name"`
+			SpanContext struct {
+				TraceID string `json:"TraceID"`
+			} `json:"SpanContext"`
+		}
+		require.NoError(t, decoder.Decode(&span))
+		assert.NotEmpty(t, span.SpanContext.TraceID)
+		list = append(list, span.Name)
+	}
+	return list
+}
+
+func TestOfflineRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), func(string) string { return "" }, &out))
+	text := out.String()
+	assert.Equal(t, []string{
+		"GET /platform/vault/customer", "GET /platform/vault/customer", "customers.list",
+		"POST /platform/invoice/{invoice_id}/send", "invoices.send", "my own work",
+	}, names(t, &out))
+	assert.Contains(t, text, `"payvault.delivery"`)
+}
+
+func TestSandboxRun(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	variables := map[string]string{"PAYVAULT_BASE_URL": srv.URL}
+	getenv := func(name string) string { return variables[name] }
+	var out bytes.Buffer
+	require.ErrorContains(t, run(t.Context(), getenv, &out), "or none of them")
+
+	variables["PAYVAULT_API_KEY"] = srv.Merchant().APIKey
+	variables["PAYVAULT_MERCHANT_ID"] = strconv.FormatInt(int64(srv.Merchant().MerchantID), 10)
+	require.NoError(t, run(t.Context(), getenv, &out))
+	assert.Equal(t, []string{"GET /platform/vault/customer", "customers.list", "my own work"}, names(t, &out))
+
+	variables["PAYVAULT_API_KEY"] = "wrong"
+	require.Error(t, run(t.Context(), getenv, &out))
+	assert.Contains(t, out.String(), `"Value": "401"`, "spans of failures are exported too")
+}

@@ -1,0 +1,84 @@
+// Reconcile adds up the transactions of a subscription between two days, by status and currency, in exact decimals.
+//
+//	reconcile -subscription 4711 -from 2026-10-01 -to 2026-12-31
+//
+// It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
+// sandbox. Offline all flags have values.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"example.com/payvault"
+	"example.com/payvault/examples/internal/sandbox"
+	"example.com/payvault/payvaulttest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "reconcile:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	q, err := parseQuestion(args)
+	if err != nil {
+		return err
+	}
+	client, err := sandbox.Client(getenv)
+	if err != nil {
+		return err
+	}
+	if client == nil {
+		srv := payvaulttest.NewServer()
+		defer srv.Close()
+		client = srv.Client()
+		if q.subscription == 0 {
+			q.subscription = seed(srv)
+		}
+	}
+	sum, err := q.ask(ctx, client)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Subscription %d, %s to %s\n\n", q.subscription, q.from, q.to)
+	return sum.print(out)
+}
+
+// question is what the flags ask for.
+type question struct {
+	subscription payvault.SubscriptionID
+	from, to     payvault.Date
+}
+
+func parseQuestion(args []string) (question, error) {
+	q := question{from: payvault.Date{Year: 2026, Month: 10, Day: 1}, to: payvault.Date{Year: 2026, Month: 12, Day: 31}}
+	flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
+	flags.Int64Var((*int64)(&q.subscription), "subscription", 0, "ID of the subscription")
+	flags.Func("from", "first day (default "+q.from.String()+")", dayFlag(&q.from))
+	flags.Func("to", "last day (default "+q.to.String()+")", dayFlag(&q.to))
+	if err := flags.Parse(args); err != nil {
+		return q, err
+	}
+	if flags.NArg() > 0 {
+		return q, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return q, nil
+}
+
+func dayFlag(day *payvault.Date) func(string) error {
+	return func(text string) (err error) {
+		*day, err = payvault.ParseDate(text)
+		return err
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/govalues/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func nothing(string) string { return "" }
+
+func TestOfflineRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-from", "2026-01-01", "-to", "2026-01-31"}, nothing, &out))
+	assert.Regexp(t, `^Subscription \d+, 2026-01-01 to 2026-01-31
+
+  status  currency  count  amount  refunded  balance
+       D       840      2    0\.20         0     0\.20
+       P       392      2      30         0       30
+       P       840     27    2\.70         0     2\.70
+$`, out.String())
+	require.NoError(t, run(t.Context(), nil, nothing, &out))
+	assert.Contains(t, out.String(), "2026-10-01 to 2026-12-31")
+}
+
+func TestSandboxRun(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	day := func(d int) time.Time { return time.Date(2026, 11, d, 12, 0, 0, 0, time.UTC) }
+	id := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Time: day(1), Status: "P", Amount: "0.10"},
+		{Time: day(2), Status: "P", Amount: "0.2", AmountRefunded: "0.005"},
+		{Time: day(3), Status: "V", Amount: "9007199254740993.01"}, // more digits than a float has
+		{Time: day(4), Status: "P", Amount: "77"},                  // after the last day
+	}}).ID
+	var out bytes.Buffer
+	args := []string{"-subscription", strconv.FormatInt(int64(id), 10), "-from", "2026-11-01", "-to", "2026-11-03"}
+	require.NoError(t, run(t.Context(), args, func(name string) string {
+		return map[string]string{
+			"PAYVAULT_BASE_URL":    srv.URL,
+			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
+			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
+		}[name]
+	}, &out))
+	assert.Contains(t, out.String(), "       P       840      2                 0.30     0.005                0.295\n")
+	assert.Contains(t, out.String(), "       V       840      1  9007199254740993.01         0  9007199254740993.01\n")
+}
+
+func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	q := question{subscription: seed(srv), from: payvault.Date{Year: 2026, Month: 1, Day: 1}, to: payvault.Date{Year: 2026, Month: 12, Day: 31}}
+	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
+	sums, err := q.ask(t.Context(), srv.Client())
+	require.ErrorIs(t, err, payvault.ErrRejected)
+	assert.Nil(t, sums)
+}
+
+func TestSumsAreExactOrFail(t *testing.T) {
+	t.Parallel()
+	most := decimal.MustParse("9999999999999999.99")
+	var sum total
+	require.NoError(t, sum.add(most, decimal.Zero))
+	require.NoError(t, sum.add(decimal.MustParse("0.01"), most))
+	assert.Equal(t, "10000000000000000.00", sum.amount.String())
+	assert.Equal(t, "0.01", sum.balance.String())
+	require.Error(t, sum.add(decimal.MustParse("9999999999999999999"), decimal.Zero), "it would be rounded")
+	require.Error(t, sum.add(decimal.Zero, decimal.MustParse("0.00000001")), "it would be rounded")
+
+	var mixed total
+	require.NoError(t, mixed.add(decimal.MustParse("0.25"), decimal.Zero))
+	require.NoError(t, mixed.add(decimal.MustParse("3"), decimal.Zero))
+	assert.Equal(t, "3.25", mixed.amount.String(), "the places of the sum count too")
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)
+	require.ErrorContains(t, run(t.Context(), []string{"-to", "today"}, nothing, &bytes.Buffer{}), "not a date")
+	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
+	require.ErrorIs(t, run(t.Context(), []string{"-from", "2027-01-01"}, nothing, &bytes.Buffer{}), payvault.ErrInvalidRequest)
+}

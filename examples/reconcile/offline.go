@@ -1,0 +1,29 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// seed adds a subscription with a year of daily transactions. The interface shows the status P only; D and R are made up.
+func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
+	var transactions []payvaulttest.Transaction
+	for day := range 365 {
+		t := payvaulttest.Transaction{
+			Time: time.Date(2026, 1, 1+day, 9, 30, 0, 0, time.UTC), Status: "P", Amount: "0.10", Currency: "840",
+		}
+		switch {
+		case day%30 == 0:
+			t.Status = "D"
+		case day%45 == 0:
+			t.Status, t.AmountRefunded = "R", json.Number("0.03")
+		case day%10 == 0:
+			t.Currency, t.Amount = "392", "15" // a currency without decimals
+		}
+		transactions = append(transactions, t)
+	}
+	return srv.SeedSubscription(payvaulttest.Subscription{Transactions: transactions}).ID
+}

@@ -1,0 +1,67 @@
+// Webhooks receives the notifications of a webhook until it is interrupted, and then finishes those that are under way.
+//
+// Offline, the emulator sends a few of them and the program ends by itself. With PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// PAYVAULT_MERCHANT_ID it attaches the events to the webhook PAYVAULT_WEBHOOK_ID of a sandbox, whose notification_url has to
+// lead to this program, and listens on PAYVAULT_LISTEN (127.0.0.1:8080) until ctrl-C.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/payvault"
+	"example.com/payvault/examples/internal/sandbox"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "webhooks:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
+	client, err := sandbox.Client(getenv)
+	if err != nil {
+		return err
+	}
+	if client == nil {
+		return offline(ctx, out)
+	}
+	webhook := payvault.WebhookID(getenv("PAYVAULT_WEBHOOK_ID"))
+	if webhook == "" {
+		return errors.New("set PAYVAULT_WEBHOOK_ID")
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(getenv("PAYVAULT_LISTEN"), "127.0.0.1:8080"))
+	if err != nil {
+		return err
+	}
+	return serve(ctx, listener, newReceiver(out), func(ctx context.Context) error {
+		if err := attach(ctx, client, webhook); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// attach adds the events that the interface names to a webhook. The interface does not say what adding one twice does.
+func attach(ctx context.Context, client *payvault.Client, webhook payvault.WebhookID) error {
+	for _, event := range []payvault.Event{
+		payvault.EventTransactionStatusUpdated, payvault.EventAccountUpdaterRequestCreated, payvault.EventAccountUpdaterRequestCompleted,
+	} {
+		if _, err := client.Webhooks.AddEvent(ctx, webhook, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// offline lets the emulator send what happens in it.
+func offline(ctx context.Context, out io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	webhook := srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: "http://" + listener.Addr().String() + "/notifications"})
+	return serve(ctx, listener, newReceiver(out), func(ctx context.Context) error {
+		if err := attach(ctx, srv.Client(), webhook.ID); err != nil {
+			return err
+		}
+		if err := happen(ctx, srv); err != nil {
+			return err
+		}
+		return srv.WaitDeliveries(ctx)
+	})
+}
+
+// happen makes each of the events occur once.
+func happen(ctx context.Context, srv *payvaulttest.Server) error {
+	_, err := srv.Client().AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
+		{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(1, 2027)},
+	})
+	if err != nil {
+		return err
+	}
+	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
+	return srv.SetTransactionStatus(subscription.ID, subscription.Transactions[0].PGID, "S")
+}

@@ -1,0 +1,91 @@
+package otelpayvault
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"example.com/payvault"
+)
+
+// Attributes for which there is no semantic convention.
+const (
+	operationKey = attribute.Key("payvault.operation")
+	codeKey      = attribute.Key("payvault.code")
+	attemptsKey  = attribute.Key("payvault.attempts")
+	deliveryKey  = attribute.Key("payvault.delivery")
+)
+
+// request is known before anything is sent.
+func request(call payvault.CallInfo) []attribute.KeyValue {
+	host, port := server(call)
+	attrs := []attribute.KeyValue{
+		operationKey.String(string(call.Op)), semconv.HTTPRequestMethodKey.String(method(call)),
+		semconv.ServerAddress(host), semconv.ServerPort(port),
+	}
+	return append(attrs, template(call)...)
+}
+
+// answer is what an attempt and a call have in common.
+func answer(r payvault.CallResult) []attribute.KeyValue {
+	return append(outcome(r), deliveryKey.String(r.Delivery.String()))
+}
+
+// outcome is the part of the answer that is also an attribute of http.client.request.duration.
+func outcome(r payvault.CallResult) []attribute.KeyValue {
+	var attrs []attribute.KeyValue
+	if r.StatusCode != 0 {
+		attrs = append(attrs, semconv.HTTPResponseStatusCode(r.StatusCode))
+	}
+	return append(attrs, failure(r)...)
+}
+
+func failure(r payvault.CallResult) []attribute.KeyValue {
+	if kind := errorType(r); kind != "" {
+		return []attribute.KeyValue{semconv.ErrorTypeKey.String(kind)}
+	}
+	return nil
+}
+
+// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error. An
+// application that does not pass its validation is no error, whatever the status.
+func errorType(r payvault.CallResult) string {
+	if r.StatusCode >= http.StatusBadRequest && (r.Err != nil || r.Code == "") {
+		return strconv.Itoa(r.StatusCode)
+	}
+	return r.ErrorClass()
+}
+
+func template(call payvault.CallInfo) []attribute.KeyValue {
+	if call.Path == "" {
+		return nil
+	}
+	return []attribute.KeyValue{semconv.URLTemplate(call.Path)}
+}
+
+func server(call payvault.CallInfo) (host string, port int) {
+	host, text, err := net.SplitHostPort(call.Server)
+	if err != nil {
+		return call.Server, 0
+	}
+	port, _ = strconv.Atoi(text) // 0 for a name
+	return host, port
+}
+
+const otherMethod = "_OTHER"
+
+// method replaces what is not a method of HTTP, as the conventions want it: a caller of Client.Call can give any text.
+func method(call payvault.CallInfo) string {
+	known := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodTrace,
+	}
+	if slices.Contains(known, call.Method) {
+		return call.Method
+	}
+	return otherMethod
+}

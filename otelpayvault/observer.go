@@ -1,0 +1,111 @@
+package otelpayvault
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"example.com/payvault"
+)
+
+const scope = "example.com/payvault/otelpayvault"
+
+// Option sets up an observer in [Observer].
+type Option func(*config)
+
+type config struct {
+	tracers trace.TracerProvider
+	meters  metric.MeterProvider
+}
+
+// WithTracerProvider takes the place of the global provider of tracers.
+func WithTracerProvider(p trace.TracerProvider) Option { return func(c *config) { c.tracers = p } }
+
+// WithMeterProvider takes the place of the global provider of meters.
+func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.meters = p } }
+
+// Observer returns what traces and measures the calls of a client, for [payvault.WithObserver]. Several clients may
+// share it. Without options it uses the global providers. An instrument that a provider refuses to make is
+// reported to the error handler of OpenTelemetry, and left out.
+func Observer(opts ...Option) payvault.Observer {
+	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	o := &observer{
+		tracer: c.tracers.Tracer(scope, trace.WithInstrumentationVersion(payvault.Version), trace.WithSchemaURL(semconv.SchemaURL)),
+		instruments: newInstruments(
+			c.meters.Meter(scope, metric.WithInstrumentationVersion(payvault.Version), metric.WithSchemaURL(semconv.SchemaURL))),
+	}
+	return payvault.Observer{Start: o.start, Attempt: o.attempt, End: o.end}
+}
+
+type observer struct {
+	tracer      trace.Tracer
+	instruments instruments
+}
+
+// callKey finds the span of a call in its context, whatever spans others have put there since.
+type callKey struct{ *observer }
+
+func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
+	ctx, span := o.tracer.Start(ctx, string(call.Op), trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(request(call)...))
+	return context.WithValue(ctx, callKey{o}, span)
+}
+
+// attempt makes the span of an attempt that is over.
+func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
+	end := time.Now()
+	o.instruments.attempt(ctx, call, r)
+	parent := o.span(ctx)
+	if !parent.IsRecording() {
+		return
+	}
+	_, span := o.tracer.Start(trace.ContextWithSpan(ctx, parent), attemptName(call), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithTimestamp(end.Add(-r.Duration)), trace.WithAttributes(request(call)...))
+	span.SetAttributes(answer(r)...)
+	if r.Attempts > 1 {
+		span.SetAttributes(semconv.HTTPRequestResendCount(r.Attempts - 1))
+	}
+	finish(span, r, trace.WithTimestamp(end))
+}
+
+func (o *observer) end(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
+	o.instruments.call(ctx, call, r)
+	span := o.span(ctx)
+	span.SetAttributes(answer(r)...)
+	span.SetAttributes(codeKey.String(r.Code), attemptsKey.Int(r.Attempts))
+	finish(span, r)
+}
+
+func (o *observer) span(ctx context.Context) trace.Span {
+	if span, ok := ctx.Value(callKey{o}).(trace.Span); ok {
+		return span
+	}
+	return noop.Span{}
+}
+
+// finish leaves the description empty: the text of the error may repeat what the service said.
+func finish(span trace.Span, r payvault.CallResult, opts ...trace.SpanEndOption) {
+	if errorType(r) != "" {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End(opts...)
+}
+
+func attemptName(call payvault.CallInfo) string {
+	name := method(call)
+	if name == otherMethod {
+		name = "HTTP"
+	}
+	if call.Path != "" {
+		name += " " + call.Path
+	}
+	return name
+}

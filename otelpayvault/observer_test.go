@@ -1,0 +1,273 @@
+package otelpayvault_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/payvault"
+	"example.com/payvault/otelpayvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// rig is an emulator, its client, and what the client's observer makes.
+type rig struct {
+	server *payvaulttest.Server
+	client *payvault.Client
+	spans  *tracetest.InMemoryExporter
+	reader *sdkmetric.ManualReader
+}
+
+func newRig(t *testing.T, opts ...payvault.Option) *rig {
+	t.Helper()
+	r := &rig{server: payvaulttest.NewServer(), spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	t.Cleanup(r.server.Close)
+	observer := otelpayvault.Observer(
+		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans))),
+		otelpayvault.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))))
+	opts = append(opts, payvault.WithObserver(observer), payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 3, MinBackoff: 1, MaxBackoff: 1}))
+	r.client = r.server.Client(opts...)
+	return r
+}
+
+// where are the attributes of the emulator's address.
+func (r *rig) where(t *testing.T) []attribute.KeyValue {
+	t.Helper()
+	host, text, err := net.SplitHostPort(strings.TrimPrefix(r.server.URL, "http://"))
+	require.NoError(t, err)
+	port, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return []attribute.KeyValue{attribute.String("server.address", host), attribute.Int("server.port", port)}
+}
+
+// attributes are those of a list of customers and the given ones.
+func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.KeyValue {
+	t.Helper()
+	return append(append(r.where(t),
+		attribute.String("payvault.operation", "customers.list"),
+		attribute.String("http.request.method", "GET"),
+		attribute.String("url.template", "/platform/vault/customer")), more...)
+}
+
+// metrics are all that the reader has, by name.
+func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, r.reader.Collect(t.Context(), &all))
+	byName := map[string]metricdata.Metrics{}
+	for _, m := range all.ScopeMetrics {
+		assert.Equal(t, "example.com/payvault/otelpayvault", m.Scope.Name)
+		assert.Equal(t, payvault.Version, m.Scope.Version)
+		assert.Contains(t, m.Scope.SchemaURL, "opentelemetry.io/schemas/")
+		for _, metric := range m.Metrics {
+			byName[metric.Name] = metric
+		}
+	}
+	return byName
+}
+
+// listAfterRetry lists the customers; the service turns the first attempt away.
+func (r *rig) listAfterRetry(t *testing.T) {
+	t.Helper()
+	r.server.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
+	_, err := r.client.Customers.List(t.Context(), &payvault.ListOptions{Count: 7})
+	require.NoError(t, err)
+}
+
+func TestSpansOfACallWithARetry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.listAfterRetry(t)
+
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 3)
+	first, second, call := spans[0], spans[1], spans[2]
+
+	assert.Equal(t, "customers.list", call.Name)
+	assert.Equal(t, trace.SpanKindInternal, call.SpanKind)
+	assert.Equal(t, codes.Unset, call.Status.Code)
+	assert.ElementsMatch(t, r.attributes(t,
+		attribute.Int("http.response.status_code", 200), attribute.String("payvault.delivery", "answered"),
+		attribute.String("payvault.code", "0"), attribute.Int("payvault.attempts", 2)), call.Attributes)
+
+	assert.Equal(t, "GET /platform/vault/customer", first.Name)
+	assert.Equal(t, sdktrace.Status{Code: codes.Error}, first.Status)
+	assert.ElementsMatch(t, r.attributes(t, attribute.String("error.type", "429"),
+		attribute.Int("http.response.status_code", 429), attribute.String("payvault.delivery", "answered")), first.Attributes)
+
+	assert.Equal(t, codes.Unset, second.Status.Code)
+	assert.ElementsMatch(t, r.attributes(t, attribute.Int("http.request.resend_count", 1),
+		attribute.Int("http.response.status_code", 200), attribute.String("payvault.delivery", "answered")), second.Attributes)
+
+	for _, attempt := range []tracetest.SpanStub{first, second} {
+		assert.Equal(t, trace.SpanKindClient, attempt.SpanKind)
+		assert.Equal(t, call.SpanContext.SpanID(), attempt.Parent.SpanID())
+		assert.Equal(t, call.SpanContext.TraceID(), attempt.SpanContext.TraceID())
+		assert.False(t, attempt.StartTime.Before(call.StartTime.Add(-time.Millisecond)), "an attempt is within its call")
+		assert.False(t, attempt.EndTime.After(call.EndTime))
+		assert.Less(t, attempt.StartTime, attempt.EndTime)
+	}
+	assert.False(t, second.StartTime.Before(first.EndTime.Add(-time.Millisecond)))
+}
+
+func TestSpansOfAFailure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.server.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	err := r.client.Invoices.Send(t.Context(), r.server.SeedInvoice(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+	_, err = r.client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{CardNumber: "1", ExpDate: "1230"})
+	require.ErrorIs(t, err, payvault.ErrRejected)
+	_, err = r.client.AccountUpdater.Submit(t.Context(), nil)
+	require.ErrorIs(t, err, payvault.ErrInvalidRequest)
+
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 5)
+	assert.Equal(t, "POST /platform/invoice/{invoice_id}/send", spans[0].Name)
+	for i, want := range map[int][]attribute.KeyValue{
+		0: {attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown")},
+		1: {attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown"), attribute.Int("payvault.attempts", 1)},
+		3: {attribute.String("error.type", "400"), attribute.String("payvault.code", "400"), attribute.String("payvault.delivery", "answered")},
+		4: {attribute.String("error.type", "invalid_request"), attribute.String("payvault.delivery", "not sent"), attribute.Int("payvault.attempts", 0)},
+	} {
+		assert.Equal(t, sdktrace.Status{Code: codes.Error}, spans[i].Status)
+		assert.Subset(t, spans[i].Attributes, want)
+	}
+}
+
+// TestRequestsAreBelowTheCall: what a transport traces has the call as its parent, which has that of the caller.
+func TestRequestsAreBelowTheCall(t *testing.T) {
+	t.Parallel()
+	var seen trace.SpanContext
+	r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+		seen = trace.SpanContextFromContext(req.Context())
+		assert.Empty(t, req.Header.Get("Traceparent"))
+		return nil, &url.Error{Op: "Get", URL: req.URL.String(), Err: context.Canceled}
+	})}))
+	caller := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	_, err := r.client.Customers.List(trace.ContextWithSpanContext(t.Context(), caller), nil)
+	require.ErrorIs(t, err, context.Canceled)
+	spans := r.spans.GetSpans()
+	call := spans[len(spans)-1]
+	assert.Equal(t, call.SpanContext.SpanID(), seen.SpanID())
+	assert.Equal(t, caller.SpanID(), call.Parent.SpanID())
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestSpansShowNothing: no ID, query, body, header or text of the service, whatever happens.
+func TestSpansShowNothing(t *testing.T) {
+	t.Parallel()
+	const canary = "c4nary"
+	r := newRig(t)
+	r.server.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: 409, Code: 7, Message: "no " + canary})
+	ctx := t.Context()
+	_, err := r.client.Webhooks.AddEvent(ctx, canary, canary)
+	require.Error(t, err)
+	_, err = r.client.Customers.List(ctx, &payvault.ListOptions{Filters: []payvault.Filter{payvault.Where(canary, canary, canary)}})
+	require.Error(t, err)
+	_, err = r.client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: canary, CardID: canary}, payvault.WithHeader("X-Canary", canary))
+	require.Error(t, err)
+	err = r.client.Call(ctx, payvault.Request{Method: "C4NARY", Path: []string{canary}, Query: url.Values{canary: {canary}}}, nil)
+	require.Error(t, err)
+
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 8)
+	assert.Equal(t, "HTTP", spans[6].Name)
+	assert.Contains(t, spans[6].Attributes, attribute.String("http.request.method", "_OTHER"))
+	assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", spans)), canary)
+	assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", r.metrics(t))), canary)
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.listAfterRetry(t)
+	got := r.metrics(t)
+	require.Len(t, got, 3)
+
+	requests := got["http.client.request.duration"]
+	assert.Equal(t, "s", requests.Unit)
+	assertHistogram(t, requests,
+		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 429), attribute.String("error.type", "429"))...),
+		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 200))...))
+
+	calls := got["payvault.client.operation.duration"]
+	assert.Equal(t, "s", calls.Unit)
+	operation := attribute.String("payvault.operation", "customers.list")
+	assertHistogram(t, calls, attribute.NewSet(operation, attribute.String("payvault.delivery", "answered")))
+
+	metricdatatest.AssertEqual(t, metricdata.Metrics{
+		Name: "payvault.client.operation.retries", Unit: "{retry}", Description: "Attempts after the first one of a call.",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality, IsMonotonic: true,
+			DataPoints: []metricdata.DataPoint[int64]{{Attributes: attribute.NewSet(operation), Value: 1}},
+		},
+	}, got["payvault.client.operation.retries"], metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
+}
+
+// assertHistogram checks that there is one record for each set of attributes.
+func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) {
+	t.Helper()
+	histogram, ok := m.Data.(metricdata.Histogram[float64])
+	require.True(t, ok)
+	var got []attribute.Set
+	for _, point := range histogram.DataPoints {
+		assert.Equal(t, uint64(1), point.Count)
+		assert.Positive(t, point.Sum)
+		assert.Less(t, point.Sum, 30.0, "it is in seconds")
+		got = append(got, point.Attributes)
+	}
+	assert.ElementsMatch(t, want, got)
+}
+
+// TestTwoObservers: each keeps to its own spans.
+func TestTwoObservers(t *testing.T) {
+	t.Parallel()
+	other := tracetest.NewInMemoryExporter()
+	r := newRig(t, payvault.WithObserver(otelpayvault.Observer(
+		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(other))))))
+	_, err := r.client.Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	for _, spans := range []tracetest.SpanStubs{r.spans.GetSpans(), other.GetSpans()} {
+		require.Len(t, spans, 2)
+		assert.Equal(t, spans[1].SpanContext.SpanID(), spans[0].Parent.SpanID())
+		assert.Subset(t, spans[1].Attributes, []attribute.KeyValue{attribute.Int("payvault.attempts", 1)})
+	}
+}
+
+// TestUnsampledCallHasNoSpans: the metrics are there nevertheless.
+func TestUnsampledCallHasNoSpans(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	spans := tracetest.NewInMemoryExporter()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	client := srv.Client(payvault.WithObserver(otelpayvault.Observer(
+		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.NeverSample()))),
+		otelpayvault.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))))
+	_, err := client.Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, spans.GetSpans())
+	r := &rig{reader: reader}
+	assert.Contains(t, r.metrics(t), "http.client.request.duration")
+}
