@@ -15,7 +15,7 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	if [ -f benchmarks/go.mod ]; then cd benchmarks && go test -run '^$$' -bench . -benchmem ./...; fi
+	cd benchmarks && go run ./cmd/report -readme README.md
 
 cover:
 	.ci/run cover

@@ -379,7 +379,7 @@ func savedValue(key, kind string, raw json.RawMessage) any {
 	switch {
 	case field.IsValid() && setWireValue(field, raw) == nil:
 		return reflect.Indirect(field).Interface()
-	case field.IsValid(), kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
+	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
 		text, err := jsonText(raw)
 		if err != nil {
 			text = string(raw)
@@ -456,7 +456,7 @@ type Owner struct {
 	DLState                string             `json:"dl_state,omitzero"`
 	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`
 	DLIssueDate            string             `json:"dl_issue_date,omitzero"`
-	InterestPercent        Amount             `json:"interestPercent,omitzero"`
+	InterestPercent        *Amount            `json:"interestPercent,omitzero"`
 	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`
 	CbExp                  string             `json:"cbExp,omitzero"`
 	Legal                  *bool              `json:"legal,omitzero"`

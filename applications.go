@@ -143,7 +143,8 @@ type validationReply struct {
 }
 
 func (r *validationReply) accept(e *Error) bool {
-	if !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
+	answer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity
+	if !answer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
 	r.problems, r.Code = e.Fields, resultCode(e.Code)

@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -187,7 +188,7 @@ func ownership() payvault.Ownership {
 		DLState:                "NJ",
 		DLExpirationDate:       "2030-07-24",
 		DLIssueDate:            "2022-07-25",
-		InterestPercent:        amount("62.5"),
+		InterestPercent:        new(amount("62.5")),
 		RelatedBusinesses:      []json.RawMessage{json.RawMessage(`"Example Related Business LLC"`)},
 		CbExp:                  "Example text in cbExp",
 		Legal:                  new(true),
@@ -341,7 +342,7 @@ func tolerantFields() []payvault.SavedField {
 			f.Type = "unknown_type"
 		case "ownership":
 			o := ownership()
-			o.Owners[0].DOB, o.Owners[0].InterestPercent = payvault.Date{}, payvault.Amount{}
+			o.Owners[0].DOB, o.Owners[0].InterestPercent = payvault.Date{}, nil
 			f.Value = o
 		}
 	}
@@ -535,7 +536,7 @@ func TestApplicationsValidate_rejected(t *testing.T) {
 		code, text string
 	}{
 		"another code":           {http.StatusOK, "applications/validate.error.json", "5", "Example refusal of applications.validate"},
-		"another code with data": {http.StatusOK, `{"code":5,"message":"no","data":{"tax_id":["is required"]}}`, "5", "no"},
+		"another code with data": {http.StatusOK, `{"code":5,"message":"no","data":{"tax_id":"a record","list":["a value"]}}`, "5", "no"},
 		"no data":                {http.StatusOK, `{"code":2,"message":"Request validation failed"}`, "2", failed},
 		"no data with 422":       {http.StatusUnprocessableEntity, `{"code":2,"message":"Request validation failed","data":null}`, "2", failed},
 		"empty data":             {http.StatusOK, `{"code":2,"message":"Request validation failed","data":{}}`, "2", failed},
@@ -713,4 +714,16 @@ func TestSavedField_missing(t *testing.T) {
 	var got payvault.SavedField
 	require.NoError(t, json.Unmarshal([]byte(`{"key":"tax_id"}`), &got))
 	assert.Equal(t, payvault.SavedField{Key: "tax_id"}, got)
+}
+
+// TestApplicationsSaveData_messages: lists of messages by field come with any code.
+func TestApplicationsSaveData_messages(t *testing.T) {
+	t.Parallel()
+	srv := newService(t)
+	srv.expect(http.MethodPost, "/platform/application/7/data", `{"data":[{"key":"legal_name","value":"x"}]}`,
+		`{"code":5,"message":"no","data":{"tax_id":["is required"]}}`)
+	_, err := srv.client().Applications.SaveData(t.Context(), 7, payvault.ApplicationData{LegalName: "x"})
+	e, ok := errors.AsType[*payvault.Error](err)
+	require.True(t, ok)
+	assert.Equal(t, map[string][]string{"tax_id": {"is required"}}, e.Fields)
 }

@@ -85,7 +85,8 @@ type SubmitAllOptions struct {
 	SkipBatches int // batches at the start of the stream that an earlier run has dealt with
 }
 
-// defaultConcurrency keeps a few requests in flight without filling the connections of other callers.
+// defaultConcurrency keeps a few requests in flight without filling the connections of other callers: 4 send 80,000 cards
+// a second where a request takes 5 ms. Up to 64, each has an idle connection to come back to.
 const defaultConcurrency = 4
 
 // AccountUpdaterBatch is what came of up to 100 cards of a stream.
@@ -96,6 +97,9 @@ type AccountUpdaterBatch struct {
 	RequestID string // set if Err is nil
 	Err       error  // an *Error; its Delivery tells whether the batch was sent
 }
+
+// LogValue logs the fields that are set.
+func (b AccountUpdaterBatch) LogValue() slog.Value { return logGroup(b) }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once, in the
 // order of the stream, with the RequestID or with the error. A batch whose outcome is unknown is never sent again by
@@ -117,9 +121,10 @@ func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[Ac
 		batch AccountUpdaterBatch
 		raw   Response
 	}
+	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*AccountUpdaterBatch) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := cancelable(ctx)
 		w := window[submitted]{size: o.Concurrency}
 		defer w.running.Wait()
 		defer cancel()
@@ -160,6 +165,9 @@ func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[Ac
 // batches cuts a stream and numbers the pieces; the first ones are left out.
 func batches(cards iter.Seq[AccountUpdaterCard], skip int) iter.Seq2[int, []AccountUpdaterCard] {
 	return func(yield func(int, []AccountUpdaterCard) bool) {
+		if cards == nil {
+			return
+		}
 		position, batch := 0, []AccountUpdaterCard(nil)
 		for card := range cards {
 			if position/MaxAccountUpdaterCards >= skip {

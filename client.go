@@ -123,6 +123,9 @@ func (c *Client) LogValue() slog.Value {
 
 // actFor fills in the merchant that the client acts for.
 func (c *Client) actFor(id *MerchantID, p *problems) {
+	if *id < 0 {
+		p.add("merchant_id", "is negative")
+	}
 	if c.merchant == nil {
 		return
 	}
@@ -209,7 +212,7 @@ type RetryPolicy struct {
 func defaultConfig() config {
 	return config{
 		transport: transport.Config{
-			AttemptTimeout: 60 * time.Second, MaxResponseBytes: 32 << 20,
+			AttemptTimeout: 60 * time.Second, MaxResponseBytes: 8 << 20,
 			Policy: transport.Policy{
 				MaxAttempts: 4, MinBackoff: 200 * time.Millisecond, MaxBackoff: 5 * time.Second,
 				MaxRetryAfter: 30 * time.Second,
@@ -341,7 +344,7 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes limits the body of an answer, counted after decompression; 32 MiB by default. A larger one is an
+// WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger one is an
 // error that matches [ErrResponseTooLarge].
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
@@ -420,8 +423,8 @@ func WithAttempts(n int) CallOption {
 	}
 }
 
-// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding,
-// Content-*, the headers of the connection itself, and Idempotency-Key and X-Idempotency-Key: the
+// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding, User-Agent
+// (see [WithUserAgent]), Content-*, the headers of the connection itself, and Idempotency-Key and X-Idempotency-Key: the
 // interface documents no such header, and net/http would take it as leave to send a request twice.
 func WithHeader(key, value string) CallOption {
 	key = http.CanonicalHeaderKey(key)

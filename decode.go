@@ -24,12 +24,14 @@ var errNotCode = errors.New("not a result code")
 type resultCode string
 
 func (c *resultCode) UnmarshalJSON(b []byte) error {
+	if *c == "" && string(b) == `"`+rcodeSuccess+`"` { // nearly always
+		*c = rcodeSuccess
+		return nil
+	}
 	text := numberText(b)
 	switch {
 	case bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
 		return errNotCode
-	case *c == "" && string(text) == rcodeSuccess:
-		*c = rcodeSuccess // the usual one, for which there is a string already
 	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)
 	}
@@ -105,6 +107,9 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // readReply decodes a success; anything else is an error that matches ErrMalformedResponse and names the place.
 func readReply(body []byte, into reply) error {
+	if tooDense(body) {
+		return fmt.Errorf("%w: more values than its size allows", ErrMalformedResponse)
+	}
 	if json.Unmarshal(body, into) != nil {
 		return malformedError(body, into)
 	}
@@ -119,11 +124,20 @@ func readReply(body []byte, into reply) error {
 	return nil
 }
 
+// tooDense refuses a body of tiny values, such as [{},{},…], which would take a hundred times its size in memory. Records of
+// the interface have more than 8 bytes for each comma.
+func tooDense(body []byte) bool {
+	return len(body) > 64<<10 && bytes.Count(body, []byte{','}) > len(body)/8
+}
+
 // malformedError tells where a body that cannot be decoded goes wrong. It shows nothing of the body, which the errors
 // of encoding/json do.
 func malformedError(body []byte, into any) error {
 	if !json.Valid(body) {
 		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
+	}
+	if len(body) > 1<<20 {
+		return fmt.Errorf("%w: a value cannot be read", ErrMalformedResponse) // finding it decodes the body again and again
 	}
 	path, t := locate(body, reflect.TypeOf(into).Elem(), "")
 	if path == "" {

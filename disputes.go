@@ -45,7 +45,9 @@ type DisputeResponse struct {
 	EvidenceType    string              `json:"cbr_ce_type,omitzero"` // allowed values are not shown
 	AllocationType  string              `json:"cbr_id_type,omitzero"` // allowed values are not shown
 	Reason          string              `json:"reason_desc,omitzero"`
-	Evidence        *File               `json:"-"` // a PDF of supporting documents, a form part of its own
+	// Evidence is a PDF of supporting documents. It is a form part of its own and no part of the JSON form: attach it again
+	// to a response that has waited in a queue.
+	Evidence *File `json:"-"`
 }
 
 // LogValue logs the fields that are set.
@@ -97,6 +99,9 @@ func FileFromBytes(name string, content []byte) *File {
 
 // Close closes the content if it can be closed, as that of [OpenFile].
 func (f *File) Close() error {
+	if f == nil {
+		return nil
+	}
 	if closer, ok := f.Content.(io.Closer); ok {
 		return closer.Close()
 	}
@@ -121,6 +126,9 @@ const (
 
 // check refuses what is not a PDF, and content that is shorter than its size says.
 func (f *File) check(p *problems) {
+	if formdata.CleanName(f.Name) == "" {
+		p.add("file", "has no name")
+	}
 	if f.Content == nil || f.Size <= 0 {
 		p.add("file", "is empty")
 		return

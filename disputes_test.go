@@ -168,7 +168,6 @@ func TestDisputesRespond_fileName(t *testing.T) {
 		"../../etc/passwd":         "passwd",
 		`C:\Users\jane\charge.pdf`: "charge.pdf",
 		"a;b=c,d.pdf":              "a;b=c,d.pdf",
-		"":                         "",
 	} {
 		t.Run(sent, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +210,8 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		"empty file":             {5002, answer(pdf("", 0)), fields{"file": {"is empty"}}},
 		"negative size":          {5002, answer(pdf("%PDF-", -1)), fields{"file": {"is empty"}}},
 		"no content":             {5002, answer(&payvault.File{Name: "evidence.pdf", Size: 5}), fields{"file": {"is empty"}}},
-		"zero file":              {5002, answer(&payvault.File{}), fields{"file": {"is empty"}}},
+		"zero file":              {5002, answer(&payvault.File{}), fields{"file": {"has no name", "is empty"}}},
+		"no name":                {5002, answer(payvault.FileFromBytes("dir/", []byte("%PDF-"))), fields{"file": {"has no name"}}},
 		"short file":             {5002, answer(pdf("%PDF-", 6)), fields{"file": {"cannot be read"}}},
 		"short long file":        {5002, answer(pdf(long, int64(len(long))+1)), fields{"file": {"is shorter than its size says"}}},
 		"date that is none": {

@@ -29,7 +29,7 @@
 //
 // # Errors
 //
-// Every error is an [*Error]. To decide what to do with err:
+// Every error of a call is an [*Error]. To decide what to do with err:
 //
 //   - errors.Is(err, ErrInvalidRequest): the request failed a local check and was not sent; mend what Error.Fields names.
 //   - errors.Is(err, ErrRejected): the service refused; Error.Code and Error.Message say why.
@@ -50,6 +50,26 @@
 // [WithLogger] logs one record for each attempt and each call, [WithObserver] tells the same to any other code, and
 // package otelpayvault, a module of its own, makes OpenTelemetry spans and metrics of it. They get no IDs, queries, headers
 // or bodies, but for what the service may repeat in the message of an error, which otelpayvault leaves out.
+//
+// What a JSON handler marshals by itself is the wire form, though: slices, maps and structs of your own. Log requests and
+// results one by one, or give your types a LogValue method.
+//
+// # Lists
+//
+// [CustomersService.List] and [SubscriptionsService.Transactions] return one [Page], zero-based; All and AllTransactions walk
+// over the records of all pages:
+//
+//	options := &payvault.ListOptions{
+//		OrderOn:  "customer_id",
+//		OrderBy:  payvault.Ascending,
+//		Filters:  []payvault.Filter{payvault.Where("customer_email", "EQUALS", "jane@example.com")},
+//		Prefetch: 8,
+//	}
+//	for customer, err := range client.Customers.All(ctx, options) {
+//
+// A walk is lazy, starts anew each time it is ranged over, and ends with its first error. Prefetch keeps pages in
+// flight; the records come in order all the same. The interface shows one conditional, [CondBetweenDates], others that a service
+// knows can be given as text. The largest Count is not shown.
 //
 // # Acting for another merchant
 //

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,9 +64,10 @@ const (
 	// been performed. An error of this kind matches [ErrOutcomeUnknown].
 	Unknown Delivery = iota
 	// NotSent means that the operation cannot have been performed: not a byte of it was written, or what
-	// was written in an earlier attempt was turned away with status 429.
+	// was written was turned away unprocessed, with status 429 in an earlier attempt or, on HTTP/2, by refusing the stream.
 	NotSent
-	// Answered means that the service decided: it gave a code, or an HTTP status from 400 to 499.
+	// Answered means that the service decided the last attempt: it gave a code, or an HTTP status from 400 to 499. With
+	// [WithReplay] an earlier attempt may have performed the operation.
 	Answered
 )
 
@@ -81,7 +83,7 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is every error that this package returns. Its text is one line with the operation, the status, the code
+// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code
 // and the message; it holds no body, query, header or path value, and texts of the service are
 // cleared of the secrets of the request. The raw answer is available through [WithResponse].
 type Error struct {
@@ -90,7 +92,7 @@ type Error struct {
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
 	Detail     string              // data.message of the service
-	Fields     map[string][]string // per-field messages, keyed by wire path, from the service or from local checks
+	Fields     map[string][]string // messages keyed by wire path (of an argument or option without one, its Go name), from the service or from local checks
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed
 	RetryAfter time.Duration       // what the service asked to wait; 0 if it did not
@@ -116,12 +118,16 @@ func (e *Error) Error() string {
 	if e.cause != nil {
 		parts = append(parts, oneLine(e.cause.Error()))
 	}
+	var problems []string
 	if e.Attempts == 0 { // the fields of the service may repeat what it stores
 		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-			parts = append(parts, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
+			problems = append(problems, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
 		}
 	}
 	line := strings.Join(parts, ": ")
+	if len(problems) > 0 {
+		line += ": " + strings.Join(problems, "; ")
+	}
 	if e.Attempts > 0 && e.Delivery != Answered {
 		line += " (" + map[Delivery]string{NotSent: "not sent", Unknown: "outcome unknown"}[e.Delivery] + ")"
 	}
@@ -200,7 +206,7 @@ func (e *Error) rejected() bool {
 // request would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported) {
+	if !ok || e == nil || errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported) {
 		return false
 	}
 	if e.Delivery == NotSent || e.StatusCode == http.StatusTooManyRequests {
@@ -326,37 +332,39 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 }
 
-// readData takes data.message, or the map of fields to messages that comes with code 2.
+// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2.
 func (e *Error) readData(data json.RawMessage) {
-	var fields map[string]flexTexts
-	if json.Unmarshal(data, &fields) != nil || len(fields) == 0 {
-		return
-	}
-	if detail := fields["message"]; e.Code != codeValidation && len(detail) == 1 {
-		e.Detail = detail[0]
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || len(members) == 0 {
 		return
 	}
 	if e.Code != codeValidation {
-		return
+		var detail flexText
+		if message, ok := members["message"]; ok && detail.UnmarshalJSON(message) == nil {
+			e.Detail = string(detail)
+		}
+		for _, member := range members {
+			if member[0] != '[' { // a record, and no messages about one
+				return
+			}
+		}
 	}
-	e.Fields = make(map[string][]string, len(fields))
-	for name, texts := range fields {
+	e.Fields = make(map[string][]string, len(members))
+	for name, member := range members {
+		var texts flexTexts
+		_ = texts.UnmarshalJSON(member) // never fails
 		e.Fields[name] = texts
 	}
 }
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
-	// The longest first: a card number may start with the digits of a security code.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var pairs []string
-	for _, secret := range secrets {
-		if len(secret) >= 3 {
-			pairs = append(pairs, secret, redacted)
-		}
+	r := secretPattern(secrets)
+	if r == nil {
+		return
 	}
-	r := strings.NewReplacer(pairs...)
-	e.Code, e.Message, e.Detail = r.Replace(e.Code), r.Replace(e.Message), r.Replace(e.Detail)
+	clean := func(text string) string { return r.ReplaceAllLiteralString(text, redacted) }
+	e.Code, e.Message, e.Detail = clean(e.Code), clean(e.Message), clean(e.Detail)
 	if e.Attempts == 0 {
 		return // local fields hold no values
 	}
@@ -364,13 +372,41 @@ func (e *Error) clear(secrets []string) {
 	for name, texts := range e.Fields {
 		cleared := make([]string, len(texts))
 		for i, text := range texts {
-			cleared[i] = r.Replace(text)
+			cleared[i] = clean(text)
 		}
-		fields[r.Replace(name)] = cleared
+		fields[clean(name)] = cleared
 	}
 	if len(fields) > 0 {
 		e.Fields = fields
 	}
+}
+
+// secretPattern matches any of the secrets, long ones also with separators between their characters. It is nil without
+// secrets. Texts of one or two characters are left out: they stand everywhere.
+func secretPattern(secrets []string) *regexp.Regexp {
+	// The longest first: a card number may start with the digits of a security code.
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var patterns []string
+	for _, secret := range secrets {
+		switch n := len(secret); {
+		case n >= 8 && n <= 64:
+			var characters []string
+			for _, r := range secret {
+				characters = append(characters, regexp.QuoteMeta(string(r)))
+			}
+			patterns = append(patterns, strings.Join(characters, `[^0-9A-Za-z]{0,2}`))
+		case n >= 3:
+			patterns = append(patterns, regexp.QuoteMeta(secret))
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	pattern, err := regexp.Compile(strings.Join(patterns, "|"))
+	if err != nil { // too long: nothing of the text can be trusted then
+		return regexp.MustCompile(`(?s).+`)
+	}
+	return pattern
 }
 
 // safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -141,7 +140,7 @@ func TestError_localText(t *testing.T) {
 	t.Parallel()
 	client := tableClient(t, "http://127.0.0.1:1")
 	_, err := client.Subscriptions.Cancel(t.Context(), 0, &payvault.SubscriptionCancelRequest{})
-	assert.Equal(t, "payvault: subscriptions.cancel: invalid request: customer_id is required: "+
+	assert.Equal(t, "payvault: subscriptions.cancel: invalid request: customer_id is required; "+
 		`subscription_id must not be empty, "." or ".."`, err.Error())
 	_, err = client.ForMerchant(1).Applications.Validate(t.Context(), 1)
 	assert.Equal(t, "payvault: applications.validate: the operation cannot act for another merchant", err.Error())
@@ -268,15 +267,12 @@ func TestError_echo(t *testing.T) {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
 					for _, status := range []int{200, 400, 503} {
-						o := &observer{}
-						server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-							o.add(r)
-							requests := o.seen()
-							echo := fmt.Sprintf("%s %s", requests[len(requests)-1].body, r.Header.Get("Authorization"))
+						var server *observer
+						server = observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
+							echo := fmt.Sprintf("%s %s", server.seen()[n-1].body, r.Header.Get("Authorization"))
 							text, _ := json.Marshal(answer(echo))
 							say(w, status, string(text))
-						}))
-						t.Cleanup(server.Close)
+						})
 						result, err := c.call(t.Context(), tableClient(t, server.URL, impatient(1)))
 						if c.op == payvault.OpApplicationsValidate && err == nil {
 							assert.NotContains(t, fmt.Sprintf("%v", result), apiKey)
@@ -335,16 +331,15 @@ func TestError_echoOfWire(t *testing.T) {
 			for _, c := range opCases() {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						read, _ := io.ReadAll(r.Body)
+					var server *observer
+					server = observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
 						conn, _, err := http.NewResponseController(w).Hijack()
 						if err != nil {
 							panic(err)
 						}
 						defer func() { _ = conn.Close() }()
-						_, _ = fmt.Fprintf(conn, "%s%s %s %s %s\r\n\r\n", prefix, r.Header.Get("Authorization"), r.RequestURI, read, r.Method)
-					}))
-					t.Cleanup(server.Close)
+						_, _ = fmt.Fprintf(conn, "%s%s %s %s %s\r\n\r\n", prefix, r.Header.Get("Authorization"), r.RequestURI, server.seen()[n-1].body, r.Method)
+					})
 					_, err := c.call(t.Context(), tableClient(t, server.URL+"/quoted-path", impatient(2)))
 					assertHidden(t, err, apiKey, "OnRlc3Q", "quoted-path", "4111111111111111", "70005", "invoice-12")
 					assert.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
@@ -375,12 +370,11 @@ func TestError_hidesURL(t *testing.T) {
 
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
-	untrusted := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
+	untrusted := unstarted(t, func(http.ResponseWriter, *http.Request) { t.Error("a request came") })
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
-	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
-	t.Cleanup(plain.Close)
+	plain := observe(t, func(int, http.ResponseWriter, *http.Request) { t.Error("a request came") })
 	unresolved := &net.DNSError{Err: "no such host", Name: "unknown.example.com", IsNotFound: true}
 	dialer := func(err error) payvault.Option {
 		return payvault.WithHTTPClient(&http.Client{Transport: &http.Transport{

@@ -315,7 +315,7 @@ func ExampleError() {
 	fmt.Println(err)
 	// Output:
 	// customers.create not sent [is not of the form MMYY]
-	// payvault: customers.create: invalid request: billing_cards[0].exp_date is not of the form MMYY: customer_id is required, or auto_generate_customer_id
+	// payvault: customers.create: invalid request: billing_cards[0].exp_date is not of the form MMYY; customer_id is required, or auto_generate_customer_id
 }
 
 func ExampleClient_Call() {

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -333,7 +331,7 @@ func badConnections() []badAnswer {
 		wire("chunked body without its end", ok+"Transfer-Encoding: chunked\r\n\r\n18\r\n"+`{"code":0,"rcode":"000"}`+"\r\n",
 			withCause(lost(200), io.ErrUnexpectedEOF, `{"code":0,"rcode":"000"}`)),
 		wire("chunked body with a bad length", ok+"Transfer-Encoding: chunked\r\n\r\nzz\r\n", lost(200)),
-		wire("gzip that is none", ok+"Content-Encoding: gzip\r\nContent-Length: 24\r\n\r\n"+`{"code":0,"rcode":"000"}`, lost(200)),
+		wire("gzip that is none", ok+"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 24\r\n\r\n"+`{"code":0,"rcode":"000"}`, lost(200)),
 		wire("not HTTP", "220 smtp.example.com ESMTP\r\n", lost(0)),
 		wire("Content-Length that is no number", ok+"Content-Length: 99999999999999999999\r\n\r\n{}", lost(0)),
 		wire("two Content-Lengths", ok+"Content-Length: 2\r\nContent-Length: 24\r\n\r\n{}", lost(0)),
@@ -518,8 +516,7 @@ func TestFailures_droppedBeforeReading(t *testing.T) {
 // hangUp starts a server that closes every connection at once, and counts them.
 func hangUp(t *testing.T) (address string, connections *atomic.Int64) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := listenAlone(t)
 	connections = new(atomic.Int64)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -671,7 +668,7 @@ func drip(w http.ResponseWriter, r *http.Request) {
 // TestFailures_interimWithoutEnd: net/http ends a service that sends nothing but 1xx.
 func TestFailures_interimWithoutEnd(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			panic(err)
@@ -682,8 +679,7 @@ func TestFailures_interimWithoutEnd(t *testing.T) {
 				return
 			}
 		}
-	}))
-	t.Cleanup(server.Close)
+	})
 	_, err := tableClient(t, server.URL).Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
 	assert.Equal(t, []string{"ErrOutcomeUnknown"}, kinds(err))
 }

@@ -49,6 +49,14 @@ func BetweenDates(field string, from, to Date) Filter {
 	return Where(field, CondBetweenDates, from.String(), to.String())
 }
 
+// LogValue logs field and conditional. The values are left out: they may identify people.
+func (f Filter) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("field", f.Field), slog.String("conditional", string(f.Conditional)))
+}
+
+// Format writes field and conditional under every verb.
+func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Conditional) }
+
 // check refuses what the service could not tell apart: it separates the parts by commas.
 func (f Filter) check(path string, p *problems) {
 	parts := append([]string{f.Field, string(f.Conditional)}, f.Values...)
@@ -100,7 +108,8 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages.
+	// used up. Memory is bounded by that many pages besides the one in use. 8 makes a walk over pages of 20 ms about
+	// six times as fast; much more helps only where the service is slower, since decoding then takes the time.
 	Prefetch int
 }
 
@@ -242,9 +251,10 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		raw  Response
 		err  error
 	}
+	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := cancelable(ctx)
 		w := window[fetched]{size: o.Prefetch}
 		defer w.running.Wait()
 		defer cancel()

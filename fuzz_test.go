@@ -281,6 +281,10 @@ func FuzzFileName(f *testing.F) {
 			return 200, []byte(`{"code":0}`)
 		})
 		err := client.Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: payvault.FileFromBytes(name, content)})
+		if name == "" || strings.HasSuffix(name, "/") || strings.HasSuffix(name, `\`) {
+			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
+			return
+		}
 		require.NoError(t, err)
 		assert.Equal(t, 1, calls)
 	})

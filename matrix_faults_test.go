@@ -144,14 +144,23 @@ func statusFaults() []matrixFault {
 			})
 	}
 	for _, answer := range []struct {
-		status int
-		is     effect
-	}{{500, effectFailed}, {502, effectGatewayDown}, {503, effectGatewayDown}, {504, effectGatewayDown}, {509, effectFailed}} {
-		name := strconv.Itoa(answer.status) + " HTML"
-		inject := payvaulttest.Fault{Kind: payvaulttest.Respond, Status: answer.status, Body: htmlPage}
-		faults = append(faults, matrixFault{name: name, is: answer.is, status: answer.status, inject: inject})
-		inject.AfterCommit = true
-		faults = append(faults, matrixFault{name: name + ", after commit", is: answer.is, status: answer.status, performs: true, inject: inject})
+		status   int
+		is, code effect
+	}{
+		{500, effectFailed, effectFailedCode},
+		{502, effectGatewayDown, effectGatewayCode},
+		{503, effectGatewayDown, effectGatewayCode},
+		{504, effectGatewayDown, effectGatewayCode},
+		{509, effectFailed, effectFailedCode},
+	} {
+		name := strconv.Itoa(answer.status)
+		html := payvaulttest.Fault{Kind: payvaulttest.Respond, Status: answer.status, Body: htmlPage}
+		late, code := html, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: answer.status, Code: answer.status, AfterCommit: true}
+		late.AfterCommit = true
+		faults = append(faults,
+			matrixFault{name: name + " HTML", is: answer.is, status: answer.status, inject: html},
+			matrixFault{name: name + " HTML, after commit", is: answer.is, status: answer.status, performs: true, inject: late},
+			matrixFault{name: name + " with a code, after commit", is: answer.code, status: answer.status, code: true, performs: true, inject: code})
 	}
 	return faults
 }
@@ -230,13 +239,18 @@ func causedByA[T error](err error) bool {
 	return ok
 }
 
-// closedPort is an address on which nobody listens.
+// closedPort is an address on which nobody listens, nor can while the test runs: it is the near end of a connection.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = conn.Close()
+		_ = listener.Close()
+	})
+	return conn.LocalAddr().String()
 }
 
 // dialing is a network in which a connection is made by strike when the fault strikes.

@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -42,6 +48,34 @@ func matrixOperations() []matrixOp {
 		{name: "account_updater.submit", op: payvault.OpAccountUpdaterSubmit, secrets: []string{secretCard}, prepare: prepareUpdater},
 		{name: "webhooks.add_event", op: payvault.OpWebhooksAddEvent, bodyless: true, prepare: prepareEvent},
 	}
+}
+
+// TestMatrixOperations holds the operations of the matrix and their classes against the list that is taken from the interface.
+func TestMatrixOperations(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("testdata/operations.txt")
+	require.NoError(t, err)
+	want := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		columns := strings.Split(line, "\t") // number, operation, method, path, replay, …
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		switch name, class := columns[1], columns[4]; class {
+		case "card_id":
+			want[name], want[name+" with CardID"] = false, true
+		default:
+			want[name] = class == "yes"
+		}
+	}
+	got := map[string]bool{}
+	ops := matrixOperations()
+	for i := range ops {
+		got[ops[i].name] = ops[i].replayable
+		assert.True(t, strings.HasPrefix(ops[i].name, string(ops[i].op)), ops[i].name)
+	}
+	assert.Equal(t, want, got)
+	assert.Len(t, got, 15)
 }
 
 func prepareTokenize(context.Context, *payvaulttest.Server) (matrixCall, error) {

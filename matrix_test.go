@@ -30,13 +30,15 @@ const attemptsAtMost = 3
 type effect string
 
 const (
-	effectHealed      effect = "net/http gets over it"    // within one attempt of the client
-	effectUnsent      effect = "no connection"            // or a stream that the server says it has not processed
-	effectDistrusted  effect = "no trust"                 // no connection, and a second attempt would have none either
-	effectLost        effect = "no answer"                // sent, at least in part
-	effectTurnedAway  effect = "429"                      // not performed
-	effectGatewayDown effect = "502, 503 or 504"          // the service behind it may have performed the operation
-	effectFailed      effect = "another 5xx"              // the service failed
+	effectHealed      effect = "net/http gets over it" // within one attempt of the client
+	effectUnsent      effect = "no connection"         // or a stream that the server says it has not processed
+	effectDistrusted  effect = "no trust"              // no connection, and a second attempt would have none either
+	effectLost        effect = "no answer"             // sent, at least in part
+	effectTurnedAway  effect = "429"                   // not performed
+	effectGatewayDown effect = "502, 503 or 504"       // the service behind it may have performed the operation
+	effectFailed      effect = "another 5xx"           // the service failed
+	effectGatewayCode effect = "502, 503 or 504 with a code"
+	effectFailedCode  effect = "another 5xx with a code"
 	effectRefused     effect = "4xx"                      // the service decided
 	effectRejected    effect = "2xx with another code"    // the service decided
 	effectMalformed   effect = "2xx that cannot be read"  // performed or not
@@ -71,6 +73,9 @@ func ruleFor(e effect) matrixRule {
 		effectTurnedAway:  {repeats: whenAlways, delivery: payvault.Answered, safe: whenAlways},
 		effectGatewayDown: {repeats: whenReplay, delivery: payvault.Unknown, safe: whenReplay},
 		effectFailed:      {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay},
+		// A code counts as a decision, whatever the status.
+		effectGatewayCode: {repeats: whenReplay, delivery: payvault.Answered, safe: whenReplay},
+		effectFailedCode:  {repeats: whenNever, delivery: payvault.Answered, safe: whenReplay},
 		effectRefused:     {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectRejected:    {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectMalformed:   {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay, is: payvault.ErrMalformedResponse},
@@ -239,14 +244,16 @@ func sentinelNames(holds func(sentinel error) bool) []string {
 }
 
 // mark is an outcome in a few words.
-func (o matrixOutcome) mark() string {
+func (o matrixOutcome) mark(op *matrixOp) string {
 	var text string
 	switch {
+	case !o.ok && o.commits > 0 && o.status == op.again && op.again != 0:
+		return "retried, refused (done)"
 	case o.ok && o.attempts > 1:
 		text = "retried, ok"
 	case o.ok:
 		text = "ok"
-	case o.status >= 400 && o.status < 500:
+	case o.status >= 400 && o.delivery == payvault.Answered.String():
 		text = fmt.Sprintf("error: %s %d", o.delivery, o.status)
 	default:
 		text = "error: " + o.delivery
@@ -336,6 +343,13 @@ func (c *matrixCell) check(t *testing.T, withReplay, stays bool) matrixOutcome {
 		assert.Contains(t, want, got, "%s: %v", name, err)
 	}
 	f.checkError(t, name, err)
+	if f.hangs != nil { // in a bubble time is exact
+		hung := 1
+		if stays {
+			hung = got.attempts
+		}
+		assert.InDelta(t, time.Duration(hung)*time.Minute, response.Duration, float64(attemptsAtMost*2*time.Millisecond), name)
+	}
 
 	// The promise of SafeToRetry: calling again helps, and performs the operation once in all.
 	if payvault.SafeToRetry(err) {
@@ -401,7 +415,7 @@ func (m *matrixTable) add(f *matrixFault, op *matrixOp, withReplay, stays bool, 
 	if m.marks[key] == nil {
 		m.marks[key] = map[string]bool{}
 	}
-	m.marks[key][got.mark()] = true
+	m.marks[key][got.mark(op)] = true
 }
 
 // text prints the table: what happened, not what was expected.
@@ -430,7 +444,8 @@ func (m *matrixTable) text(faults []matrixFault) string {
 			}
 		}
 	}
-	b.WriteString("\nok: performed once. (done): the operation was performed though the call failed. (twice): performed twice, as\n" +
-		"WithReplay allows. after 3: all attempts were used up.\n")
+	b.WriteString("\nok: performed, and the caller knows. (done): performed, though the call failed. (twice): performed more than once, which\n" +
+		"is harmless for a replayable operation, and what WithReplay allows. refused: the emulator performs it once per record.\n" +
+		"after 3: all attempts were used up.\n")
 	return b.String()
 }

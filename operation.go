@@ -70,7 +70,7 @@ func prepared[T any, R request[T]](c *Client, req R) input {
 	if req == nil {
 		return input{problems: problems{"request": {"is nil"}}}
 	}
-	own := struct {
+	own := struct { // one piece of memory for both
 		body     T
 		problems problems
 	}{body: *req}
@@ -129,22 +129,25 @@ func do[T any](ctx context.Context, c *Client, op operation, opts []CallOption) 
 
 // exchange sends an operation and decodes its success.
 func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []CallOption) error {
-	start := time.Now()
 	o := newCallOptions(opts)
 	op.replay = op.replay || o.replay
 	if len(c.core.observers) == 0 || ctx == nil { // newRequest refuses a nil context
-		_, err := c.perform(ctx, &op, into, &o, start, nil)
+		_, err := c.perform(ctx, &op, into, &o, nil)
 		return err
 	}
-	call := c.info(&op)
+	start, call := time.Now(), c.info(&op)
 	ctx = c.core.observers.start(ctx, call)
-	result, err := c.perform(ctx, &op, into, &o, start, c.core.observers.attempts(ctx, call))
+	result, err := c.perform(ctx, &op, into, &o, c.core.observers.attempts(ctx, call))
 	c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
 	return err
 }
 
 // perform checks and sends an operation, and keeps the raw answer for the caller.
-func (c *Client) perform(ctx context.Context, op *operation, into reply, o *callOptions, start time.Time, observe func(transport.Attempt)) (transport.Result, error) {
+func (c *Client) perform(ctx context.Context, op *operation, into reply, o *callOptions, observe func(transport.Attempt)) (transport.Result, error) {
+	var start time.Time
+	if o.response != nil {
+		start = time.Now()
+	}
 	req, err := c.newRequest(ctx, op, o)
 	var result transport.Result
 	if err == nil {
@@ -200,6 +203,25 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	return req, nil
 }
 
+// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of filters and own headers.
+func (op *operation) private(header http.Header) []string {
+	texts := secretsOf(op.input.body)
+	for _, segment := range op.path {
+		if segment.name != "" && segment.name != "event" {
+			texts = append(texts, segment.text)
+		}
+	}
+	for _, filter := range op.input.query["filter"] {
+		texts = append(texts, strings.Split(filter, ",")[2:]...)
+	}
+	for key, values := range header {
+		if !reservedHeader(key) {
+			texts = append(texts, values...)
+		}
+	}
+	return texts
+}
+
 // marshal gives nil for no body. The errors of encoding/json repeat no values, but name Go types where the
 // cause is enough.
 func marshal(body any) ([]byte, error) {
@@ -243,7 +265,10 @@ func (c *Client) send(ctx context.Context, op *operation, req *transport.Request
 		}
 		failed = answerError(op, result, malformed)
 	}
-	failed.clear(append(secretsOf(op.input.body), keyOf(result.Authorization), strings.TrimPrefix(result.Authorization, basic)))
+	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
+		failed.cause = safeCause(ctx, ctx.Err())
+	}
+	failed.clear(append(op.private(req.Header), keyOf(result.Authorization), strings.TrimPrefix(result.Authorization, basic)))
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
 		return result, nil
 	}

@@ -796,3 +796,16 @@ func TestWalkRepeatsAFailedPage(t *testing.T) {
 		assert.Len(t, p.pages(), 8)
 	})
 }
+
+func TestIteratorsRefuseANilContext(t *testing.T) {
+	t.Parallel()
+	client := newService(t).client()
+	var none context.Context
+	for _, err := range client.Customers.All(none, &payvault.ListOptions{Prefetch: 2}) {
+		require.ErrorIs(t, err, payvault.ErrInvalidRequest)
+	}
+	cards := slices.Values([]payvault.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}})
+	for batch := range client.AccountUpdater.SubmitAll(none, cards, nil) {
+		require.ErrorIs(t, batch.Err, payvault.ErrInvalidRequest)
+	}
+}

@@ -212,3 +212,15 @@ func TestTokenizeResponse_echoFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, fullTokenize().EchoFields, pairs)
 }
+
+// TestTokensTokenize_longestSecretFirst: a security code must not break up an account number that it is part of.
+func TestTokensTokenize_longestSecretFirst(t *testing.T) {
+	t.Parallel()
+	for _, echo := range []string{"123456789012", "1234-5678-9012", "1234 5678 9012"} {
+		srv := newService(t)
+		srv.expect(http.MethodPost, "/pg/tokenize",
+			`{"merchant_id":"1","cvv2":"123","dda_number":"123456789012"}`, `{"rcode":"117","rmsg":"bad account `+echo+`"}`)
+		_, err := srv.client().Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: "123", DDANumber: "123456789012"})
+		assert.EqualError(t, err, "payvault: tokens.tokenize: status 200 OK: code 117: bad account [REDACTED]")
+	}
+}

@@ -399,7 +399,7 @@ func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	if err := dec.Decode(&objects); err != nil {
+	if err := dec.Decode(&objects); err != nil || objects == nil {
 		return nil, errNotPairs
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

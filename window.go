@@ -1,6 +1,9 @@
 package payvault
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // window runs up to size jobs at a time and gives their results back in the order of the jobs. With size 0 a
 // job runs when its result is asked for, in the goroutine that asks.
@@ -36,4 +39,12 @@ func (w *window[R]) pop() (result R, ok bool) {
 	w.queue[0] = nil
 	w.queue = w.queue[1:]
 	return job(), true
+}
+
+// cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
+func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		return nil, func() {}
+	}
+	return context.WithCancel(ctx)
 }

@@ -44,6 +44,33 @@ func (c *connections) closeIdle() {
 
 func (c *connections) wait() { c.open.Wait() }
 
+// A gate counts those inside, and once it is shut lets no one in.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inside.Add(1)
+	return true
+}
+
+func (g *gate) leave() { g.inside.Done() }
+
+// shut waits until no one is inside.
+func (g *gate) shut() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.inside.Wait()
+}
+
 // A pickyListener resets the connections that a fault says to refuse.
 type pickyListener struct {
 	net.Listener

@@ -3,6 +3,7 @@ package payvaulttest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"example.com/payvault"
@@ -88,7 +89,8 @@ type billingRequest struct {
 	MerchantID *int64 `json:"merchant_id"`
 }
 
-// A customerRecord is a customer as responses carry it. It does not change once it is saved.
+// A customerRecord is a customer as responses carry it. A saved one does not change, and knows its
+// cards by their IDs only, since a card may be updated later: see [service.withCards].
 type customerRecord struct {
 	customerFields
 	RecID             int64               `json:"rec_id"`
@@ -193,9 +195,22 @@ func (v *service) saveCustomer(merchant payvault.MerchantID, in *customerRequest
 		return nil, err
 	}
 	record.Billing = billing
-	record.PrimaryCardNumber = primaryNumber(billing)
 	rows.put(record.ID, record)
-	return record, nil
+	return v.withCards(record), nil
+}
+
+// withCards is a copy of a saved customer with its cards as they are now. The caller holds the lock.
+func (v *service) withCards(record *customerRecord) *customerRecord {
+	current := *record
+	current.Billing = slices.Clone(record.Billing)
+	for i := range current.Billing {
+		billing := &current.Billing[i]
+		if card, ok := v.cards.get(cardKey{record.NodeID, billing.CardID}); ok {
+			billing.CardNumber, billing.ExpDate, billing.CardType = card.MaskedNumber, card.ExpDate, card.Type
+		}
+	}
+	current.PrimaryCardNumber = primaryNumber(current.Billing)
+	return &current
 }
 
 // checkCustomerState refuses a taken customer_id and unknown cards before anything is stored.
@@ -226,10 +241,7 @@ func (v *service) saveBilling(merchant payvault.MerchantID, cards []billingReque
 		if err != nil {
 			return nil, err
 		}
-		record := billingRecord{
-			CardNumber: card.MaskedNumber, ExpDate: card.ExpDate, CardID: card.ID,
-			CardType: card.Type, billingFields: in.billingFields,
-		}
+		record := billingRecord{CardID: card.ID, billingFields: in.billingFields}
 		if in.Verify {
 			record.VerifiedDate = v.now().Format("20060102150405")
 		}
@@ -267,7 +279,7 @@ func (v *service) listCustomers(c *call) (any, error) {
 	if !ok {
 		rows = newTable[string, *customerRecord]()
 	}
-	return q.answer(rows.all()), nil
+	return q.answer(views(rows.rows, v.withCards)), nil
 }
 
 func customerColumns() columns[customerRecord] {
@@ -295,7 +307,7 @@ func (s *Server) Customers(merchant payvault.MerchantID) []Customer {
 	if !ok {
 		return nil
 	}
-	return views(rows.rows, (*customerRecord).view)
+	return views(views(rows.rows, s.service.withCards), (*customerRecord).view)
 }
 
 // Customer returns a saved customer of a merchant.
@@ -310,7 +322,7 @@ func (s *Server) Customer(merchant payvault.MerchantID, id string) (Customer, bo
 	if !ok {
 		return Customer{}, false
 	}
-	return record.view(), true
+	return s.service.withCards(record).view(), true
 }
 
 func (r *customerRecord) view() Customer {

@@ -133,6 +133,26 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestCustomerShowsUpdatedCards(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","card_number":"5454545454545454","exp_date":"0133"}`).tokenized(t)
+
+	list, _ := a.get(t, "/platform/vault/customer"+query("filter", "primary_card_number,EQUALS,5454xxxxxx545454")).object(t)["data"].([]any)
+	require.Len(t, list, 1, "lists filter by the card as it is now")
+	customer, _ := list[0].(map[string]any)
+	assert.Equal(t, "5454xxxxxx545454", customer["primary_card_number"])
+	cards, _ := customer["billing_cards"].([]any)
+	assert.Equal(t, []any{map[string]any{
+		"card_id": id, "card_number": "5454xxxxxx545454", "exp_date": "0133", "card_type": "MC", "primary": false,
+	}}, cards)
+	one, _ := a.srv.Customer(merchantID, "C1")
+	assert.Equal(t, "5454xxxxxx545454", one.PrimaryCardNumber)
+	assert.Equal(t, []payvaulttest.Customer{one}, a.srv.Customers(merchantID))
+}
+
 func TestCustomerPartsOfOtherMerchants(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string]string{

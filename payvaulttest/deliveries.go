@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -20,8 +21,14 @@ import (
 
 const (
 	deliveryTimeout = 5 * time.Second
-	deliveryQueue   = 1024
 	deliveryHistory = 10_000
+)
+
+// What can be wrong with a delivery before it is sent.
+var (
+	errNotJSON     = errors.New("encode a notification")
+	errBadURL      = errors.New("build a notification")
+	errNotLoopback = errors.New("the notification URL is not on loopback")
 )
 
 // Delivery is one attempt to notify a webhook. There are no retries.
@@ -48,36 +55,41 @@ type job struct {
 	delivery Delivery
 }
 
-// A dispatcher delivers notifications one after the other, in the order of their events, from a
-// goroutine of its own.
+// A dispatcher delivers notifications in the background. Each webhook has a queue and, while there is
+// something in it, a worker of its own: its notifications keep their order, and a slow receiver holds
+// up no other. No queue has a bound, so that none loses anything.
 type dispatcher struct {
-	client *http.Client
-	queue  chan job
-	done   chan struct{}
+	ctx     context.Context //nolint:containedctx // the life of the server
+	client  *http.Client
+	logger  *slog.Logger
+	workers gate
+	done    chan struct{}
 
 	mu      sync.Mutex
+	queues  map[payvault.WebhookID][]job // of the webhooks that have a worker
 	pending int
 	settled chan struct{} // closed while nothing is pending
 	history []Delivery
 }
 
-func newDispatcher(ctx context.Context, remote bool) *dispatcher {
+func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
 		dialer.Control = nil
 	}
 	d := &dispatcher{
+		ctx: ctx,
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       deliveryTimeout,
 		},
-		queue:   make(chan job, deliveryQueue),
+		logger:  logger,
 		done:    make(chan struct{}),
+		queues:  map[payvault.WebhookID][]job{},
 		settled: make(chan struct{}),
 	}
 	close(d.settled)
-	go d.run(ctx)
 	return d
 }
 
@@ -88,57 +100,72 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("read the address of a notification URL: %w", err)
 	}
 	if !host.Addr().Unmap().IsLoopback() {
-		return errors.New("the notification URL is not on loopback")
+		return errNotLoopback
 	}
 	return nil
 }
 
-// post queues a delivery; it never waits. One that cannot be encoded, or that the queue has no room
-// for, has failed.
+// post queues a delivery; it never waits. After the end of the server it does nothing.
 func (d *dispatcher) post(url string, n notification) {
 	body, err := json.Marshal(n)
-	j := job{url, body, Delivery{WebhookID: n.WebhookID, Event: n.Event, Err: err}}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotJSON, err)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err == nil && d.enqueue(j) {
+	queue, working := d.queues[n.WebhookID]
+	if !working && !d.workers.enter() {
 		return
 	}
-	if err == nil {
-		j.delivery.Err = errors.New("too many deliveries are waiting")
+	d.queues[n.WebhookID] = append(queue, job{url, body, Delivery{WebhookID: n.WebhookID, Event: n.Event, Err: err}})
+	if d.pending == 0 {
+		d.settled = make(chan struct{})
 	}
-	d.remember(j.delivery)
-}
-
-func (d *dispatcher) enqueue(j job) bool {
-	select {
-	case d.queue <- j:
-		if d.pending == 0 {
-			d.settled = make(chan struct{})
-		}
-		d.pending++
-		return true
-	default:
-		return false
+	d.pending++
+	if !working {
+		go d.work(n.WebhookID)
 	}
 }
 
-func (d *dispatcher) run(ctx context.Context) {
-	defer close(d.done)
-	for {
-		select {
-		case <-ctx.Done():
+// work empties the queue of a webhook, or ends with the server.
+func (d *dispatcher) work(id payvault.WebhookID) {
+	defer d.workers.leave()
+	for d.ctx.Err() == nil {
+		j, ok := d.next(id)
+		if !ok {
 			return
-		case j := <-d.queue:
-			j.delivery.Status, j.delivery.Err = d.send(ctx, j)
-			d.finish(j.delivery)
 		}
+		if j.delivery.Err == nil {
+			j.delivery.Status, j.delivery.Err = d.send(d.ctx, j)
+		}
+		d.log(j.delivery)
+		d.finish(j.delivery)
 	}
+}
+
+// next takes a job out of the queue of a webhook; when there is none, the worker is no longer known.
+func (d *dispatcher) next(id payvault.WebhookID) (job, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	queue := d.queues[id]
+	if len(queue) == 0 {
+		delete(d.queues, id)
+		return job{}, false
+	}
+	d.queues[id] = queue[1:]
+	return queue[0], true
+}
+
+// end waits for the workers, whose context has ended.
+func (d *dispatcher) end() {
+	d.workers.shut()
+	close(d.done)
 }
 
 func (d *dispatcher) send(ctx context.Context, j job) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, j.url, bytes.NewReader(j.body))
 	if err != nil {
-		return 0, fmt.Errorf("build a notification: %w", err)
+		return 0, fmt.Errorf("%w: %w", errBadURL, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := d.client.Do(req)
@@ -160,6 +187,38 @@ func (d *dispatcher) finish(delivery Delivery) {
 	}
 }
 
+// log writes the one record of a delivery: no URL, no body, and of an error its class only.
+func (d *dispatcher) log(delivery Delivery) {
+	attrs := []slog.Attr{
+		slog.String("webhook_id", string(delivery.WebhookID)),
+		slog.String("event", delivery.Event),
+		slog.Int("status", delivery.Status),
+	}
+	if delivery.Err != nil {
+		attrs = append(attrs, slog.String("error", errorClass(delivery.Err)))
+	}
+	d.logger.LogAttrs(d.ctx, slog.LevelInfo, "delivery", attrs...)
+}
+
+// errorClass tells the kinds of errors apart without their texts, which hold the URL.
+func errorClass(err error) string {
+	timeout, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, errNotJSON):
+		return "not JSON"
+	case errors.Is(err, errBadURL):
+		return "bad URL"
+	case errors.Is(err, errNotLoopback):
+		return "not loopback"
+	case errors.Is(err, context.Canceled):
+		return "server closed"
+	case isNet && timeout.Timeout():
+		return "timeout"
+	default:
+		return "connection"
+	}
+}
+
 func (d *dispatcher) remember(delivery Delivery) {
 	d.history = append(d.history, delivery)
 	if len(d.history) > deliveryHistory {
@@ -167,7 +226,7 @@ func (d *dispatcher) remember(delivery Delivery) {
 	}
 }
 
-// Deliveries returns the deliveries that are finished, in their order; the last 10,000 of them.
+// Deliveries returns the deliveries that are finished, in the order in which they ended; the last 10,000 of them.
 func (s *Server) Deliveries() []Delivery {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()

@@ -16,9 +16,13 @@
 // and [Server.Customers] return copies of the state. [Server.Commits] counts how often an operation
 // was really performed, and [Server.Requests] shows what arrived.
 //
+// The event transaction_status_updated occurs only when a test calls [Server.SetTransactionStatus] or
+// [Server.TriggerEvent]: no request changes the status of a transaction. The account updater's events
+// occur with its requests.
+//
 // # Failures
 //
-// [Server.Inject] makes requests fail the ways networks and services fail. The one that matters most
+// [Server.Inject], which only Go programs can call, makes requests fail the ways networks and services fail. The one that matters most
 // to money is the lost answer:
 //
 //	srv.Inject(payvaulttest.Fault{
@@ -33,7 +37,8 @@
 // The emulator keeps no card number, security code, track, wallet payload or bank account of cards,
 // customers and payees: cards are kept masked. What arrived stays available in [Request] and in
 // [Application.Value], but only on request: no fmt verb and no slog handler prints it, and the record
-// that [WithLogger] writes for each request has neither path, query, header nor body.
+// that [WithLogger] writes for each request has neither path, query, header nor body. The one for
+// each delivery to a webhook has the webhook ID, the event, the status and the class of the error.
 //
 // # The emulator's own choices
 //
@@ -112,5 +117,6 @@
 //     underscores, except transactions_status_updated. Adding an event twice is the same as once.
 //   - A delivery is a JSON object with event, webhook_id, merchant_id, occurred_at and data. There is
 //     one attempt, of at most 5 seconds, without signature and redirects, and only to loopback unless
-//     [WithRemoteNotifications] is given. At most 1,024 deliveries wait.
+//     [WithRemoteNotifications] is given. The order of events is kept for each webhook, not between
+//     webhooks. Any number of deliveries may wait; [Server.Close] drops those that do.
 package payvaulttest

@@ -39,6 +39,10 @@ type answer struct {
 
 // serve answers one request. Its deferred log record is written for dropped requests, too.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if !s.running.enter() {
+		abort()
+	}
+	defer s.running.leave()
 	x := &exchange{server: s, w: w, r: r, began: time.Now(), match: find(s.routes, s.basePath, r)}
 	defer x.log(r.Context())
 	x.request = newRequest(r, x.operation(), s.service.clock())

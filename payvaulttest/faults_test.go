@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -387,6 +389,46 @@ func TestCloseEndsEveryFault(t *testing.T) {
 			a.srv.Close()
 			require.Error(t, <-done)
 			assert.False(t, a.sent())
+		})
+	}
+}
+
+// A slowHandler takes its time for each record, and counts those that it is done with.
+type slowHandler struct {
+	slog.Handler
+	done *atomic.Int64
+}
+
+func (h slowHandler) Handle(context.Context, slog.Record) error {
+	time.Sleep(50 * time.Millisecond)
+	h.done.Add(1)
+	return nil
+}
+
+// HTTP/2 handlers outlive their connection, so Close has to wait for them, too.
+func TestCloseWaitsForHandlers(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.Hang},
+		{Kind: payvaulttest.SlowDrip, Delay: time.Hour},
+		{Kind: payvaulttest.OversizedBody},
+	} {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			t.Parallel()
+			var done atomic.Int64
+			log := slog.New(slowHandler{slog.NewTextHandler(io.Discard, nil), &done})
+			a := newAPI(t, payvaulttest.WithTLS(), payvaulttest.WithLogger(log))
+			a.srv.Inject(fault)
+			r := a.request(t, http.MethodPost, sendPath, `{}`)
+			lost := make(chan error)
+			go func() {
+				_, err := a.tryRequest(t, r)
+				lost <- err
+			}()
+			waitFor(t, func() bool { return len(a.srv.Requests()) == 1 })
+			a.srv.Close()
+			assert.Equal(t, int64(1), done.Load(), "the handler has ended, its log record included")
+			require.Error(t, <-lost)
 		})
 	}
 }

@@ -78,7 +78,8 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.clock =
 // requests give the same identifiers.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger logs one record per request, which holds no secrets. Without it nothing is logged.
+// WithLogger logs one record per request and one per delivery to a webhook. They hold no secrets.
+// Without it nothing is logged.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
 // WithTLS serves HTTPS, with HTTP/2, under a certificate that [Server.HTTPClient] trusts.

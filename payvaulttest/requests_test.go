@@ -91,12 +91,12 @@ func TestRequestHistory(t *testing.T) {
 }
 
 // Secrets that a test of printing sends in every place where a secret can be.
-const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}`
+const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}` // the code is too short to be told from chance digits
 
 func assertNoSecrets(t *testing.T, printed, how string) {
 	t.Helper()
 	for _, secret := range []string{
-		"4929000000006", "987", "merchant-api-key", "partner-vendor-key", "OnBhcnRuZXI", "Om1lcmNoYW50", "99-1111111", "TOP",
+		"4929000000006", `"987"`, "cvv2", "merchant-api-key", "partner-vendor-key", "OnBhcnRuZXI", "Om1lcmNoYW50", "99-1111111", "TOP",
 		fmt.Sprintf("%x", "4929000000006"), fmt.Sprintf("%X", "merchant-api-key"), fmt.Sprintf("%d", []byte("4929000000006")),
 	} {
 		assert.NotContains(t, printed, secret, how)

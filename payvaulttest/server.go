@@ -27,6 +27,7 @@ type Server struct {
 	faults    faults
 	requests  requestLog
 	conns     *connections
+	running   gate
 	http      *http.Server
 	client    *http.Client
 	cancel    context.CancelFunc
@@ -80,7 +81,7 @@ func newServer(cfg config, service *service, identity identity) *Server {
 		logger:    cfg.logger,
 		service:   service,
 		routes:    service.routes(),
-		events:    newDispatcher(ctx, cfg.remote),
+		events:    newDispatcher(ctx, cfg.remote, cfg.logger),
 		requests:  requestLog{limit: cfg.history},
 		conns:     newConnections(),
 		client:    identity.client(),
@@ -119,7 +120,8 @@ func (s *Server) Close() {
 		_ = s.http.Close()
 		<-s.served
 		s.conns.wait()
-		<-s.events.done
+		s.running.shut() // HTTP/2 handlers outlive their connection
+		s.events.end()
 		s.client.CloseIdleConnections()
 	})
 }

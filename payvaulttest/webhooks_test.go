@@ -1,10 +1,14 @@
 package payvaulttest_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,9 +146,73 @@ func TestDeliveriesEndWithTheServer(t *testing.T) {
 	for range 2000 {
 		a.srv.TriggerEvent(merchantID, "e", nil)
 	}
-	full := a.srv.Deliveries()
-	assert.Len(t, full, 2000-1024, "the queue is bounded")
-	require.ErrorContains(t, full[0].Err, "too many")
+	assert.Empty(t, a.srv.Deliveries(), "all of them wait")
 	a.srv.Close()
+	a.srv.TriggerEvent(merchantID, "e", nil)
 	require.Error(t, a.srv.WaitDeliveries(t.Context()))
+}
+
+// newSilentReceiver takes notifications and answers none until the test ends.
+func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
+	t.Helper()
+	arrived = make(chan bool, 1)
+	release := make(chan bool)
+	user := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- true
+		<-release
+	}))
+	t.Cleanup(user.Close)
+	t.Cleanup(func() { close(release) })
+	return user.URL, arrived
+}
+
+func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	const events = 1500
+	a := newAPI(t)
+	slow, arrived := newSilentReceiver(t)
+	order := make(chan string, events)
+	user := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		_, data, _ := strings.Cut(string(body), `"data":`)
+		order <- strings.TrimSuffix(data, "}")
+	}))
+	t.Cleanup(user.Close)
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "slow", NotificationURL: slow, Events: []string{"e"}})
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "fast", NotificationURL: user.URL, Events: []string{"e", "f"}})
+	a.srv.TriggerEvent(merchantID, "e", 0)
+	<-arrived
+	for i := 1; i < events; i++ {
+		a.srv.TriggerEvent(merchantID, "f", i)
+	}
+	for i := range events {
+		require.Equal(t, strconv.Itoa(i), <-order, "none is lost, and the order is kept")
+	}
+	a.srv.Close()
+}
+
+func TestDeliveriesAreLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	a := newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	user := newReceiver(t)
+	for _, test := range []struct {
+		url  string
+		data any
+		want string
+	}{
+		{user.url + "/path-secret", "body-secret", "status=202\n"},
+		{"http://192.0.2.1/path-secret", "body-secret", `status=0 error="not loopback"`},
+		{"http://127.0.0.1:1/path-secret", "body-secret", "status=0 error=connection"},
+		{"http://127.0.0.1:1/path-secret", make(chan int), `status=0 error="not JSON"`},
+	} {
+		a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []string{"e"}})
+		a.srv.TriggerEvent(merchantID, "e", test.data)
+		require.NoError(t, a.srv.WaitDeliveries(t.Context()))
+		assert.Contains(t, log.String(), "msg=delivery webhook_id=WH1 event=e "+test.want)
+		assert.Equal(t, 1, strings.Count(log.String(), "\n"), "one record for one delivery")
+		assert.NotContains(t, log.String(), "secret")
+		log.Reset()
+	}
 }

@@ -5,8 +5,12 @@
 //
 // It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a
 // webhook, or with what the seed file holds, and prints their IDs and keys. The file has the form of
-// the seed.json beside this source. Each request is logged to standard error, without secrets.
-// SIGINT and SIGTERM stop it.
+// the seed.json beside this source. Each request and each delivery to a webhook is logged to standard
+// error, without secrets. SIGINT and SIGTERM stop it.
+//
+// Two things can be had from Go only, with package payvaulttest: faults, and the event
+// transaction_status_updated, which occurs in SetTransactionStatus and TriggerEvent. The account
+// updater's events occur here, too.
 //
 // What it does is documented at package payvaulttest.
 package main

@@ -44,7 +44,7 @@ func ownerAndBankData() payvault.ApplicationData {
 			Email:           "jane@bakery.example.com",
 			DOB:             payvault.Date{Year: 1985, Month: 2, Day: 3},
 			SSN:             "123456789",
-			InterestPercent: payvault.MustAmount("100"),
+			InterestPercent: new(payvault.MustAmount("100")),
 			Title:           "Owner",
 			Address:         payvault.ApplicationAddress{Address1: "2 Oak Street", City: "Springfield", State: "IL", Zip: "62701", Country: "840"},
 		}}},

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,14 +33,20 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	defer t.close()
 	fmt.Fprintln(out, "Using", t.name)
 	q := &quickstart{target: t, out: out}
+	var refused error
 	for _, step := range []func(context.Context) error{
 		q.tokenize, q.customers, q.payees, q.board, q.answerDispute, q.subscription, q.sendInvoice, q.updateCards, q.addEvent,
 	} {
-		if err := step(ctx); err != nil {
+		err := step(ctx)
+		if errors.Is(err, payvault.ErrRejected) { // a sandbox may not have everything enabled
+			refused = errors.Join(refused, err)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return refused
 }
 
 // quickstart has one method per part of the service.

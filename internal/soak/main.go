@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	flags.SetOutput(out)
 	flags.IntVar(&cfg.calls, "calls", 1_000_000, "calls in all")
 	flags.IntVar(&cfg.callers, "callers", 64, "callers at the same time")
-	flags.IntVar(&cfg.period, "period", 20_000, "calls after which the emulator, which keeps all records, is started anew")
+	flags.IntVar(&cfg.period, "period", 5000, "calls after which the emulator, which keeps all records, is started anew")
 	flags.Float64Var(&cfg.faults, "faults", 0.05, "share of the calls that meet a fault")
 	flags.DurationVar(&cfg.every, "every", 5*time.Second, "how often to print figures")
 	if flags.Parse(args) != nil || flags.NArg() > 0 || cfg.calls < 1 || cfg.callers < 1 || cfg.period < 1 || cfg.every <= 0 {

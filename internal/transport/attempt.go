@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -48,7 +49,10 @@ const uploadRate = 256 << 10
 
 // attempt sends the request once and reads the whole response, within the attempt's own deadline.
 func (c *Client) attempt(ctx context.Context, s *sending) error {
-	start := time.Now()
+	var start time.Time
+	if s.request.Observe != nil {
+		start = time.Now()
+	}
 	s.attempts++
 	if err := ctx.Err(); err != nil {
 		if s.attempts == 1 {
@@ -71,13 +75,20 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 		return outcome{delivery: NotSent, err: &KeyError{err}}
 	}
 	timeout := c.config.AttemptTimeout
-	if upload := s.request.Upload; upload != nil {
-		timeout += time.Duration(upload.Len()/uploadRate) * time.Second
+	request := &s.request
+	if upload := request.Upload; upload != nil {
+		if more := time.Duration(upload.Len()/uploadRate) * time.Second; more < math.MaxInt64-timeout {
+			timeout += more
+		}
+		g := &gate{Upload: upload}
+		defer g.close()
+		gated := s.request
+		gated.Upload, request = g, &gated
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var t tracker
-	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), &s.request)
+	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), request)
 	if !s.request.Replay {
 		t.giveUp = cancel
 		if !c.http1.Load() {
@@ -175,7 +186,7 @@ type tracker struct {
 	giveUp context.CancelFunc // nil if the request may be repeated
 	trace  httptrace.ClientTrace
 
-	authorization [1]string // the value of the header
+	authorization [1]string // the values of the header of that name
 }
 
 func (t *tracker) hooks() *httptrace.ClientTrace {

@@ -73,11 +73,12 @@ func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Du
 
 // retryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func retryAfter(header http.Header) time.Duration {
-	text := strings.TrimSpace(header.Get("Retry-After"))
-	if text == "" {
+	values := header["Retry-After"]
+	if len(values) == 0 {
 		return 0
 	}
-	if strings.Trim(text, "0123456789") == "" {
+	text := strings.TrimSpace(values[0])
+	if text != "" && strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds > int64(math.MaxInt64/time.Second) {
 			return math.MaxInt64
