@@ -41,7 +41,7 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it.
 	ErrRateLimited = errors.New("rate limited")
-	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7).
+	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7), and a status below 500.
 	ErrRejected = errors.New("rejected")
 	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
 	ErrValidation = errors.New("validation failed")
@@ -66,7 +66,8 @@ const (
 	// NotSent means that the operation cannot have been performed: not a byte of it was written, or what
 	// was written was turned away unprocessed, with status 429 in an earlier attempt or, on HTTP/2, by refusing the stream.
 	NotSent
-	// Answered means that the service decided the last attempt: it gave a code, or an HTTP status from 400 to 499. With
+	// Answered means that the service decided the last attempt: it gave an HTTP status from 400 to 499, or a code with a
+	// status below 500. With
 	// [WithReplay] an earlier attempt may have performed the operation.
 	Answered
 )
@@ -196,8 +197,9 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
+// rejected does not hold for a 5xx: gateways give codes too, and the service behind may have performed the operation.
 func (e *Error) rejected() bool {
-	return e.Code != "" && e.Code != codeSuccess && e.Code != rcodeSuccess
+	return e.StatusCode < 500 && e.Code != "" && e.Code != codeSuccess && e.Code != rcodeSuccess
 }
 
 // SafeToRetry reports whether calling again with the same request cannot perform the operation twice and may

@@ -73,9 +73,9 @@ func ruleFor(e effect) matrixRule {
 		effectTurnedAway:  {repeats: whenAlways, delivery: payvault.Answered, safe: whenAlways},
 		effectGatewayDown: {repeats: whenReplay, delivery: payvault.Unknown, safe: whenReplay},
 		effectFailed:      {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay},
-		// A code counts as a decision, whatever the status.
-		effectGatewayCode: {repeats: whenReplay, delivery: payvault.Answered, safe: whenReplay},
-		effectFailedCode:  {repeats: whenNever, delivery: payvault.Answered, safe: whenReplay},
+		// A gateway gives codes too: no code of a 5xx is a decision of the service.
+		effectGatewayCode: {repeats: whenReplay, delivery: payvault.Unknown, safe: whenReplay},
+		effectFailedCode:  {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay},
 		effectRefused:     {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectRejected:    {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectMalformed:   {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay, is: payvault.ErrMalformedResponse},
@@ -220,7 +220,7 @@ func sentinelsOf(status int, code bool, r matrixRule) []string {
 	if status >= 500 {
 		want = append(want, payvault.ErrUnavailable)
 	}
-	if code {
+	if code && status < 500 {
 		want = append(want, payvault.ErrRejected)
 	}
 	if r.delivery == payvault.Unknown {
