@@ -42,6 +42,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		clone.Body = io.NopCloser(bytes.NewReader(sent))
 	}
+	recorded := withBody(req, sent)
 	resp, err := r.base.RoundTrip(clone)
 	if err != nil {
 		return nil, err
@@ -53,8 +54,18 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(received))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.exchanges = append(r.exchanges, exchange{req, sent, resp.StatusCode, resp.Header, received})
+	r.exchanges = append(r.exchanges, exchange{recorded, sent, resp.StatusCode, resp.Header, received})
 	return resp, nil
+}
+
+// withBody is a request whose body can still be read, as often as it takes to check it: the SDK's own is read by now.
+func withBody(req *http.Request, sent []byte) *http.Request {
+	clone := req.Clone(req.Context())
+	if req.Body != nil {
+		clone.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sent)), nil }
+		clone.Body, _ = clone.GetBody()
+	}
+	return clone
 }
 
 func readAll(body io.ReadCloser) ([]byte, error) {

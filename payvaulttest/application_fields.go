@@ -232,7 +232,7 @@ func (f applicationField) isEmpty(value json.RawMessage) bool {
 		return json.Unmarshal(value, &row) != nil || !anyTrue(row)
 	case addressField:
 		var address applicationAddress
-		return json.Unmarshal(value, &address) != nil || address == applicationAddress{}
+		return json.Unmarshal(value, &address) != nil || address.isEmpty()
 	default:
 		text := string(value)
 		return text == `""` || text == `"{}"` || text == "{}"

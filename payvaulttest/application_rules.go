@@ -20,6 +20,12 @@ type applicationAddress struct {
 	Validated bool   `json:"validated"`
 }
 
+// isEmpty tells whether an address holds nothing, or nothing but flags.
+func (a applicationAddress) isEmpty() bool {
+	a.Attempted, a.Validated = false, false
+	return a == applicationAddress{}
+}
+
 type ownership struct {
 	InterestCount *int64  `json:"interestCount"`
 	Owners        []owner `json:"owners"`
@@ -83,6 +89,8 @@ func (f applicationField) checkOwnership(p problems, value json.RawMessage) {
 		} {
 			p.check(date == "" || isDate(date), join(path, name), "must be YYYY-MM-DD")
 		}
+		_, decimal := parseNumber(deref(o.Interest).String())
+		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent")
 		p.check(o.Email == "" || isEmail(o.Email), join(path, "email"), "is not a valid email")
 	}
 }
@@ -148,12 +156,11 @@ func (a *application) validateOwnership(p problems, businessType string) {
 	p.check(in.InterestCount == nil || *in.InterestCount <= int64(len(in.Owners)), "ownership.interestCount", "is above the number of owners")
 	switch businessType {
 	case "sole-prop":
-		p.check(len(in.Owners) == 1, "ownership.owners", "A sole proprietorship has exactly one owner")
+		p.check(in.count(owner.owns) == 1, "ownership.owners", "A sole proprietorship has exactly one owner")
 	case "corporation-public", "tax-exempt":
-		control := slices.ContainsFunc(in.Owners, func(o owner) bool { return o.PersonType.Control })
-		p.check(control, "ownership.owners", "A person with control is required")
+		p.check(in.count(owner.controls) > 0, "ownership.owners", "A person with control is required")
 	default:
-		p.check(len(in.Owners) > 0, "ownership.owners", "At least one owner is required")
+		p.check(in.count(owner.owns) > 0, "ownership.owners", "At least one owner is required")
 	}
 	p.check(interests(in.Owners).Cmp(big.NewRat(100, 1)) <= 0, "ownership.owners", "The interests are above 100 percent")
 	personal := businessType != "corporation-public" && businessType != "tax-exempt"
@@ -162,16 +169,32 @@ func (a *application) validateOwnership(p problems, businessType string) {
 	}
 }
 
+func (o owner) owns() bool     { return o.PersonType.Owner }
+func (o owner) controls() bool { return o.PersonType.Control }
+
+// count tells how many of the persons, all of which the interface lists as owners, are of a type.
+func (in ownership) count(is func(owner) bool) int {
+	n := 0
+	for _, o := range in.Owners {
+		if is(o) {
+			n++
+		}
+	}
+	return n
+}
+
 // validate checks one owner; personal data is wanted of the owners of businesses that are not public.
 func (o owner) validate(p problems, path string, personal bool) {
 	const required = "This field is required"
 	p.check(o.Name.First != "" && o.Name.Last != "", join(path, "name"), required)
+	share, _ := parseNumber(deref(o.Interest).String())
+	p.check(share.Sign() >= 0 && share.Cmp(big.NewRat(100, 1)) <= 0, join(path, "interestPercent"), "must be 0 to 100")
 	if !personal {
 		return
 	}
 	p.check(o.DOB != "", join(path, "dob"), required)
 	p.check(o.SSN != "" || o.Passport != "", join(path, "ssn"), "A social security number or a passport is required")
-	p.check(o.Address != nil, join(path, "address"), required)
+	p.check(!deref(o.Address).isEmpty(), join(path, "address"), required)
 	p.check(o.Interest != nil, join(path, "interestPercent"), required)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"example.com/payvault"
@@ -208,8 +209,21 @@ func (v *service) savedFields(app *application) []savedField {
 		value, _ := app.values.get(key)
 		list = append(list, savedField{
 			Key: key, Value: value, Type: field.kind.wireName(),
-			Settings: fieldSettings{Required: field.required, Options: field.options},
+			Settings: fieldSettings{Required: field.required, Options: app.options(field)},
 		})
+	}
+	return list
+}
+
+// options are those of a field, with what the other fields rule out disabled: a sole proprietorship
+// has no shares that could be traded. It is the emulator's own choice.
+func (a *application) options(field applicationField) []option {
+	if field.key != "trading_status" || a.text("business_type") != "sole-prop" {
+		return field.options
+	}
+	list := slices.Clone(field.options)
+	for i := range list {
+		list[i].Disabled = list[i].Value == "pt"
 	}
 	return list
 }

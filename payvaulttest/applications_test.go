@@ -106,6 +106,19 @@ const allData = `[
 	{"key":"bank_routing","value":"123456780"},
 	{"key":"bank_account_number","value":"0004445550"}]`
 
+func TestApplicationDisablesOptions(t *testing.T) {
+	t.Parallel()
+	a, path := newApplication(t)
+	for business, options := range map[string]string{
+		"sole-prop": `[{"label":"publicly traded","value":"pt","disabled":true},{"label":"non-public","value":"np"}]`,
+		"llc":       `[{"label":"publicly traded","value":"pt"},{"label":"non-public","value":"np"}]`,
+	} {
+		data := a.post(t, path+"/data", `{"data":[{"key":"business_type","value":"`+business+`"},{"key":"trading_status","value":"np"}]}`)
+		data.ok(t)
+		assert.Contains(t, data.body, `"options":`+options, business)
+	}
+}
+
 func TestApplicationSaveEverything(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -193,6 +206,7 @@ func TestApplicationSaveRefuses(t *testing.T) {
 		`"ownership","value":{"interestCount":"1"}`:                     "ownership.interestCount",
 		`"ownership","value":{"owners":[{},{"dob":"1.1.1980"}]}`:        "ownership.owners[1].dob",
 		`"ownership","value":{"owners":[{"interestPercent":"5"}]}`:      "ownership.owners[0].interestPercent",
+		`"ownership","value":{"owners":[{"interestPercent":1e2}]}`:      "ownership.owners[0].interestPercent",
 		`"ownership","value":{"owners":[{"personType":{"boss":true}}]}`: "ownership.owners[0].personType.boss",
 		`"my_key","value":5`:                                            "my_key",
 		`"","value":"x"`:                                                "data[1]",
@@ -272,9 +286,15 @@ func TestValidateBank(t *testing.T) {
 func TestValidateByBusinessType(t *testing.T) {
 	t.Parallel()
 	owner := func(n int) string {
-		one := `{"name":{"first_name":"A","last_name":"B"},"dob":"1980-01-01","ssn":"1","interestPercent":60,"address":{}}`
+		one := `{"name":{"first_name":"A","last_name":"B"},"personType":{"owner":true},"dob":"1980-01-01","ssn":"1","interestPercent":60,"address":{"city":"C"}}`
 		return `[{"key":"ownership","value":{"owners":[` + strings.Join(repeat(one, n), ",") + `]}}]`
 	}
+	person := func(personType, share, address string) string {
+		return `[{"key":"ownership","value":{"owners":[{"name":{"first_name":"A","last_name":"B"},"personType":{` + personType + `},
+			"dob":"1980-01-01","ssn":"1","interestPercent":` + share + `,"address":{` + address + `}}]}}]`
+	}
+	const owns, controls, city, flags = `"owner":true`, `"control":true`, `"city":"C"`, `"attempted":true,"validated":true`
+	share := []string{"ownership.owners[0].interestPercent"}
 	drop := `[{"key":"limited_partnership","value":""},{"key":"trading_status","value":""},{"key":"state_filed","value":""}]`
 	for name, test := range map[string]struct {
 		businessType string
@@ -288,8 +308,15 @@ func TestValidateByBusinessType(t *testing.T) {
 		"more than 100 percent": {"partnership", []string{owner(2)}, []string{"ownership.owners"}},
 		"no owner":              {"corporation-private", []string{owner(0)}, []string{"ownership.owners"}},
 		"no control":            {"corporation-public", []string{owner(1)}, []string{"ownership.owners"}},
+		"an owner":              {"llc", []string{person(owns, "100", city)}, nil},
+		"no one owns":           {"llc", []string{person(controls, "100", city)}, []string{"ownership.owners"}},
+		"no proprietor":         {"sole-prop", []string{person(controls, "100", city)}, []string{"ownership.owners"}},
+		"a share below 0":       {"llc", []string{person(owns, "-0.5", city)}, share},
+		"a share above 100":     {"corporation-public", []string{person(controls, "100.5", city)}, append(share, "ownership.owners")},
+		"an address of flags":   {"llc", []string{person(owns, "50", flags)}, []string{"ownership.owners[0].address"}},
+		"a business of flags":   {"llc", []string{`[{"key":"business_address","value":{` + flags + `}}]`}, []string{"business_address"}},
 		"an anonymous owner": {"llc", []string{`[{"key":"ownership","value":{"interestCount":2,"owners":[{}]}}]`}, []string{
-			"ownership.interestCount", "ownership.owners[0].name", "ownership.owners[0].dob", "ownership.owners[0].ssn",
+			"ownership.interestCount", "ownership.owners", "ownership.owners[0].name", "ownership.owners[0].dob", "ownership.owners[0].ssn",
 			"ownership.owners[0].address", "ownership.owners[0].interestPercent",
 		}},
 		"no third party": {"llc", []string{`[{"key":"fulfillment_name","value":""},{"key":"fulfillment_address","value":{}}]`}, []string{

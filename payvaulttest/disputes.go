@@ -51,7 +51,9 @@ type DisputeResponse struct {
 
 // SeedDispute adds a dispute and returns it as it was stored. What is left out is filled in: an ID,
 // the merchant of [Server.Merchant], the kind first-time. It replaces a dispute with the same ID.
+// It panics if [WithSeed] would refuse the dispute.
 func (s *Server) SeedDispute(dispute Dispute) Dispute {
+	mustFit(dispute.checkSeed(s.service.accounts.has))
 	dispute.ID = cmp.Or(dispute.ID, payvault.DisputeID(s.service.ids.number("dispute")))
 	dispute.MerchantID = cmp.Or(dispute.MerchantID, s.seedMerchant())
 	dispute.Kind = cmp.Or(dispute.Kind, DisputeFirstTime)

@@ -22,8 +22,8 @@
 //
 // # Failures
 //
-// [Server.Inject], which only Go programs can call, makes requests fail the ways networks and services fail. The one that matters most
-// to money is the lost answer:
+// [Server.Inject], which only Go programs can call, makes requests fail the ways networks and
+// services fail. The one that matters most to money is the lost answer:
 //
 //	srv.Inject(payvaulttest.Fault{
 //		Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1,
@@ -38,7 +38,8 @@
 // customers and payees: cards are kept masked. What arrived stays available in [Request] and in
 // [Application.Value], but only on request: no fmt verb and no slog handler prints it, and the record
 // that [WithLogger] writes for each request has neither path, query, header nor body. The one for
-// each delivery to a webhook has the webhook ID, the event, the status and the class of the error.
+// each delivery to a webhook has the webhook ID, the event, the status and the class of the error. A
+// request's merchant_id is that of its key, not that of the merchant for whom a partner acts.
 //
 // # The emulator's own choices
 //
@@ -53,11 +54,17 @@
 //     maps wire paths to messages (tokenize: all in rmsg).
 //   - Only application validation answers code 2, with HTTP 200. Every success is HTTP 200.
 //   - All message texts but Success and Request validation failed.
+//   - An unknown path (404) or method (405) is answered before the key is looked at (401).
+//   - [Server.Commits] counts every answer with HTTP 200, so a validation that answers code 2, too.
 //
 // Requests are read strictly:
 //
 //   - Unknown, misspelt or repeated fields and query parameters, null, and anything after the JSON are
-//     refused, and so are bodies where the operation takes none. An empty string counts as absent.
+//     refused, and so are bodies where the operation takes none. Null is taken inside the objects of
+//     booleans of an application, as false, and in what has no shape of its own: cbExp, legalExp, the
+//     elements of relatedBusinesses, and objects under keys that the interface does not list.
+//   - An empty string counts as absent, except as a merchant_id, in the choices and dates of a dispute
+//     response, and in paths and queries, where it is refused like any other wrong value.
 //   - JSON bodies are at most 1 MiB, forms at most 64 MiB (see [WithMaxUpload]).
 //   - Accept must allow application/json, and the content type must be right. A comma in a query must
 //     be encoded.
@@ -69,10 +76,14 @@
 //   - Tokenize takes a card number (12 to 19 digits) with exp_date, a swipe, ACH data (tr_number,
 //     dda_number, type_id and cardholder_name) or a wallet payload; of several, the first one in this
 //     order counts. With card_id everything is optional, and what is given replaces what is saved.
-//   - Partners must send their own vendor_id. The second wallet needs Account.SecondWallet.
+//   - Partners must send their own vendor_id; that of other accounts is ignored. The second
+//     wallet needs Account.SecondWallet.
 //   - ACH data answers no card_number; a wallet answers a made-up one. Check digits are not verified.
-//   - A customer_id that is sent goes before auto_generate_customer_id. A billing card may name a saved
-//     card with card_id alone. Without a primary card the first one is the primary one.
+//   - A customer_id is unique among the customers of its merchant, and one that is sent goes before
+//     auto_generate_customer_id. A billing card may name a saved card with card_id alone. Customers
+//     show their cards as they are now, whatever updated them. Of several primary cards the first one
+//     counts, and without any the first card.
+//   - cvv2 has 3 or 4 digits, tr_number 9, dda_number up to 17, a country code up to 3.
 //   - card_type is VI, MC, AM or DI. verified_date is set for cards with verify, in the clock's zone.
 //   - merchant_id inside an address or a card must be permitted, and does nothing else.
 //   - Payees come back with their account as it was sent, verified at once, and an empty payee_phone.
@@ -83,8 +94,9 @@
 //   - The default count is 25, with no maximum. By default customers are in order of creation and
 //     transactions in order of tran_time; order_by alone applies to that order.
 //   - order_on and filter take every field of the record that is neither object nor array, and
-//     tran_date. The conditionals are BETWEEN_DATES, EQUALS, NOT_EQUALS, GREATER_THAN, LESS_THAN
-//     and CONTAINS. Filters are repeated parameters and all must hold; a text compares with case.
+//     tran_date. The conditionals are BETWEEN_DATES (dates and times), EQUALS and NOT_EQUALS (every
+//     type), GREATER_THAN and LESS_THAN (numbers, dates and times) and CONTAINS (texts). Filters are
+//     repeated parameters and all must hold; a text compares with case.
 //   - BETWEEN_DATES looks at the day that a time has in its own offset.
 //   - A page after the last is empty.
 //
@@ -92,13 +104,20 @@
 //
 //   - The three timestamps are the time of creation, dba_name is empty, and the plan is made up.
 //   - Saving refuses values of a wrong type or form, and then saves none. Keys that the interface does
-//     not list are saved as optional texts or objects. The answer repeats all fields saved so far.
-//   - Validation: a sole-prop needs no limited_partnership, trading_status and state_filed, and has
-//     exactly one owner; a tax-exempt needs no limited_partnership and trading_status. A tax-exempt and
-//     a corporation-public need a person with control; the others need an owner, and of each owner the
-//     dob, ssn or passport, address and interestPercent. Interests are at most 100 percent in all. With
-//     a thirdparty fulfillment provider the other fulfillment fields are required, but for
-//     fulfillment_process_flag.
+//     not list are saved as optional texts or objects, and come back with the type text, whichever
+//     they are. The answer repeats all fields saved so far.
+//   - A mcc has 4 digits, a tax ID 9 (dashes do not count), a routing number 9, an account up to 17, a
+//     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus). A currency has up to 12
+//     digits and 2 decimals and no sign, a state the two letters of a U.S. state, of the federal
+//     district or of a territory. An interestPercent has no exponent.
+//   - Of a sole-prop, the option pt of trading_status is disabled; it is taken all the same.
+//   - Validation: a sole-prop needs no limited_partnership, trading_status and state_filed, and among
+//     its persons exactly one with personType.owner; a tax-exempt needs no limited_partnership and
+//     trading_status. A tax-exempt and a corporation-public need a person with control; the others need
+//     one with personType.owner, and of each person the dob, ssn or passport, address and
+//     interestPercent. Interests are 0 to 100 percent, and at most 100 in all. An address that holds
+//     nothing but flags is none. With a thirdparty fulfillment provider the other fulfillment fields
+//     are required, but for fulfillment_process_flag.
 //
 // Disputes, subscriptions and invoices:
 //

@@ -109,8 +109,12 @@ func (x *exchange) perform() answer {
 	if err != nil {
 		return x.refuse(err)
 	}
+	body, err := json.Marshal(result)
+	if err != nil {
+		return x.refuse(err)
+	}
 	x.server.service.committed(x.operation())
-	return answer{http.StatusOK, encode(result)}
+	return answer{http.StatusOK, body}
 }
 
 func (x *exchange) dispatch() (any, error) {

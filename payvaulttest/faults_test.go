@@ -400,7 +400,7 @@ type slowHandler struct {
 }
 
 func (h slowHandler) Handle(context.Context, slog.Record) error {
-	time.Sleep(50 * time.Millisecond)
+	<-time.After(50 * time.Millisecond)
 	h.done.Add(1)
 	return nil
 }

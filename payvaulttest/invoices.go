@@ -33,7 +33,9 @@ type Invoice struct {
 
 // SeedInvoice adds an invoice and returns it as it was stored. What is left out is filled in: an ID,
 // the merchant of [Server.Merchant], the state saved. It replaces an invoice with the same ID.
+// It panics if [WithSeed] would refuse the invoice.
 func (s *Server) SeedInvoice(invoice Invoice) Invoice {
+	mustFit(invoice.checkSeed(s.service.accounts.has))
 	invoice = invoice.clone()
 	invoice.ID = cmp.Or(invoice.ID, payvault.InvoiceID(s.service.ids.text("invoice")))
 	invoice.MerchantID = cmp.Or(invoice.MerchantID, s.seedMerchant())

@@ -94,7 +94,8 @@ func WithMaxUpload(bytes int64) Option { return func(c *config) { c.maxUpload = 
 // WithRequestHistory sets how many requests [Server.Requests] remembers; 0 for none.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed.
+// WithSeed adds the accounts and records of a seed. A server does not start with records that
+// [LoadSeed] would refuse, of merchants without account, or with an ID that another seed has, too.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {
 		c.accounts = append(c.accounts, seed.Accounts...)

@@ -55,6 +55,9 @@ func Start(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("payvaulttest: %w", err)
 	}
+	if err := checkSeeds(cfg.seeds, service.accounts.has); err != nil {
+		return nil, fmt.Errorf("payvaulttest: seed: %w", err)
+	}
 	identity, err := newIdentity(cfg.tls)
 	if err != nil {
 		return nil, fmt.Errorf("payvaulttest: make a certificate: %w", err)

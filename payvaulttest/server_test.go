@@ -1,11 +1,14 @@
 package payvaulttest_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,6 +102,74 @@ func TestSeedIsReadStrictly(t *testing.T) {
 		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
 		require.Error(t, err, text)
 	}
+}
+
+func TestSeedIsChecked(t *testing.T) {
+	t.Parallel()
+	of := func(transaction payvaulttest.Transaction) []payvaulttest.Subscription {
+		return []payvaulttest.Subscription{{ID: 1, Transactions: []payvaulttest.Transaction{transaction}}}
+	}
+	for name, seed := range map[string]payvaulttest.Seed{
+		"two subscriptions":     {Subscriptions: []payvaulttest.Subscription{{ID: 1}, {ID: 1}}},
+		"two transactions":      {Subscriptions: []payvaulttest.Subscription{{Transactions: []payvaulttest.Transaction{{PGID: "P"}, {PGID: "P"}}}}},
+		"two invoices":          {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
+		"two disputes":          {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
+		"two webhooks":          {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
+		"a subscription state":  {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
+		"a batch date":          {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
+		"a settle date":         {Subscriptions: of(payvaulttest.Transaction{SettleDate: "02/20/2026"})},
+		"a year":                {Subscriptions: of(payvaulttest.Transaction{Time: noon().AddDate(9000, 0, 0)})},
+		"an amount":             {Subscriptions: of(payvaulttest.Transaction{Amount: "12,50"})},
+		"an amount that is NaN": {Subscriptions: of(payvaulttest.Transaction{Amount: "NaN"})},
+		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmountFunded: ".5"})},
+		"an exponent":           {Subscriptions: of(payvaulttest.Transaction{AmountRefunded: "1e400"})},
+		"a card with spaces":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
+		"an invoice state":      {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
+		"a dispute kind":        {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
+		"no URL":                {Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}},
+		"a URL without scheme":  {Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/hook"}}},
+		"a URL of a file":       {Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///tmp/hook"}}},
+	} {
+		text, err := json.Marshal(seed)
+		if err == nil {
+			_, err = payvaulttest.LoadSeed(bytes.NewReader(text))
+		}
+		require.Error(t, err, name)
+		assert.NotContains(t, err.Error(), "1111", name)
+		_, err = payvaulttest.Start(payvaulttest.WithSeed(seed))
+		require.ErrorContains(t, err, "payvaulttest: seed: ", name)
+	}
+	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
+	_, err := payvaulttest.Start(one, one)
+	require.ErrorContains(t, err, "two", "over several seeds")
+}
+
+func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const none = 123
+	for name, seed := range map[string]payvaulttest.Seed{
+		"subscription": {Subscriptions: []payvaulttest.Subscription{{MerchantID: none}}},
+		"invoice":      {Invoices: []payvaulttest.Invoice{{MerchantID: none}}},
+		"dispute":      {Disputes: []payvaulttest.Dispute{{MerchantID: none}}},
+		"webhook":      {Webhooks: []payvaulttest.Webhook{{MerchantID: none}}},
+	} {
+		_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
+		require.ErrorContains(t, err, "account", name)
+	}
+	assert.Panics(t, func() { a.srv.SeedSubscription(payvaulttest.Subscription{MerchantID: none}) })
+	assert.Panics(t, func() { a.srv.SeedInvoice(payvaulttest.Invoice{MerchantID: none}) })
+	assert.Panics(t, func() { a.srv.SeedDispute(payvaulttest.Dispute{Kind: "second"}) })
+	assert.Panics(t, func() { a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: "::"}) })
+}
+
+// A clock beyond the years that JSON timestamps have is the way to an answer that cannot be encoded.
+func TestAnswerThatCannotBeEncoded(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, payvaulttest.WithClock(func() time.Time { return noon().AddDate(9000, 0, 0) }))
+	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{}}})
+	a.get(t, "/platform/subscription/transactions/77").refused(t, http.StatusInternalServerError)
+	assert.Zero(t, a.srv.Commits(payvault.OpSubscriptionsTransactions))
 }
 
 func TestUnknownIDs(t *testing.T) {

@@ -66,7 +66,9 @@ type Transaction struct {
 // in: an ID, the merchant of [Server.Merchant], a customer ID, the state active; in each transaction
 // the IDs of the subscription, a pg_id, the status P, rcode 000, the present time and the currency
 // 840. It replaces a subscription with the same ID.
+// It panics if [WithSeed] would refuse the subscription.
 func (s *Server) SeedSubscription(sub Subscription) Subscription {
+	mustFit(sub.checkSeed(s.service.accounts.has))
 	v := s.service
 	sub.ID = cmp.Or(sub.ID, payvault.SubscriptionID(v.ids.number("subscription")))
 	sub.MerchantID = cmp.Or(sub.MerchantID, s.seedMerchant())

@@ -29,7 +29,9 @@ type Webhook struct {
 // SeedWebhook adds a webhook and returns it as it was stored. What is left out is filled in: an ID
 // and the merchant of [Server.Merchant]; without a notification URL nothing is delivered. It
 // replaces a webhook with the same ID.
+// It panics if [WithSeed] would refuse the webhook.
 func (s *Server) SeedWebhook(webhook Webhook) Webhook {
+	mustFit(webhook.checkSeed(s.service.accounts.has))
 	webhook = webhook.clone()
 	webhook.ID = cmp.Or(webhook.ID, payvault.WebhookID(s.service.ids.text("webhook")))
 	webhook.MerchantID = cmp.Or(webhook.MerchantID, s.seedMerchant())

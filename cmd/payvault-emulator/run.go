@@ -74,6 +74,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 }
 
 func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
+	if _, _, err := net.SplitHostPort(set.addr); err != nil {
+		return nil, fmt.Errorf("-addr must be host:port: %w", err)
+	}
 	if !set.allowRemote && !isLoopback(set.addr) {
 		return nil, fmt.Errorf("%s is not a loopback address; -allow-remote permits it", set.addr)
 	}

@@ -157,12 +157,12 @@ func TestRunThatFails(t *testing.T) {
 		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
 		"every IPv4 interface":  {[]string{"-addr", "0.0.0.0:0"}, exitFailed, "-allow-remote"},
 		"another host":          {[]string{"-addr", "example.com:80"}, exitFailed, "-allow-remote"},
-		"no port":               {[]string{"-addr", "127.0.0.1"}, exitFailed, "-allow-remote"},
+		"no port":               {[]string{"-addr", "127.0.0.1"}, exitFailed, "missing port"},
 		"no such port":          {[]string{"-addr", "127.0.0.1:99999"}, exitFailed, "listen"},
 		"no such file":          {[]string{"-seed", bad + "x"}, exitFailed, "seed"},
 		"a broken file":         {[]string{"-seed", bad}, exitFailed, "seed"},
 		"a relative base path":  {[]string{"-base-path", "v1"}, exitFailed, "base path"},
-		"IPv6 without its port": {[]string{"-addr", "[::1]"}, exitFailed, "-allow-remote"},
+		"IPv6 without its port": {[]string{"-addr", "[::1]"}, exitFailed, "missing port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,174 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/benchmarks/client/sdk"
+)
+
+// pager answers each page after a delay.
+func pager(pages, records int, delay time.Duration) http.Handler {
+	prefix, rest, _ := strings.Cut(customers(records), `"totalPages":1,`)
+	body := prefix + `"totalPages":` + strconv.Itoa(pages) + "," + rest
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// Every page has records of its own, as the walk insists.
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, `:"cust`, `:"p`+r.URL.Query().Get("page")+"x")) //nolint:gosec // JSON, for a client of our own
+	})
+}
+
+// heapWatch samples the live heap until it is stopped.
+type heapWatch struct {
+	peak atomic.Uint64
+	stop chan struct{}
+	done chan struct{}
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func watchHeap() *heapWatch {
+	w := &heapWatch{stop: make(chan struct{}), done: make(chan struct{})}
+	runtime.GC()
+	before := heapInUse()
+	go func() {
+		defer close(w.done)
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-ticker.C:
+				if now := heapInUse(); now > before {
+					w.peak.Store(max(w.peak.Load(), now-before))
+				}
+			}
+		}
+	}()
+	return w
+}
+
+// Peak ends the watch and gives the highest growth in bytes.
+func (w *heapWatch) Peak() float64 {
+	close(w.stop)
+	<-w.done
+	return float64(w.peak.Load())
+}
+
+// walk goes over all records and checks their order. The caller spends busy on each page.
+func walk(c *payvault.Client, prefetch, pages, records int, busy time.Duration) error {
+	n := 0
+	for customer, err := range c.Customers.All(context.Background(), &payvault.ListOptions{Count: records, Prefetch: prefetch}) {
+		if err != nil {
+			return err
+		}
+		if want := fmt.Sprintf("p%dx%06d", n/records, n%records); customer.ID != want {
+			return fmt.Errorf("record %d is %s", n, customer.ID)
+		}
+		if n++; n%records == 0 && busy > 0 {
+			idle(busy)
+		}
+	}
+	return checkCount(n, pages*records)
+}
+
+// idle stands for work of the caller's that uses no processor.
+func idle(d time.Duration) { <-time.After(d) }
+
+// Pages measures a walk over many pages.
+func Pages(rounds, pages int, delay time.Duration) (Section, error) {
+	const records = 100
+	s := Section{
+		Title: fmt.Sprintf("%d pages × %d records, %v per page", pages, records, delay),
+		Head:  []string{"walk", "time", "speed ÷ sequential", "peak of the heap", "CPU time per page"},
+	}
+	server := NewServer(HTTP1, pager(pages, records, delay))
+	defer server.Close()
+	c, err := sdk.NewClient(server.URL, server.Transport())
+	if err != nil {
+		return s, err
+	}
+	// A caller who needs longer for a page than the network is the bottleneck: the best possible is his own time.
+	busy := 2 * delay
+	walks := []*pageWalk{
+		{prefetch: 0},
+		{prefetch: 1},
+		{prefetch: 8},
+		{prefetch: 32},
+		{prefetch: 0, busy: busy},
+		{prefetch: 8, busy: busy},
+	}
+	for range rounds {
+		for _, w := range walks {
+			if err := w.run(c, pages, records); err != nil {
+				return s, err
+			}
+		}
+	}
+	want := map[int]float64{8: 6, 32: 13}
+	if strings.HasPrefix(runtime.Version(), "go1.27") {
+		want = map[int]float64{8: 6.8, 32: 16}
+	}
+	var sequential time.Duration
+	for _, w := range walks {
+		if w.prefetch == 0 {
+			sequential = w.took
+		}
+		speed := sequential.Seconds() / w.took.Seconds()
+		s.row(w.name(), w.took, speed, megabytes(w.heap), w.cpu/time.Duration(pages))
+		switch {
+		case w.busy > 0 && w.prefetch > 0:
+			s.atLeast(w.name()+", speed ÷ sequential", 1, speed)
+		case want[w.prefetch] > 0:
+			s.atLeast(w.name()+", speed ÷ sequential", want[w.prefetch], speed)
+		}
+	}
+	return s, nil
+}
+
+// pageWalk is one way to walk, with the best of its runs: other programs can only slow a run down.
+type pageWalk struct {
+	prefetch  int
+	busy      time.Duration
+	took, cpu time.Duration
+	heap      float64
+}
+
+func (w *pageWalk) name() string {
+	name := "Prefetch " + strconv.Itoa(w.prefetch)
+	if w.busy > 0 {
+		name += ", caller busy " + w.busy.String() + " per page"
+	}
+	return name
+}
+
+func (w *pageWalk) run(c *payvault.Client, pages, records int) error {
+	heap, start, cpu := watchHeap(), time.Now(), cpuTime()
+	err := walk(c, w.prefetch, pages, records, w.busy)
+	took, used, peak := time.Since(start), cpuTime()-cpu, heap.Peak()
+	if w.took == 0 || took < w.took {
+		w.took, w.cpu = took, used
+	}
+	w.heap = max(w.heap, peak)
+	return err
+}

@@ -1,0 +1,131 @@
+package benchmarks
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/benchmarks/client"
+	"example.com/payvault/benchmarks/client/floor"
+	"example.com/payvault/benchmarks/client/gogithub"
+	"example.com/payvault/benchmarks/client/openaigo"
+	"example.com/payvault/benchmarks/client/resty"
+	"example.com/payvault/benchmarks/client/sdk"
+	"example.com/payvault/benchmarks/client/stripego"
+)
+
+// maker makes one of the clients under comparison.
+type maker struct {
+	name   string
+	new    client.New
+	answer string
+}
+
+const (
+	nameFloor = "floor"
+	nameSDK   = "payvault"
+
+	nameFloorDeadline = "floor with a deadline"
+)
+
+func makers() []maker {
+	return []maker{
+		{nameFloor, floor.New, floor.Answer},
+		{nameSDK, sdk.New, sdk.Answer},
+		{"stripe-go", stripego.New, stripego.Answer},
+		{"go-github", gogithub.New, gogithub.Answer},
+		{"openai-go", openaigo.New, openaigo.Answer},
+		{"resty", resty.New, resty.Answer},
+	}
+}
+
+// loggingOff is the client with a logger whose handler does not want Debug records.
+func loggingOff(baseURL string, transport http.RoundTripper) (client.Call, error) {
+	logger := slog.New(slog.NewJSONHandler(io.Discard, nil))
+	return sdk.NewWith(baseURL, transport, payvault.WithLogger(logger))
+}
+
+// floorDeadline is the floor with what the client does besides: a deadline for each attempt.
+func floorDeadline(baseURL string, transport http.RoundTripper) (client.Call, error) {
+	call, err := floor.New(baseURL, transport)
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return call(ctx)
+	}, err
+}
+
+// SmallVariants are one small call through each client, over canned transports.
+func SmallVariants() ([]Variant, error) {
+	all := append(makers(),
+		maker{"payvault, Debug disabled by the handler", loggingOff, sdk.Answer},
+		maker{nameFloorDeadline, floorDeadline, floor.Answer})
+	return variants(all, func(m maker) (string, http.RoundTripper) { return "http://127.0.0.1", client.Canned(m.answer) })
+}
+
+func variants(all []maker, rig func(maker) (string, http.RoundTripper)) ([]Variant, error) {
+	list := make([]Variant, len(all))
+	for i, m := range all {
+		call, err := m.new(rig(m))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = Each(m.name, func() error { return call(context.Background()) })
+	}
+	return list, nil
+}
+
+// Small measures one small call over canned transports.
+func Small(rounds int) (Section, error) {
+	s := Section{Title: "one small call, canned transport", Head: raceHead("client")}
+	list, err := SmallVariants()
+	if err != nil {
+		return s, err
+	}
+	stats, err := Race(rounds, 20*time.Millisecond, list...)
+	if err != nil {
+		return s, err
+	}
+	s.race("", stats)
+	own, base, logging := find(stats, nameSDK), stats[0], find(stats, "payvault, Debug disabled by the handler")
+	s.atMost("time ÷ floor", 1, own.CPURatio, "")
+	s.atMost("time ÷ floor with a deadline", 1, own.CPURatio/find(stats, nameFloorDeadline).CPURatio, "")
+	s.atMost("allocations, the floor's being the ceiling", float64(int(base.Allocs+0.5)), float64(int(own.Allocs+0.5)), "")
+	s.atMost("allocations of logging that is disabled", 2, max(0, float64(int(logging.Allocs-own.Allocs+0.5))), "")
+	s.atMost("time with disabled logging ÷ without", 1.03, logging.CPURatio/own.CPURatio, "")
+	for _, m := range makers()[2:] {
+		s.atLeast(m.name+"'s time ÷ payvault's", 1.4, find(stats, m.name).CPURatio/own.CPURatio)
+	}
+	return s, nil
+}
+
+// Loopback measures the same call over the loopback interface.
+func Loopback(rounds int) (Section, error) {
+	s := Section{Title: "one small call, loopback", Head: raceHead("client")}
+	var servers []*Server
+	defer func() {
+		for _, server := range servers {
+			server.Close()
+		}
+	}()
+	for _, p := range []Protocol{HTTP1, TLS1, HTTP2} {
+		list, err := variants(makers(), func(m maker) (string, http.RoundTripper) {
+			server := NewServer(p, answering(m.answer))
+			servers = append(servers, server)
+			return server.URL, server.Transport()
+		})
+		if err != nil {
+			return s, err
+		}
+		stats, err := Race(rounds, 25*time.Millisecond, list...)
+		if err != nil {
+			return s, err
+		}
+		s.race(string(p)+", ", stats)
+		s.atMost("time ÷ floor, "+string(p), 1.03, find(stats, nameSDK).WallRatio, "")
+	}
+	return s, nil
+}
