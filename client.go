@@ -224,6 +224,10 @@ func defaultConfig() config {
 // WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt.
 // Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or without
 // this option, the client has a connection pool of its own.
+//
+// What an error says about delivery follows from the hooks of [net/http/httptrace]. A Transport of your own that calls none of
+// them proves nothing, and its failures count as unknown; one that sends a request by several ways has to call
+// them for each, or a request that was sent may count as unsent.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {

@@ -243,8 +243,8 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages. It ends with the last page that the service claims, and never goes round in
-// circles: a page that repeats the one before it, or that is empty although more are claimed, is an error.
+// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before
+// it, or that is empty although more are claimed, is an error.
 func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	type fetched struct {
 		page *Page[T]
