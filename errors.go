@@ -367,9 +367,6 @@ func (e *Error) clear(secrets []string) {
 	}
 	clean := func(text string) string { return r.ReplaceAllLiteralString(text, redacted) }
 	e.Code, e.Message, e.Detail = clean(e.Code), clean(e.Message), clean(e.Detail)
-	if e.Attempts == 0 {
-		return // local fields hold no values
-	}
 	fields := make(map[string][]string, len(e.Fields))
 	for name, texts := range e.Fields {
 		cleared := make([]string, len(texts))

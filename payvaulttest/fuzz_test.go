@@ -62,7 +62,7 @@ func FuzzListQuery(f *testing.F) {
 		r := a.request(t, http.MethodGet, "/platform/subscription/transactions/1", "")
 		r.URL.RawQuery = query
 		if _, err := url.ParseRequestURI(r.URL.String()); err != nil || hasControl(query) {
-			t.Skip("not a request line")
+			return // not a request line
 		}
 		got := a.send(t, r)
 		require.Less(t, got.status, http.StatusInternalServerError)
