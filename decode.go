@@ -23,6 +23,7 @@ var errNotCode = errors.New("not a result code")
 // the one that is not success counts.
 type resultCode string
 
+// UnmarshalJSON reads a string, a number or null.
 func (c *resultCode) UnmarshalJSON(b []byte) error {
 	if *c == "" && string(b) == `"`+rcodeSuccess+`"` { // nearly always
 		*c = rcodeSuccess
@@ -41,6 +42,7 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 // flexText is a text of the service that is shown to people only: whatever else stands there is kept as it is.
 type flexText string
 
+// UnmarshalJSON accepts anything.
 func (t *flexText) UnmarshalJSON(b []byte) error {
 	text, err := jsonText(b)
 	if err != nil {
@@ -53,6 +55,7 @@ func (t *flexText) UnmarshalJSON(b []byte) error {
 // flexTexts is a list of such texts, or a single one.
 type flexTexts []string
 
+// UnmarshalJSON accepts anything.
 func (t *flexTexts) UnmarshalJSON(b []byte) error {
 	var list []flexText
 	if json.Unmarshal(b, &list) != nil {
@@ -107,7 +110,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // readReply decodes a success; anything else is an error that matches ErrMalformedResponse and names the place.
 func readReply(body []byte, into reply) error {
-	if tooDense(body) {
+	if _, open := into.(*callReply); !open && tooDense(body) {
 		return fmt.Errorf("%w: more values than its size allows", ErrMalformedResponse)
 	}
 	if json.Unmarshal(body, into) != nil {

@@ -366,7 +366,10 @@ func (e *Error) clear(secrets []string) {
 		return
 	}
 	clean := func(text string) string { return r.ReplaceAllLiteralString(text, redacted) }
-	e.Code, e.Message, e.Detail = clean(e.Code), clean(e.Message), clean(e.Detail)
+	e.Message, e.Detail = clean(e.Message), clean(e.Detail)
+	if len(e.Code) >= longSecret { // a code may well have the digits of a security code or of an ID
+		e.Code = clean(e.Code)
+	}
 	fields := make(map[string][]string, len(e.Fields))
 	for name, texts := range e.Fields {
 		cleared := make([]string, len(texts))
@@ -380,6 +383,9 @@ func (e *Error) clear(secrets []string) {
 	}
 }
 
+// longSecret is the length from which a secret is looked for with separators in it, and in codes.
+const longSecret = 8
+
 // secretPattern matches any of the secrets, long ones also with separators between their characters. It is nil without
 // secrets. Texts of one or two characters are left out: they stand everywhere.
 func secretPattern(secrets []string) *regexp.Regexp {
@@ -388,7 +394,7 @@ func secretPattern(secrets []string) *regexp.Regexp {
 	var patterns []string
 	for _, secret := range secrets {
 		switch n := len(secret); {
-		case n >= 8 && n <= 64:
+		case n >= longSecret && n <= 64:
 			var characters []string
 			for _, r := range secret {
 				characters = append(characters, regexp.QuoteMeta(string(r)))
@@ -457,6 +463,7 @@ func systemError(err error) error {
 // the error matches and shows nothing of it.
 type hiddenError struct{ err error }
 
+// Error says no more than whether it was a timeout.
 func (e *hiddenError) Error() string {
 	if timeout, ok := errors.AsType[net.Error](e.err); ok && timeout.Timeout() {
 		return "timeout"

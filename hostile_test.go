@@ -81,3 +81,31 @@ func TestNilInput(t *testing.T) {
 	require.True(t, ok)
 	assert.Contains(t, found.Fields, "merchant_id")
 }
+
+// TestCall_dense: what an operation that is not documented answers is the caller's to judge.
+func TestCall_dense(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"code":0,"data":[` + strings.Repeat("1,", 100_000) + `1]}`))
+	})
+	var out struct {
+		Data []int `json:"data"`
+	}
+	require.NoError(t, client.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"numbers"}}, &out))
+	assert.Len(t, out.Data, 100_001)
+}
+
+// TestError_codeThatEqualsAnID: a program decides by the code, whatever digits the caller's ID or security code has.
+func TestError_codeThatEqualsAnID(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"code":117,"rcode":"117","message":"refused","rmsg":"refused"}`))
+	})
+	_, cancelErr := client.Subscriptions.Cancel(t.Context(), 117, &payvault.SubscriptionCancelRequest{CustomerID: "C1"})
+	_, tokenizeErr := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: "117"})
+	for _, err := range []error{cancelErr, tokenizeErr} {
+		e, ok := errors.AsType[*payvault.Error](err)
+		require.True(t, ok)
+		assert.Equal(t, "117", e.Code)
+	}
+}

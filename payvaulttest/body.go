@@ -34,6 +34,7 @@ func newBodyReader(in io.Reader, limit int64) *bodyReader {
 	return b
 }
 
+// Read implements io.Reader.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p)
 	b.size += int64(n)

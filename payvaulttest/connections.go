@@ -77,6 +77,7 @@ type pickyListener struct {
 	refuse func() bool
 }
 
+// Accept implements net.Listener.
 func (l *pickyListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

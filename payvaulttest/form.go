@@ -111,6 +111,7 @@ func checkEnd(body io.Reader, end *tail, boundary string) error {
 // A tail keeps the last bytes that are written to it: enough for a boundary, which has at most 70.
 type tail struct{ kept []byte }
 
+// Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	const enough = 128
 	t.kept = append(t.kept, p[max(0, len(p)-enough):]...)
@@ -135,6 +136,7 @@ type limitedBuffer struct {
 	left   int
 }
 
+// Write implements io.Writer.
 func (l *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), l.left)
 	l.buffer.Write(p[:n])

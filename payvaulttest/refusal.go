@@ -21,6 +21,7 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, message: fmt.Sprintf(format, args...)}
 }
 
+// Error implements error.
 func (r *refusal) Error() string {
 	var b strings.Builder
 	b.WriteString(r.message)
