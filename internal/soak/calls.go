@@ -96,7 +96,7 @@ func (p *period) call(ctx context.Context, number int) {
 	made := pick(p.operations())(number)
 	switch {
 	case chance(p.faults):
-		p.srv.Inject(anyFault(made.op))
+		p.srv.Inject(p.nextFault(made.op))
 	case chance(p.faults / 10): // a caller without patience
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, pick([]time.Duration{0, 100 * time.Microsecond, time.Millisecond}))

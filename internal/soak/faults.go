@@ -14,21 +14,14 @@ const (
 	success     = `{"code":0,"rcode":"000","message":"Success","data":{}}`
 )
 
-// anyFault is one of the faults that do not take long, for one request of an operation.
-func anyFault(op payvault.Operation) payvaulttest.Fault {
-	if op == opTokenizeSaved {
-		op = payvault.OpTokensTokenize
-	}
-	refusals, failures := []int{401, 403, 404, 409}, []int{500, 502, 503, 504, 509}
-	faults := []payvaulttest.Fault{
+// faults are those that do not take long. They are met in turn, so that even a short run meets every one.
+func faults() []payvaulttest.Fault {
+	list := []payvaulttest.Fault{
 		{Kind: payvaulttest.ResetConnection},
 		{Kind: payvaulttest.DropDuringRead},
 		{Kind: payvaulttest.DropBeforeCommit},
 		{Kind: payvaulttest.DropAfterCommit},
 		{Kind: payvaulttest.Delay, Delay: time.Millisecond},
-		{Kind: payvaulttest.Respond, Status: pick(refusals), Body: htmlPage},
-		{Kind: payvaulttest.Respond, Status: pick(failures), Body: htmlPage},
-		{Kind: payvaulttest.Respond, Status: pick(failures), Body: htmlPage, AfterCommit: true},
 		{Kind: payvaulttest.RateLimit, RetryAfter: "99999999999999999999"},
 		{Kind: payvaulttest.Redirect, Location: "http://127.0.0.1:1/elsewhere"},
 		{Kind: payvaulttest.EmptyBody, AfterCommit: true},
@@ -40,10 +33,27 @@ func anyFault(op payvault.Operation) payvaulttest.Fault {
 		{Kind: payvaulttest.GzipBomb, AfterCommit: true, Size: 4 * responseCap},
 		{Kind: payvaulttest.SlowDrip, AfterCommit: true, Body: success, Delay: 10 * time.Microsecond},
 	}
-	if chance(0.005) {
+	for _, status := range []int{401, 403, 404, 409} {
+		list = append(list, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: status, Body: htmlPage})
+	}
+	for _, status := range []int{500, 502, 503, 504, 509} {
+		list = append(list,
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: status, Body: htmlPage},
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: status, Body: htmlPage, AfterCommit: true})
+	}
+	return list
+}
+
+// nextFault is a fault for one request of an operation.
+func (s *soak) nextFault(op payvault.Operation) payvaulttest.Fault {
+	n := int(s.met.Add(1))
+	if n%200 == 0 {
 		return payvaulttest.Fault{Kind: payvaulttest.RefuseConnection, Times: 1} // it closes all idle connections
 	}
-	fault := pick(faults)
+	if op == opTokenizeSaved {
+		op = payvault.OpTokensTokenize
+	}
+	fault := s.faultList[n%len(s.faultList)]
 	fault.Operation, fault.Times = op, 1
 	return fault
 }

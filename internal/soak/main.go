@@ -69,6 +69,9 @@ type soak struct {
 	watch             *watcher
 	merchant, partner *payvault.Client
 
+	faultList []payvaulttest.Fault
+	met       atomic.Int64 // faults so far
+
 	done    atomic.Int64
 	samples []sample
 
@@ -78,7 +81,7 @@ type soak struct {
 }
 
 func newSoak(cfg config, out io.Writer) (*soak, error) {
-	s := &soak{config: cfg, out: out, began: time.Now(), addr: "127.0.0.1:0", watch: newWatcher(), classes: map[string]int{}}
+	s := &soak{config: cfg, out: out, began: time.Now(), addr: "127.0.0.1:0", watch: newWatcher(), faultList: faults(), classes: map[string]int{}}
 	srv, err := s.start() // for its address, which stays the same
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func TestShortRun(t *testing.T) {
 	var out bytes.Buffer
 	status := run(t.Context(), []string{"-calls", "2000", "-callers", "16", "-period", "250", "-faults", "0.2", "-every", "1m"}, &out)
 	assert.Zero(t, status, out.String())
-	for _, want := range []string{"2000 calls in", " success\n", " unknown 502\n", " not sent\n", "heap KiB: "} {
+	for _, want := range []string{"2000 calls in", " success\n", " answered 403\n", " unknown\n", " unknown 200\n", " unknown 502\n", "heap KiB: "} {
 		assert.Contains(t, out.String(), want)
 	}
 }
