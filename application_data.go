@@ -382,7 +382,7 @@ func savedValue(key, kind string, raw json.RawMessage) any {
 	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
 		text, err := jsonText(raw)
 		if err != nil {
-			text = string(raw)
+			text = strings.ToValidUTF8(string(raw), "\uFFFD") // as encoding/json reads text
 		}
 		return Secret(text)
 	}
