@@ -29,7 +29,8 @@ const (
 	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang answers nothing until the client gives up or the server is closed. With AfterCommit the
-	// operation is performed first. Hang and Delay take in all of a body, even one that is too large.
+	// operation is performed first. Hang, Delay and SlowDrip take in all of a
+	// body, even one that is too large.
 	Hang FaultKind = "hang"
 	// Delay waits for Fault.Delay, then goes on as usual: before the operation is performed, or with
 	// AfterCommit before its answer. If the client gives up meanwhile, an operation that was not yet

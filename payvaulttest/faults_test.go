@@ -531,10 +531,10 @@ func TestRespondAddsNoContentType(t *testing.T) {
 	}
 }
 
-// A client that leaves in the middle of a body that is refused ends a hang and a delay, too.
+// A client that leaves in the middle of a body that is refused ends a fault that waits, too.
 func TestClientThatGivesUpWhileSending(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []payvaulttest.FaultKind{payvaulttest.Delay, payvaulttest.Hang} {
+	for _, kind := range []payvaulttest.FaultKind{payvaulttest.Delay, payvaulttest.Hang, payvaulttest.SlowDrip} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", kind, after), func(t *testing.T) {
 				t.Parallel()

@@ -123,6 +123,7 @@ func (x *exchange) cut() {
 }
 
 func (x *exchange) drip(interval time.Duration) {
+	x.drain()
 	whole := x.wholeAnswer()
 	x.start(whole.status, jsonHeader(), len(whole.body))
 	for i := range whole.body {
