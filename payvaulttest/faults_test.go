@@ -578,3 +578,34 @@ func TestDelayOfABodyThatIsTooLarge(t *testing.T) {
 	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: time.Millisecond})
 	a.post(t, payees, strings.Repeat("x", 4<<20)).refused(t, http.StatusRequestEntityTooLarge)
 }
+
+// Close leaves nothing behind, whatever is under way: a body that is still sent, a fault that waits, a delivery.
+func TestCloseEndsEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
+		a := newAPI(t, opts...)
+		silent, arrived := newSilentReceiver(t)
+		a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: silent, Events: []string{"e"}})
+		a.srv.TriggerEvent(merchantID, "e", nil)
+		a.srv.TriggerEvent(merchantID, "e", nil)
+		<-arrived
+		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Hang})
+		body, end := io.Pipe()
+		large, small := a.request(t, http.MethodPost, payees, "x"), a.request(t, http.MethodPost, payees, `{}`)
+		large.Body, large.ContentLength = body, 4<<20
+		lost := make(chan error)
+		for _, r := range []*http.Request{large, small} {
+			go func() {
+				_, err := a.tryRequest(t, r)
+				lost <- err
+			}()
+		}
+		_, err := end.Write(make([]byte, 2<<20))
+		require.NoError(t, err)
+		waitFor(t, func() bool { return len(a.srv.Requests()) == 2 })
+		a.srv.Close()
+		require.NoError(t, end.Close())
+		require.Error(t, <-lost)
+		require.Error(t, <-lost)
+	}
+}
