@@ -16,7 +16,8 @@ const redacted = "[redacted]"
 // Account is one API key of the emulator and what its holder may do. Several accounts may share a
 // merchant, as when a key is being replaced.
 //
-// Printing or logging an Account never shows its key.
+// Printing or logging an Account never shows its key, on its own, in a slice or map, or in an exported
+// field. In an unexported field of a struct of yours fmt does not call its methods and does show the key.
 type Account struct {
 	// MerchantID is the merchant that the account belongs to; for a partner, its own node.
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -111,9 +112,12 @@ func newAccounts(list []Account) (accounts, error) {
 	return a, nil
 }
 
-// authenticate accepts HTTP Basic with an empty user part and a known key.
+// authenticate accepts HTTP Basic with an empty user part and a known key, given once.
 func (a accounts) authenticate(r *http.Request) (Account, error) {
 	user, key, ok := r.BasicAuth()
+	if len(r.Header["Authorization"]) > 1 {
+		return Account{}, refuse(http.StatusUnauthorized, "send one Authorization header")
+	}
 	if !ok || user != "" {
 		return Account{}, refuse(http.StatusUnauthorized, "send Authorization: Basic with the Base64 of a colon and the API key")
 	}

@@ -106,11 +106,11 @@ func options(values ...string) []option {
 	return list
 }
 
-// check looks at the JSON type and the form of a value. An empty string stands for no value.
+// check looks at the JSON type and the form of a value. A blank string stands for no value.
 func (f applicationField) check(p problems, value json.RawMessage) {
 	switch f.kind {
 	case addressField:
-		f.checkObject(p, value, &applicationAddress{})
+		f.checkAddress(p, value)
 	case ownershipData:
 		f.checkOwnership(p, value)
 	case checkboxRow:
@@ -123,11 +123,11 @@ func (f applicationField) check(p problems, value json.RawMessage) {
 			p.add(f.key, "must be a string")
 			return
 		}
-		p.check(text == "" || f.accepts(text), f.key, f.wants())
+		p.check(isBlank(text) || f.accepts(text), f.key, f.wants())
 	}
 }
 
-// accepts tells whether a text that is not empty is a value of the field.
+// accepts tells whether a text that is not blank is a value of the field.
 func (f applicationField) accepts(text string) bool {
 	switch f.kind {
 	case toggleField:
@@ -215,6 +215,14 @@ func (f applicationField) checkRow(p problems, value json.RawMessage) {
 	}
 }
 
+// checkAddress looks at the form of an address.
+func (f applicationField) checkAddress(p problems, value json.RawMessage) {
+	var address applicationAddress
+	if f.checkObject(p, value, &address) {
+		address.check(p, f.key)
+	}
+}
+
 // checkObject wants an object with the members of v and adds what is wrong with it.
 func (f applicationField) checkObject(p problems, value json.RawMessage, v any) bool {
 	err := decodeAt(f.key, value, v)
@@ -224,7 +232,7 @@ func (f applicationField) checkObject(p problems, value json.RawMessage, v any) 
 	return err == nil
 }
 
-// isEmpty tells whether a saved value counts as none: an empty text or set, or nothing ticked.
+// isEmpty tells whether a saved value counts as none: a blank text, an empty set, or nothing ticked.
 func (f applicationField) isEmpty(value json.RawMessage) bool {
 	switch f.kind {
 	case checkboxRow:
@@ -233,9 +241,12 @@ func (f applicationField) isEmpty(value json.RawMessage) bool {
 	case addressField:
 		var address applicationAddress
 		return json.Unmarshal(value, &address) != nil || address.isEmpty()
+	case ownershipData:
+		var members map[string]json.RawMessage
+		return json.Unmarshal(value, &members) != nil || len(members) == 0
 	default:
-		text := string(value)
-		return text == `""` || text == `"{}"` || text == "{}"
+		var text string
+		return json.Unmarshal(value, &text) != nil || isBlank(text) || f.kind == checkboxGroup && text == "{}"
 	}
 }
 

@@ -20,10 +20,13 @@ type applicationAddress struct {
 	Validated bool   `json:"validated"`
 }
 
-// isEmpty tells whether an address holds nothing, or nothing but flags.
+// isEmpty tells whether an address holds nothing, or nothing but flags and blanks.
 func (a applicationAddress) isEmpty() bool {
-	a.Attempted, a.Validated = false, false
-	return a == applicationAddress{}
+	return isBlank(a.FirmName + a.Address1 + a.Address2 + a.City + a.State + a.Zip + a.Zip4 + a.Country)
+}
+
+func (a applicationAddress) check(p problems, path string) {
+	p.check(isCountryCode(a.Country), join(path, "country"), "must be a numeric code")
 }
 
 type ownership struct {
@@ -92,6 +95,7 @@ func (f applicationField) checkOwnership(p problems, value json.RawMessage) {
 		_, decimal := parseNumber(deref(o.Interest).String())
 		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent")
 		p.check(o.Email == "" || isEmail(o.Email), join(path, "email"), "is not a valid email")
+		deref(o.Address).check(p, join(path, "address"))
 	}
 }
 
@@ -107,7 +111,7 @@ func (v *service) validate(app *application) problems {
 	}
 	v.validateBank(p, app)
 	v.validateFulfillment(p, app)
-	app.validateOwnership(p, businessType)
+	v.validateOwnership(p, app, businessType)
 	return p
 }
 
@@ -147,13 +151,13 @@ func (v *service) validateFulfillment(p problems, app *application) {
 
 // validateOwnership applies what depends on the kind of business: who must be named, and what must
 // be known about each owner.
-func (a *application) validateOwnership(p problems, businessType string) {
-	value, saved := a.values.get("ownership")
+func (v *service) validateOwnership(p problems, app *application, businessType string) {
+	value, _ := app.values.get("ownership")
 	var in ownership
-	if !saved || json.Unmarshal(value, &in) != nil {
+	if !app.has(v.field("ownership")) || json.Unmarshal(value, &in) != nil {
 		return
 	}
-	p.check(in.InterestCount == nil || *in.InterestCount <= int64(len(in.Owners)), "ownership.interestCount", "is above the number of owners")
+	p.check(in.InterestCount == nil || *in.InterestCount == int64(len(in.Owners)), "ownership.interestCount", "is not the number of owners")
 	switch businessType {
 	case "sole-prop":
 		p.check(in.count(owner.owns) == 1, "ownership.owners", "A sole proprietorship has exactly one owner")
@@ -186,14 +190,14 @@ func (in ownership) count(is func(owner) bool) int {
 // validate checks one owner; personal data is wanted of the owners of businesses that are not public.
 func (o owner) validate(p problems, path string, personal bool) {
 	const required = "This field is required"
-	p.check(o.Name.First != "" && o.Name.Last != "", join(path, "name"), required)
+	p.check(!isBlank(o.Name.First) && !isBlank(o.Name.Last), join(path, "name"), required)
 	share, _ := parseNumber(deref(o.Interest).String())
 	p.check(share.Sign() >= 0 && share.Cmp(big.NewRat(100, 1)) <= 0, join(path, "interestPercent"), "must be 0 to 100")
 	if !personal {
 		return
 	}
 	p.check(o.DOB != "", join(path, "dob"), required)
-	p.check(o.SSN != "" || o.Passport != "", join(path, "ssn"), "A social security number or a passport is required")
+	p.check(!isBlank(o.SSN) || !isBlank(o.Passport), join(path, "ssn"), "A social security number or a passport is required")
 	p.check(!deref(o.Address).isEmpty(), join(path, "address"), required)
 	p.check(o.Interest != nil, join(path, "interestPercent"), required)
 }

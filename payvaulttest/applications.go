@@ -96,12 +96,12 @@ func (v *service) createApplication(c *call) (any, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	app := &application{
-		id: payvault.ApplicationID(v.ids.number("application")), partner: c.account.MerchantID,
-		request: in, created: v.now().UTC(), values: newTable[string, json.RawMessage](),
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	app := &application{
+		id: freshNumber(v.ids, "application", v.applications), partner: c.account.MerchantID,
+		request: in, created: v.now().UTC(), values: newTable[string, json.RawMessage](),
+	}
 	v.applications.put(app.id, app)
 	return success(app.response(v.ids.number("pricing"))), nil
 }

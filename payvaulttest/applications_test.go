@@ -186,6 +186,8 @@ func TestApplicationSaveRefuses(t *testing.T) {
 		`"business_address","value":"1 Street"`:                         "business_address",
 		`"business_address","value":{"address3":"x"}`:                   "business_address.address3",
 		`"business_address","value":{"attempted":"true"}`:               "business_address.attempted",
+		`"business_address","value":{"country":"USA"}`:                  "business_address.country",
+		`"ownership","value":{"owners":[{"address":{"country":"U"}}]}`:  "ownership.owners[0].address.country",
 		`"tax_id","value":"12345"`:                                      "tax_id",
 		`"state_filed","value":"Nevada"`:                                "state_filed",
 		`"business_established","value":"14.03.2015"`:                   "business_established",
@@ -267,6 +269,18 @@ func TestValidateRequires(t *testing.T) {
 	assert.Contains(t, got, "business_services_auth_time")
 	got = a.problems(t, path, `[{"key":"legal_name","value":""}]`)
 	assert.Contains(t, got, "legal_name", "cleared")
+
+	blank := map[string]string{"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`, "card_brands": `{"vi":null}`}
+	for key := range got {
+		value, ok := blank[key]
+		if !ok && key != "fulfillment_delivery_method" {
+			value = `"  \u0020\t"`
+		}
+		if value != "" {
+			a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
+		}
+	}
+	assert.Equal(t, got, a.problems(t, path, ""), "nothing but blanks is nothing")
 }
 
 func TestValidateBank(t *testing.T) {
@@ -314,6 +328,12 @@ func TestValidateByBusinessType(t *testing.T) {
 		"a share below 0":       {"llc", []string{person(owns, "-0.5", city)}, share},
 		"a share above 100":     {"corporation-public", []string{person(controls, "100.5", city)}, append(share, "ownership.owners")},
 		"an address of flags":   {"llc", []string{person(owns, "50", flags)}, []string{"ownership.owners[0].address"}},
+		"a blank address":       {"llc", []string{person(owns, "50", `"city":" "`)}, []string{"ownership.owners[0].address"}},
+		"blank names":           {"llc", []string{strings.ReplaceAll(person(owns, "50", city), `"A"`, `" "`)}, []string{"ownership.owners[0].name"}},
+		"a blank ssn":           {"llc", []string{strings.ReplaceAll(person(owns, "50", city), `"ssn":"1"`, `"ssn":" "`)}, []string{"ownership.owners[0].ssn"}},
+		"a count below":         {"llc", []string{strings.ReplaceAll(person(owns, "50", city), `"owners"`, `"interestCount":0,"owners"`)}, []string{"ownership.interestCount"}},
+		"a negative count":      {"llc", []string{strings.ReplaceAll(person(owns, "50", city), `"owners"`, `"interestCount":-1,"owners"`)}, []string{"ownership.interestCount"}},
+		"a count that fits":     {"llc", []string{strings.ReplaceAll(person(owns, "50", city), `"owners"`, `"interestCount":1,"owners"`)}, nil},
 		"a business of flags":   {"llc", []string{`[{"key":"business_address","value":{` + flags + `}}]`}, []string{"business_address"}},
 		"an anonymous owner": {"llc", []string{`[{"key":"ownership","value":{"interestCount":2,"owners":[{}]}}]`}, []string{
 			"ownership.interestCount", "ownership.owners", "ownership.owners[0].name", "ownership.owners[0].dob", "ownership.owners[0].ssn",

@@ -45,13 +45,13 @@ func (v *service) submitUpdate(c *call) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	request := AccountUpdaterRequest{MerchantID: c.account.MerchantID, RequestID: v.ids.text("aus")}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	request := AccountUpdaterRequest{MerchantID: c.account.MerchantID, RequestID: freshText(v.ids, "aus", v.updates)}
 	for _, card := range in.Data {
 		request.Cards = append(request.Cards, UpdaterCard{mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	answer := updateResponse{request.RequestID}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.updates.put(request.RequestID, request)
 	v.occur(request.MerchantID, EventAccountUpdaterRequestCreated, answer)
 	v.occur(request.MerchantID, EventAccountUpdaterRequestCompleted, answer)

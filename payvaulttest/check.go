@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// isBlank tells whether s has nothing that can be seen. Such a text is none where one is required.
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
 // isDigits tells whether s consists of at least low and at most high digits.
 func isDigits(s string, low, high int) bool {
 	return len(s) >= low && len(s) <= high && strings.Trim(s, "0123456789") == ""
@@ -42,7 +45,7 @@ func isEmail(s string) bool {
 
 // isPairs tells whether s is the text of a JSON array of single-pair objects.
 func isPairs(s string) bool {
-	var pairs []map[string]any
+	var pairs []map[string]json.RawMessage
 	if json.Unmarshal([]byte(s), &pairs) != nil || pairs == nil {
 		return false
 	}

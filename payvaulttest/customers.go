@@ -155,16 +155,28 @@ func (in *customerRequest) check() error {
 	p := problems{}
 	p.check(in.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
 	p.check(in.ID == "" || isAlphanumeric(in.ID), "customer_id", "must be alphanumeric")
-	named := in.FirstName != "" && in.LastName != ""
-	p.check(named || in.FirmName != "", "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	named := !isBlank(in.FirstName) && !isBlank(in.LastName)
+	p.check(named || !isBlank(in.FirmName), "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
 	for i, address := range in.Shipping {
 		path := fmt.Sprintf("shipping_addresses[%d].shipping_country_code", i)
 		p.check(isCountryCode(address.CountryCode), path, "must be a numeric code")
 	}
-	for i := range in.Billing {
-		in.Billing[i].check(p, fmt.Sprintf("billing_cards[%d]", i))
-	}
+	in.checkBilling(p)
 	return p.err()
+}
+
+// checkBilling checks each card, and that one saved card is named once and one card is primary at most.
+func (in *customerRequest) checkBilling(p problems) {
+	named, primary := map[string]bool{}, false
+	for i := range in.Billing {
+		card := &in.Billing[i]
+		path := fmt.Sprintf("billing_cards[%d]", i)
+		card.check(p, path)
+		p.check(card.CardID == "" || !named[card.CardID], join(path, "card_id"), "is given twice")
+		p.check(!card.Primary || !primary, join(path, "primary"), "is set for more than one card")
+		named[card.CardID] = true
+		primary = primary || card.Primary
+	}
 }
 
 func (in *billingRequest) check(p problems, path string) {
@@ -177,17 +189,13 @@ func isCountryCode(s string) bool { return s == "" || isDigits(s, 1, 3) }
 
 // saveCustomer stores a customer with all its cards, or nothing. The caller holds the lock.
 func (v *service) saveCustomer(merchant payvault.MerchantID, in *customerRequest) (*customerRecord, error) {
-	rows, ok := v.customers[merchant]
-	if !ok {
-		rows = newTable[string, *customerRecord]()
-		v.customers[merchant] = rows
-	}
+	rows := v.customersOf(merchant)
 	if err := v.checkCustomerState(merchant, rows, in); err != nil {
 		return nil, err
 	}
 	record := &customerRecord{customerFields: in.customerFields, RecID: v.ids.number("customer"), NodeID: merchant}
 	if record.ID == "" {
-		record.ID = v.ids.text("customer")
+		record.ID = freshText(v.ids, "customer", rows)
 	}
 	record.Shipping = v.saveShipping(in.Shipping)
 	billing, err := v.saveBilling(merchant, in.Billing)
@@ -197,6 +205,16 @@ func (v *service) saveCustomer(merchant payvault.MerchantID, in *customerRequest
 	record.Billing = billing
 	rows.put(record.ID, record)
 	return v.withCards(record), nil
+}
+
+// customersOf is the table of a merchant's customers. The caller holds the lock.
+func (v *service) customersOf(merchant payvault.MerchantID) *table[string, *customerRecord] {
+	rows, ok := v.customers[merchant]
+	if !ok {
+		rows = newTable[string, *customerRecord]()
+		v.customers[merchant] = rows
+	}
+	return rows
 }
 
 // withCards is a copy of a saved customer with its cards as they are now. The caller holds the lock.
@@ -237,9 +255,13 @@ func (v *service) saveShipping(addresses []shippingRequest) []shippingRecord {
 func (v *service) saveBilling(merchant payvault.MerchantID, cards []billingRequest) ([]billingRecord, error) {
 	records := make([]billingRecord, 0, len(cards))
 	for _, in := range cards {
-		card, err := v.saveCard(merchant, in.CardID, in.card())
-		if err != nil {
-			return nil, err
+		card, known := v.cards.get(cardKey{merchant, in.CardID})
+		if data := in.card(); !known || data != (Card{}) { // a saved card may just be named
+			saved, err := v.saveCard(merchant, in.CardID, data)
+			if err != nil {
+				return nil, err
+			}
+			card = saved
 		}
 		record := billingRecord{CardID: card.ID, billingFields: in.billingFields}
 		if in.Verify {
@@ -275,11 +297,7 @@ func (v *service) listCustomers(c *call) (any, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	rows, ok := v.customers[merchant]
-	if !ok {
-		rows = newTable[string, *customerRecord]()
-	}
-	return q.answer(views(rows.rows, v.withCards)), nil
+	return q.answer(views(v.customersOf(merchant).rows, v.withCards)), nil
 }
 
 func customerColumns() columns[customerRecord] {
@@ -303,22 +321,14 @@ func customerColumns() columns[customerRecord] {
 func (s *Server) Customers(merchant payvault.MerchantID) []Customer {
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
-	rows, ok := s.service.customers[merchant]
-	if !ok {
-		return nil
-	}
-	return views(views(rows.rows, s.service.withCards), (*customerRecord).view)
+	return views(views(s.service.customersOf(merchant).rows, s.service.withCards), (*customerRecord).view)
 }
 
 // Customer returns a saved customer of a merchant.
 func (s *Server) Customer(merchant payvault.MerchantID, id string) (Customer, bool) {
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
-	rows, ok := s.service.customers[merchant]
-	if !ok {
-		return Customer{}, false
-	}
-	record, ok := rows.get(id)
+	record, ok := s.service.customersOf(merchant).get(id)
 	if !ok {
 		return Customer{}, false
 	}

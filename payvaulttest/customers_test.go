@@ -89,7 +89,12 @@ func TestCustomerRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, test := range map[string]struct{ body, field string }{
-		"no name":               {`{"customer_id":"C"}`, "customer_first_name"},
+		"no name":           {`{"customer_id":"C"}`, "customer_first_name"},
+		"blank names":       {`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`, "customer_first_name"},
+		"a blank firm":      {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
+		"one card_id twice": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X"},{"card_id":"Y"},{"card_id":"X"}]}`, "billing_cards[2].card_id"},
+		"two primary cards": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229","primary":true},
+			{"card_number":"5454545454545454","exp_date":"1229","primary":true}]}`, "billing_cards[1].primary"},
 		"first name only":       {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
 		"last name only":        {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
 		"a response field":      {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
@@ -124,7 +129,11 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
 	data := a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
 	assert.Equal(t, "4111xxxxxx111111", data["primary_card_number"], "of the first card, as none is primary")
-	assert.Len(t, a.srv.Cards(), 1)
+	require.Len(t, a.srv.Cards(), 1)
+	assert.Zero(t, a.srv.Cards()[0].Updates, "named, not updated")
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`","exp_date":"0135"}]}`).ok(t)
+	assert.Equal(t, 1, a.srv.Cards()[0].Updates)
+	assert.Equal(t, "0135", a.srv.Cards()[0].ExpDate)
 
 	a.post(t, "/platform/vault/customer", `{"customer_id":"C2","customer_firm_name":"F","billing_cards":[
 		{"card_number":"5454545454545454","exp_date":"0130"},{"card_id":"NONE"}]}`).refused(t, http.StatusNotFound)

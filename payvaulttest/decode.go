@@ -2,14 +2,19 @@ package payvaulttest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
+
+// The depth of a JSON value: far more than any operation needs, and little enough to walk.
+const maxNesting = 64
 
 // decode reads one JSON value into v as strictly as the interface is written: exact names, each at
 // most once, no null, integers as JSON integers, strings as JSON strings, and nothing after the value.
@@ -23,10 +28,13 @@ func decodeAt(path string, body []byte, v any) error {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return refuse(http.StatusBadRequest, "the body is not one well-formed JSON value in UTF-8")
 	}
+	if hasLoneSurrogate(body) {
+		return refuse(http.StatusBadRequest, "a text of the JSON holds half of a surrogate pair")
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	w := shapeWalker{dec: dec}
-	if err := w.value(path, reflect.TypeOf(v).Elem()); err != nil {
+	if err := w.value(&place{name: path}, reflect.TypeOf(v).Elem()); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
@@ -35,11 +43,74 @@ func decodeAt(path string, body []byte, v any) error {
 	return nil
 }
 
-// A shapeWalker compares a stream of JSON tokens with a Go type. The JSON is known to be well-formed,
-// and no deeper than [json.Valid] permits.
+// hasLoneSurrogate tells whether well-formed JSON escapes half of a surrogate pair: there is no such
+// character, so the text could not be kept or echoed as it was sent.
+func hasLoneSurrogate(body []byte) bool {
+	for len(body) > 0 {
+		i := bytes.IndexByte(body, '\\')
+		if i < 0 {
+			return false
+		}
+		first := escaped(body[i:])
+		body = body[i+2:]
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		body = body[4:] // the rest of the first escape
+		if utf16.DecodeRune(first, escaped(body)) == utf8.RuneError {
+			return true
+		}
+		body = body[6:]
+	}
+	return false
+}
+
+// escaped is the code unit of the \u escape that a text begins with, or zero.
+func escaped(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
+}
+
+// A place is where a value stands in a JSON value. Its path is put together only when it is asked for:
+// a path for each value would make memory grow with the square of the body.
+type place struct {
+	up    *place
+	name  string
+	index int // of an element; -1 for a member
+	depth int
+}
+
+func (p *place) member(name string) *place {
+	return &place{up: p, name: name, index: -1, depth: p.depth + 1}
+}
+
+func (p *place) element(index int) *place { return &place{up: p, index: index, depth: p.depth + 1} }
+
+// path writes the place as messages name it, such as billing_cards[1].exp_date.
+func (p *place) path() string {
+	switch {
+	case p.up == nil:
+		return p.name
+	case p.index >= 0:
+		return fmt.Sprintf("%s[%d]", p.up.path(), p.index)
+	default:
+		return join(p.up.path(), p.name)
+	}
+}
+
+// A shapeWalker compares a stream of JSON tokens with a Go type. The JSON is known to be well-formed.
 type shapeWalker struct{ dec *json.Decoder }
 
-func (w shapeWalker) value(path string, t reflect.Type) error {
+func (w shapeWalker) value(at *place, t reflect.Type) error {
+	if at.depth > maxNesting {
+		return refuse(http.StatusBadRequest, "the JSON is nested more than %d deep", maxNesting)
+	}
 	token, err := w.dec.Token()
 	if err != nil {
 		return err
@@ -50,26 +121,26 @@ func (w shapeWalker) value(path string, t reflect.Type) error {
 	switch token := token.(type) {
 	case json.Delim:
 		if token == '{' {
-			return w.object(path, t)
+			return w.object(at, t)
 		}
-		return w.array(path, t)
+		return w.array(at, t)
 	case nil:
-		return expect(t == nil || isFree(t), path, t, "null")
+		return expect(t == nil || isFree(t), at, t, "null")
 	case string:
-		return expect(isFree(t) || t.Kind() == reflect.String && t != numberType(), path, t, "a string")
+		return expect(isFree(t) || t.Kind() == reflect.String && t != numberType(), at, t, "a string")
 	case bool:
-		return expect(isFree(t) || t.Kind() == reflect.Bool, path, t, "a boolean")
+		return expect(isFree(t) || t.Kind() == reflect.Bool, at, t, "a boolean")
 	case json.Number:
-		return expect(takesNumber(t, token), path, t, "this number")
+		return expect(takesNumber(t, token), at, t, "this number")
 	}
 	return nil
 }
 
-func (w shapeWalker) object(path string, t reflect.Type) error {
+func (w shapeWalker) object(at *place, t reflect.Type) error {
 	members := map[string]reflect.Type{}
 	if !isFree(t) {
 		if t.Kind() != reflect.Struct {
-			return expect(false, path, t, "an object")
+			return expect(false, at, t, "an object")
 		}
 		members = membersOf(t)
 	}
@@ -81,11 +152,12 @@ func (w shapeWalker) object(path string, t reflect.Type) error {
 		}
 		name, _ := token.(string)
 		member, known := members[name]
-		if err := checkName(join(path, name), known || isFree(t), seen[name]); err != nil {
+		inside := at.member(name)
+		if err := checkName(inside, known || isFree(t), seen[name]); err != nil {
 			return err
 		}
 		seen[name] = true
-		if err := w.value(join(path, name), member); err != nil {
+		if err := w.value(inside, member); err != nil {
 			return err
 		}
 	}
@@ -93,16 +165,16 @@ func (w shapeWalker) object(path string, t reflect.Type) error {
 	return err
 }
 
-func (w shapeWalker) array(path string, t reflect.Type) error {
+func (w shapeWalker) array(at *place, t reflect.Type) error {
 	var element reflect.Type
 	if !isFree(t) {
 		if t.Kind() != reflect.Slice {
-			return expect(false, path, t, "an array")
+			return expect(false, at, t, "an array")
 		}
 		element = t.Elem()
 	}
 	for i := 0; w.dec.More(); i++ {
-		if err := w.value(fmt.Sprintf("%s[%d]", path, i), element); err != nil {
+		if err := w.value(at.element(i), element); err != nil {
 			return err
 		}
 	}
@@ -110,22 +182,22 @@ func (w shapeWalker) array(path string, t reflect.Type) error {
 	return err
 }
 
-func checkName(path string, known, seen bool) error {
-	p := problems{}
-	p.check(known, path, "is not a field of this operation")
-	p.check(!seen, path, "is given twice")
-	return p.err()
+func checkName(at *place, known, seen bool) error {
+	switch {
+	case !known:
+		return problems{at.path(): {"is not a field of this operation"}}.err()
+	case seen:
+		return problems{at.path(): {"is given twice"}}.err()
+	}
+	return nil
 }
 
-func expect(ok bool, path string, t reflect.Type, got string) error {
+func expect(ok bool, at *place, t reflect.Type, got string) error {
 	if ok {
 		return nil
 	}
-	if path == "" {
-		path = "body"
-	}
 	p := problems{}
-	p.add(path, "must be %s, not %s", describe(t), got)
+	p.add(cmp.Or(at.path(), "body"), "must be %s, not %s", describe(t), got)
 	return p.err()
 }
 

@@ -53,6 +53,13 @@ type job struct {
 	url      string
 	body     []byte
 	delivery Delivery
+	finished chan struct{}
+}
+
+// A queue holds what is waiting for one webhook, in order.
+type queue struct {
+	jobs []job
+	last chan struct{} // closed when the job that was queued last is finished
 }
 
 // A dispatcher delivers notifications in the background. Each webhook has a queue and, while there is
@@ -66,9 +73,7 @@ type dispatcher struct {
 	done    chan struct{}
 
 	mu      sync.Mutex
-	queues  map[payvault.WebhookID][]job // of the webhooks that have a worker
-	pending int
-	settled chan struct{} // closed while nothing is pending
+	queues  map[payvault.WebhookID]*queue // of the webhooks that have a worker
 	history []Delivery
 }
 
@@ -77,20 +82,17 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispa
 	if remote {
 		dialer.Control = nil
 	}
-	d := &dispatcher{
+	return &dispatcher{
 		ctx: ctx,
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       deliveryTimeout,
 		},
-		logger:  logger,
-		done:    make(chan struct{}),
-		queues:  map[payvault.WebhookID][]job{},
-		settled: make(chan struct{}),
+		logger: logger,
+		done:   make(chan struct{}),
+		queues: map[payvault.WebhookID]*queue{},
 	}
-	close(d.settled)
-	return d
 }
 
 // loopbackOnly refuses a connection by the address that it really goes to, whatever its name.
@@ -113,33 +115,35 @@ func (d *dispatcher) post(url string, n notification) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	queue, working := d.queues[n.WebhookID]
-	if !working && !d.workers.enter() {
-		return
-	}
-	d.queues[n.WebhookID] = append(queue, job{url, body, Delivery{WebhookID: n.WebhookID, Event: n.Event, Err: err}})
-	if d.pending == 0 {
-		d.settled = make(chan struct{})
-	}
-	d.pending++
+	waiting, working := d.queues[n.WebhookID]
 	if !working {
+		if !d.workers.enter() {
+			return
+		}
+		waiting = &queue{}
+		d.queues[n.WebhookID] = waiting
 		go d.work(n.WebhookID)
 	}
+	waiting.last = make(chan struct{})
+	waiting.jobs = append(waiting.jobs, job{
+		url: url, body: body, delivery: Delivery{WebhookID: n.WebhookID, Event: n.Event, Err: err}, finished: waiting.last,
+	})
 }
 
 // work empties the queue of a webhook, or ends with the server.
 func (d *dispatcher) work(id payvault.WebhookID) {
 	defer d.workers.leave()
-	for d.ctx.Err() == nil {
+	for {
 		j, ok := d.next(id)
-		if !ok {
+		if !ok || d.ctx.Err() != nil {
 			return
 		}
 		if j.delivery.Err == nil {
 			j.delivery.Status, j.delivery.Err = d.send(d.ctx, j)
 		}
 		d.log(j.delivery)
-		d.finish(j.delivery)
+		d.remember(j.delivery)
+		close(j.finished)
 	}
 }
 
@@ -147,13 +151,15 @@ func (d *dispatcher) work(id payvault.WebhookID) {
 func (d *dispatcher) next(id payvault.WebhookID) (job, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	queue := d.queues[id]
-	if len(queue) == 0 {
+	waiting := d.queues[id]
+	if len(waiting.jobs) == 0 {
 		delete(d.queues, id)
 		return job{}, false
 	}
-	d.queues[id] = queue[1:]
-	return queue[0], true
+	first := waiting.jobs[0]
+	waiting.jobs[0] = job{}
+	waiting.jobs = waiting.jobs[1:]
+	return first, true
 }
 
 // end waits for the workers, whose context has ended.
@@ -175,16 +181,6 @@ func (d *dispatcher) send(ctx context.Context, j job) (int, error) {
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, 1<<16)
 	return resp.StatusCode, nil
-}
-
-func (d *dispatcher) finish(delivery Delivery) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.remember(delivery)
-	d.pending--
-	if d.pending == 0 {
-		close(d.settled)
-	}
 }
 
 // log writes the one record of a delivery: no URL, no body, and of an error its class only.
@@ -220,6 +216,8 @@ func errorClass(err error) string {
 }
 
 func (d *dispatcher) remember(delivery Delivery) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.history = append(d.history, delivery)
 	if len(d.history) > deliveryHistory {
 		d.history = d.history[1:]
@@ -233,18 +231,29 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(s.events.history)
 }
 
-// WaitDeliveries waits until every delivery that was due when it was called is finished. It returns
-// early with an error when the context ends or the server is closed.
-func (s *Server) WaitDeliveries(ctx context.Context) error {
-	s.events.mu.Lock()
-	settled := s.events.settled
-	s.events.mu.Unlock()
-	select {
-	case <-settled:
-		return nil
-	case <-s.events.done:
-		return errors.New("payvaulttest: the server is closed")
-	case <-ctx.Done():
-		return fmt.Errorf("payvaulttest: wait for deliveries: %w", ctx.Err())
+// due lists what is closed when the deliveries that are due now are finished: the last of each queue
+// is the last of all before it, too.
+func (d *dispatcher) due() []chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []chan struct{}
+	for _, waiting := range d.queues {
+		list = append(list, waiting.last)
 	}
+	return list
+}
+
+// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
+// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
+func (s *Server) WaitDeliveries(ctx context.Context) error {
+	for _, finished := range s.events.due() {
+		select {
+		case <-finished:
+		case <-s.events.done:
+			return errors.New("payvaulttest: the server is closed")
+		case <-ctx.Done():
+			return fmt.Errorf("payvaulttest: wait for deliveries: %w", ctx.Err())
+		}
+	}
+	return nil
 }

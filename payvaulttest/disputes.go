@@ -54,11 +54,13 @@ type DisputeResponse struct {
 // It panics if [WithSeed] would refuse the dispute.
 func (s *Server) SeedDispute(dispute Dispute) Dispute {
 	mustFit(dispute.checkSeed(s.service.accounts.has))
-	dispute.ID = cmp.Or(dispute.ID, payvault.DisputeID(s.service.ids.number("dispute")))
 	dispute.MerchantID = cmp.Or(dispute.MerchantID, s.seedMerchant())
 	dispute.Kind = cmp.Or(dispute.Kind, DisputeFirstTime)
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
+	if dispute.ID == 0 {
+		dispute.ID = freshNumber(s.service.ids, "dispute", s.service.disputes)
+	}
 	s.service.disputes.put(dispute.ID, &dispute)
 	return dispute.clone()
 }
@@ -165,7 +167,7 @@ func (d *Dispute) check(in disputeRequest, file, text *Part) error {
 	in.check(p)
 	if d.Kind == DisputeRetrieval {
 		p.check(file != nil, "file", "is required for a retrieval dispute")
-		p.check(deref(in.Message) != "", "disputeResponse.message", "is required for a retrieval dispute")
+		p.check(!isBlank(deref(in.Message)), "disputeResponse.message", "is required for a retrieval dispute")
 	} else {
 		p.check(in.Type != nil, "disputeResponse.cbr_response_type", "is required for a first-time dispute")
 	}

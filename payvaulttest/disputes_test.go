@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,6 +72,8 @@ func TestDisputeRetrieval(t *testing.T) {
 	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message)).refused(t, http.StatusBadRequest, "file")
 	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf)).refused(t, http.StatusBadRequest, "disputeResponse")
 	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{}`)).
+		refused(t, http.StatusBadRequest, "disputeResponse.message")
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{"message":"  "}`)).
 		refused(t, http.StatusBadRequest, "disputeResponse.message")
 	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message).part(t, "file", "a.pdf", pdf)).ok(t)
 }
@@ -162,4 +165,15 @@ func TestDisputeLargeFile(t *testing.T) {
 	part, ok := a.srv.Requests()[0].Part("file")
 	require.True(t, ok)
 	assert.Len(t, part.Content(), 1<<20, "the beginning is kept")
+}
+
+func TestDisputeFormsHaveFewParts(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	many := newForm()
+	for i := range 9 {
+		many.part(t, strconv.Itoa(i), "", "x")
+	}
+	a.postForm(t, path, many).refused(t, http.StatusBadRequest)
+	assert.Len(t, a.srv.Requests()[0].Parts(), 8)
 }

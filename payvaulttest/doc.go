@@ -39,7 +39,11 @@
 // [Application.Value], but only on request: no fmt verb and no slog handler prints it, and the record
 // that [WithLogger] writes for each request has neither path, query, header nor body. The one for
 // each delivery to a webhook has the webhook ID, the event, the status and the class of the error. A
-// request's merchant_id is that of its key, not that of the merchant for whom a partner acts.
+// request's merchant_id is that of its key, not that of the merchant for whom a partner acts. A panic
+// is answered with 500 and logged with its type and its lines of code, not with its value.
+//
+// These are methods of the types, and fmt calls none on an unexported field: a struct of yours that
+// holds an [Account] or a [Request] in one should have its own Format or String method.
 //
 // # The emulator's own choices
 //
@@ -54,7 +58,8 @@
 //     maps wire paths to messages (tokenize: all in rmsg).
 //   - Only application validation answers code 2, with HTTP 200. Every success is HTTP 200.
 //   - All message texts but Success and Request validation failed.
-//   - An unknown path (404) or method (405) is answered before the key is looked at (401).
+//   - An unknown path (404) or method (405) is answered before the key is looked at (401). A second
+//     Authorization header is refused (401), whatever it says.
 //   - [Server.Commits] counts every answer with HTTP 200, so a validation that answers code 2, too.
 //
 // Requests are read strictly:
@@ -64,8 +69,11 @@
 //     booleans of an application, as false, and in what has no shape of its own: cbExp, legalExp, the
 //     elements of relatedBusinesses, and objects under keys that the interface does not list.
 //   - An empty string counts as absent, except as a merchant_id, in the choices and dates of a dispute
-//     response, and in paths and queries, where it is refused like any other wrong value.
-//   - JSON bodies are at most 1 MiB, forms at most 64 MiB (see [WithMaxUpload]).
+//     response, and in paths and queries, where it is refused like any other wrong value. Nothing but
+//     blanks counts as absent where a text is required: in names, in the customer_id of cancel, in the
+//     message of a retrieval dispute and in the data of an application.
+//   - JSON bodies are at most 1 MiB and nested at most 64 deep; an escape of half a surrogate pair is
+//     refused. Forms are at most 64 MiB (see [WithMaxUpload]) and have at most 8 parts.
 //   - Accept must allow application/json, and the content type must be right. A comma in a query must
 //     be encoded.
 //   - Paths match exactly. IDs in paths and queries are written as plain integers.
@@ -75,14 +83,17 @@
 //
 //   - Tokenize takes a card number (12 to 19 digits) with exp_date, a swipe, ACH data (tr_number,
 //     dda_number, type_id and cardholder_name) or a wallet payload; of several, the first one in this
-//     order counts. With card_id everything is optional, and what is given replaces what is saved.
+//     order counts. With card_id, what is given replaces what is saved, and the rest stays, except
+//     that an expiry date does not outlast its kind of payment data, and ACH data has none. Without
+//     payment data there must be another thing to update: exp_date, cvv2, type_id, cardholder_name,
+//     avs_address, avs_zip, email_address or single_use.
 //   - Partners must send their own vendor_id; that of other accounts is ignored. The second
 //     wallet needs Account.SecondWallet.
 //   - ACH data answers no card_number; a wallet answers a made-up one. Check digits are not verified.
 //   - A customer_id is unique among the customers of its merchant, and one that is sent goes before
-//     auto_generate_customer_id. A billing card may name a saved card with card_id alone. Customers
-//     show their cards as they are now, whatever updated them. Of several primary cards the first one
-//     counts, and without any the first card.
+//     auto_generate_customer_id. A billing card may name a saved card with card_id alone, which does
+//     not update it. Customers show their cards as they are now, whatever updated them. One card_id
+//     twice, and more than one primary card, are refused; without a primary card the first one counts.
 //   - cvv2 has 3 or 4 digits, tr_number 9, dda_number up to 17, a country code up to 3.
 //   - card_type is VI, MC, AM or DI. verified_date is set for cards with verify, in the clock's zone.
 //   - merchant_id inside an address or a card must be permitted, and does nothing else.
@@ -109,14 +120,16 @@
 //   - A mcc has 4 digits, a tax ID 9 (dashes do not count), a routing number 9, an account up to 17, a
 //     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus). A currency has up to 12
 //     digits and 2 decimals and no sign, a state the two letters of a U.S. state, of the federal
-//     district or of a territory. An interestPercent has no exponent.
+//     district or of a territory, the country of an address up to 3 digits. An interestPercent has no
+//     exponent.
 //   - Of a sole-prop, the option pt of trading_status is disabled; it is taken all the same.
 //   - Validation: a sole-prop needs no limited_partnership, trading_status and state_filed, and among
 //     its persons exactly one with personType.owner; a tax-exempt needs no limited_partnership and
 //     trading_status. A tax-exempt and a corporation-public need a person with control; the others need
 //     one with personType.owner, and of each person the dob, ssn or passport, address and
-//     interestPercent. Interests are 0 to 100 percent, and at most 100 in all. An address that holds
-//     nothing but flags is none. With a thirdparty fulfillment provider the other fulfillment fields
+//     interestPercent. An interestCount is the number of owners that are listed. Interests are 0 to 100
+//     percent, and at most 100 in all. An address that holds nothing but flags and blanks is none, and
+//     so is an object of booleans without a true. With a thirdparty fulfillment provider the other fulfillment fields
 //     are required, but for fulfillment_process_flag.
 //
 // Disputes, subscriptions and invoices:

@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"example.com/payvault"
 )
+
+var errFailed = errors.New("the emulator failed")
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
 // performed and answered. A fault may strike between any two of these steps.
@@ -27,6 +31,7 @@ type exchange struct {
 	parts   []Part
 	refused error // what was found wrong while reading
 	account Account
+	denied  error // why there is no account
 	answer  answer
 	status  int // as it was sent; 0 if nothing was
 }
@@ -45,7 +50,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.running.leave()
 	x := &exchange{server: s, w: w, r: r, began: time.Now(), match: find(s.routes, s.basePath, r)}
 	defer x.log(r.Context())
+	defer x.rescue(r.Context())
 	x.request = newRequest(r, x.operation(), s.service.clock())
+	x.account, x.denied = s.service.accounts.authenticate(r)
 	x.fault = s.faults.takeRequest(x.operation())
 	x.read()
 	if x.strike(beforeCommit) {
@@ -76,7 +83,10 @@ func (x *exchange) read() {
 	switch {
 	case x.at(duringRead):
 		_, _ = body.Read(make([]byte, 512))
-	case x.match.route != nil && x.match.route.body == formBody:
+	case x.takesForm() && x.denied != nil:
+		body.keep.left = 0 // a form of no one is read to its end, but neither parsed nor kept
+		_, x.refused = io.Copy(io.Discard, body)
+	case x.takesForm():
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
 	default:
 		_, x.refused = io.Copy(io.Discard, body)
@@ -96,8 +106,12 @@ func (x *exchange) record(body *bodyReader) {
 
 func (x *exchange) at(s stage) bool { return x.fault != nil && x.fault.stage() == s }
 
+func (x *exchange) takesForm() bool {
+	return x.match.route != nil && x.match.route.body == formBody
+}
+
 func (x *exchange) limit() int64 {
-	if x.match.route != nil && x.match.route.body == formBody {
+	if x.takesForm() {
 		return x.server.maxUpload
 	}
 	return maxJSONBytes
@@ -121,13 +135,11 @@ func (x *exchange) dispatch() (any, error) {
 	if err := x.match.err(); err != nil {
 		return nil, err
 	}
-	route := x.match.route
-	account, err := x.server.service.accounts.authenticate(x.r)
-	if err != nil {
-		return nil, err
+	if x.denied != nil {
+		return nil, x.denied
 	}
-	x.account = account
-	if route.partner && !account.Partner {
+	route := x.match.route
+	if route.partner && !x.account.Partner {
 		return nil, refuse(http.StatusForbidden, "only partner accounts may board merchants")
 	}
 	query, err := x.check(route)
@@ -135,7 +147,7 @@ func (x *exchange) dispatch() (any, error) {
 		return nil, err
 	}
 	return route.perform(&call{
-		account: account, params: x.match.params, query: query, body: x.request.body(), parts: x.parts,
+		account: x.account, params: x.match.params, query: query, body: x.request.body(), parts: x.parts,
 	})
 }
 
@@ -157,9 +169,9 @@ func (x *exchange) check(route *route) (map[string][]string, error) {
 func (x *exchange) refuse(err error) answer {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
-		r = refuse(http.StatusInternalServerError, "the emulator failed")
+		r = refuse(http.StatusInternalServerError, "%v", errFailed)
 	}
-	status, body := r.toWire(x.operation())
+	status, body := r.toWire(x.match.tokenize)
 	return answer{status, encode(body)}
 }
 
@@ -191,6 +203,9 @@ func (x *exchange) start(status int, header http.Header, length int) {
 	for name, values := range header {
 		x.w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
+	if _, given := x.w.Header()["Content-Type"]; !given {
+		x.w.Header()["Content-Type"] = nil // none, rather than one that net/http guesses
+	}
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
 		x.w.Header().Set("Content-Length", strconv.Itoa(length))
 	}
@@ -214,7 +229,7 @@ func (x *exchange) log(ctx context.Context) {
 	}
 	attrs := []slog.Attr{
 		slog.String("operation", string(x.operation())),
-		slog.String("method", x.r.Method),
+		slog.String("method", knownMethod(x.r.Method)),
 		slog.String("route", route),
 		slog.Int("status", x.status),
 		slog.Int64("merchant_id", int64(x.account.MerchantID)),
@@ -225,4 +240,48 @@ func (x *exchange) log(ctx context.Context) {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
 	x.server.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}
+
+// knownMethod keeps what a client makes up out of the log.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	default:
+		return "other"
+	}
+}
+
+// rescue turns a panic, of the emulator or of the user's clock, into a log record and a 500. The record
+// says where it was, not with what: the value may hold anything.
+func (x *exchange) rescue(ctx context.Context) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
+		panic(cause)
+	}
+	x.server.logger.LogAttrs(ctx, slog.LevelError, "panic", slog.String("operation", string(x.operation())),
+		slog.String("type", fmt.Sprintf("%T", cause)), slog.Any("stack", frames()))
+	if x.status != 0 {
+		abort()
+	}
+	x.answer = x.refuse(errFailed)
+	x.respond(x.answer.status, x.header(), x.answer.body)
+}
+
+// frames lists the functions and lines that a panic went through, without their arguments.
+func frames() []string {
+	callers := make([]uintptr, 32)
+	walk := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
+	var list []string
+	for {
+		frame, more := walk.Next()
+		list = append(list, fmt.Sprintf("%s:%d", frame.Function, frame.Line))
+		if !more {
+			return list
+		}
+	}
 }

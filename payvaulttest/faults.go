@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,7 +29,8 @@ const (
 	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang answers nothing until the client gives up or the server is closed. With AfterCommit the
-	// operation is performed first.
+	// operation is performed first. Hang, Delay and SlowDrip take in all of a
+	// body, even one that is too large.
 	Hang FaultKind = "hang"
 	// Delay waits for Fault.Delay, then goes on as usual: before the operation is performed, or with
 	// AfterCommit before its answer. If the client gives up meanwhile, an operation that was not yet
@@ -39,7 +41,8 @@ const (
 // Faults of the answer. Without AfterCommit they replace the operation, which is not performed; with
 // AfterCommit the operation is performed and only its answer is replaced or damaged.
 const (
-	// Respond answers with Status (200 if zero), Header and Body as they are given.
+	// Respond answers with Status (200 if zero), Header and Body as they are given: without a
+	// Content-Type, unless Header has one.
 	Respond FaultKind = "respond"
 	// RateLimit answers 429 with RetryAfter, if any, as the Retry-After header, whatever it says.
 	RateLimit FaultKind = "rate limit"
@@ -47,7 +50,7 @@ const (
 	Redirect FaultKind = "redirect"
 	// EmptyBody answers with Status (200 if zero) and no body.
 	EmptyBody FaultKind = "empty body"
-	// OtherCode answers with Status (200 if zero), Code as code or rcode, and Message.
+	// OtherCode answers with Status (200 if zero), Code, which is not 0, as code or rcode, and Message.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that is not JSON, though it begins like it.
 	MalformedJSON FaultKind = "malformed JSON"
@@ -125,18 +128,37 @@ func (f *Fault) stage() stage {
 // fault. Of several faults that fit a request, the one injected first strikes, and only that one. A
 // fault may be injected while requests are under way; those that arrived before are not affected.
 //
-// Inject panics if the fault's kind does not exist or needs another Operation.
+// Inject panics if the fault could not strike as it says: if its kind or operation does not exist, a
+// status is not in 200 to 599, Times, Delay or Size is negative, OtherCode has the code of success, a
+// Size is too small for JSON, RefuseConnection has an Operation, or there is a Body under a status that
+// permits none.
 func (s *Server) Inject(fault Fault) func() {
 	at := fault.stage()
-	if at == onAccept && fault.Operation != "" {
-		panic("payvaulttest: RefuseConnection takes no Operation")
-	}
+	mustFit(fault.check(s.routes))
 	fault.Header = fault.Header.Clone()
 	remove := s.faults.add(fault)
 	if at == onAccept {
 		s.conns.closeIdle()
 	}
 	return remove
+}
+
+// check says what keeps a fault from striking as it says.
+func (f *Fault) check(routes []route) error {
+	known := f.Operation == "" || slices.ContainsFunc(routes, func(r route) bool { return r.op == f.Operation })
+	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
+	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
+	return errors.Join(
+		fits(known, "fault", f.Kind, "its operation does not exist"),
+		fits(f.Kind != RefuseConnection || f.Operation == "", "fault", f.Kind, "it takes no operation"),
+		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "fault", f.Kind, "its status is not in 200 to 599"),
+		fits(!bodiless || f.Body == "", "fault", f.Kind, "its status permits no body"),
+		fits(f.Times >= 0, "fault", f.Kind, "its times are below zero"),
+		fits(f.Delay >= 0, "fault", f.Kind, "its delay is below zero"),
+		fits(f.Size >= 0, "fault", f.Kind, "its size is below zero"),
+		fits(!sized || f.Size == 0 || f.Size >= minOversize, "fault", f.Kind, "its size is too small for JSON"),
+		fits(f.Kind != OtherCode || f.Code != 0, "fault", f.Kind, "its code is that of success"),
+	)
 }
 
 // ClearFaults removes every fault.

@@ -16,6 +16,9 @@ import (
 // The bytes of a form's part that are kept; a file counts and is summed beyond that.
 const maxPartContent = 1 << 20
 
+// The parts that are read; a dispute response has two.
+const maxParts = 8
+
 // Part is one part of a multipart form. Its content is shown by [Part.Content] only.
 type Part struct {
 	Name        string
@@ -45,11 +48,23 @@ type sealed func() []byte
 
 func seal(content []byte) sealed { return func() []byte { return content } }
 
+func (s sealed) size() int64 {
+	if s == nil {
+		return 0
+	}
+	return int64(len(s()))
+}
+
 func (s sealed) open() []byte {
 	if s == nil {
 		return nil
 	}
 	return slices.Clone(s())
+}
+
+// bytes is about what the part holds in memory.
+func (p Part) bytes() int64 {
+	return p.content.size() + int64(len(p.Name)+len(p.FileName)+len(p.ContentType))
 }
 
 // readForm reads a multipart form part by part; files are not held in memory.
@@ -69,6 +84,9 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 		}
 		if err != nil {
 			return parts, formError(err)
+		}
+		if len(parts) == maxParts {
+			return parts, refuse(http.StatusBadRequest, "the form has more than %d parts", maxParts)
 		}
 		part, err := readPart(next)
 		if err != nil {

@@ -40,6 +40,25 @@ func (g *ids) text(kind string) string {
 	return base32.StdEncoding.EncodeToString(sum[:10])
 }
 
+// freshNumber makes an integer identifier that no record of the table has; those of seeds are anyone's
+// choice. The caller holds the lock of the table, so that the order of identifiers is that of the records.
+func freshNumber[K ~int64, V any](g *ids, kind string, records *table[K, V]) K {
+	for {
+		if id := K(g.number(kind)); !records.has(id) {
+			return id
+		}
+	}
+}
+
+// freshText is freshNumber for alphanumeric identifiers.
+func freshText[K ~string, V any](g *ids, kind string, records *table[K, V]) K {
+	for {
+		if id := K(g.text(kind)); !records.has(id) {
+			return id
+		}
+	}
+}
+
 func (g *ids) sum(kind string, n int64) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d", g.seed, kind, n))
 }

@@ -37,11 +37,13 @@ type Invoice struct {
 func (s *Server) SeedInvoice(invoice Invoice) Invoice {
 	mustFit(invoice.checkSeed(s.service.accounts.has))
 	invoice = invoice.clone()
-	invoice.ID = cmp.Or(invoice.ID, payvault.InvoiceID(s.service.ids.text("invoice")))
 	invoice.MerchantID = cmp.Or(invoice.MerchantID, s.seedMerchant())
 	invoice.State = cmp.Or(invoice.State, InvoiceSaved)
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
+	if invoice.ID == "" {
+		invoice.ID = freshText(s.service.ids, "invoice", s.service.invoices)
+	}
 	s.service.invoices.put(invoice.ID, &invoice)
 	return invoice.clone()
 }

@@ -45,7 +45,18 @@ func newConfig(opts []Option) (config, error) {
 }
 
 func (c *config) check() error {
-	path := c.basePath
+	switch {
+	case c.clock == nil:
+		return errors.New("the clock must not be nil")
+	case c.logger == nil:
+		return errors.New("the logger must not be nil")
+	case c.maxUpload <= 0:
+		return errors.New("the largest upload must be above zero")
+	}
+	return checkBasePath(c.basePath)
+}
+
+func checkBasePath(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -53,8 +64,13 @@ func (c *config) check() error {
 	if err != nil {
 		return fmt.Errorf("read the base path: %w", err)
 	}
-	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || u.EscapedPath() != path {
-		return errors.New("the base path must begin with a slash, not end with one, and be escaped")
+	if !strings.HasPrefix(path, "/") || u.EscapedPath() != path {
+		return errors.New("the base path must begin with a slash and be escaped")
+	}
+	for segment := range strings.SplitSeq(u.Path[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return errors.New("the base path must have no empty segments or dots for segments, and no slash at its end")
+		}
 	}
 	return nil
 }
@@ -62,7 +78,8 @@ func (c *config) check() error {
 // WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
-// WithBasePath serves everything below a path such as "/api/v1".
+// WithBasePath serves everything below a path such as "/api/v1": escaped, without a slash at its end and
+// without segments that a client would clean away.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
 // WithAccount adds an account. The first one replaces the default accounts: a merchant with every
@@ -71,7 +88,7 @@ func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock of timestamps. It must be safe for concurrent use.
+// WithClock sets the clock of timestamps. It must not be nil, and be safe for concurrent use.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes: the same seed and the same order of
@@ -79,7 +96,7 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.clock =
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
 // WithLogger logs one record per request and one per delivery to a webhook. They hold no secrets.
-// Without it nothing is logged.
+// Without it nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
 // WithTLS serves HTTPS, with HTTP/2, under a certificate that [Server.HTTPClient] trusts.
@@ -88,10 +105,10 @@ func WithTLS() Option { return func(c *config) { c.tls = true } }
 // WithRemoteNotifications delivers notifications to any address, not to loopback only.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
 
-// WithMaxUpload sets the largest form of a dispute response, in bytes.
+// WithMaxUpload sets the largest form of a dispute response, in bytes, above zero.
 func WithMaxUpload(bytes int64) Option { return func(c *config) { c.maxUpload = bytes } }
 
-// WithRequestHistory sets how many requests [Server.Requests] remembers; 0 for none.
+// WithRequestHistory sets how many requests [Server.Requests] remembers at most; 0 for none.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
 // WithSeed adds the accounts and records of a seed. A server does not start with records that

@@ -86,7 +86,7 @@ func (v *service) payeeVault(merchant payvault.MerchantID) error {
 
 func (in *payeeRequest) check() error {
 	p := problems{}
-	p.check(in.Name != "", "payee_name", "is required")
+	p.check(!isBlank(in.Name), "payee_name", "is required")
 	checkEach(p, "payee_email", in.Email, isEmail, "must hold email addresses")
 	if a := in.Address; a != nil {
 		p.check(isCountryCode(a.CountryCode), "payee_address.country_code", "must be a numeric code")
@@ -100,9 +100,9 @@ func (in *payeeRequest) check() error {
 }
 
 func (v *service) savePayee(merchant payvault.MerchantID, in *payeeRequest) payeeRecord {
-	id := payvault.PayeeID(v.ids.number("payee"))
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	id := freshNumber(v.ids, "payee", v.payees)
 	v.payees.put(id, &Payee{MerchantID: merchant, ID: id, Name: in.Name, Emails: in.Email, HasAccount: in.Account != nil})
 	record := payeeRecord{ID: id, Name: in.Name, Email: append([]string{}, in.Email...), Address: in.Address}
 	if in.Account != nil {

@@ -1,13 +1,18 @@
 package payvaulttest_test
 
 import (
+	"fmt"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -132,4 +137,238 @@ func TestIDs(t *testing.T) {
 	assert.Equal(t, run(), run())
 	assert.Equal(t, run(payvaulttest.WithIDs(7)), run(payvaulttest.WithIDs(7)))
 	assert.NotEqual(t, run(), run(payvaulttest.WithIDs(7)))
+}
+
+// The identifiers of a server are the same on each run, so a user may well have given one of them before.
+func TestGeneratedIDsReplaceNothing(t *testing.T) {
+	t.Parallel()
+	const customers = "/platform/vault/customer"
+	for name, test := range map[string]struct {
+		create func(t *testing.T, a api) string          // makes a record with a generated ID
+		give   func(t *testing.T, a api, id string)      // makes a record with a given ID
+		ids    func(t *testing.T, a api) (list []string) // of all records
+	}{
+		"customer": {
+			func(t *testing.T, a api) string {
+				t.Helper()
+				id, _ := a.post(t, customers, `{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)["customer_id"].(string)
+				return id
+			},
+			func(t *testing.T, a api, id string) {
+				t.Helper()
+				a.post(t, customers, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).ok(t)
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, customer := range a.srv.Customers(merchantID) {
+					list = append(list, customer.ID)
+				}
+				return list
+			},
+		},
+		"invoice": {
+			func(_ *testing.T, a api) string { return string(a.srv.SeedInvoice(payvaulttest.Invoice{}).ID) },
+			func(_ *testing.T, a api, id string) {
+				a.srv.SeedInvoice(payvaulttest.Invoice{ID: payvault.InvoiceID(id)})
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, invoice := range a.srv.Invoices() {
+					list = append(list, string(invoice.ID))
+				}
+				return list
+			},
+		},
+		"webhook": {
+			func(_ *testing.T, a api) string { return string(a.srv.SeedWebhook(payvaulttest.Webhook{}).ID) },
+			func(_ *testing.T, a api, id string) {
+				a.srv.SeedWebhook(payvaulttest.Webhook{ID: payvault.WebhookID(id)})
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, webhook := range a.srv.Webhooks() {
+					list = append(list, string(webhook.ID))
+				}
+				return list
+			},
+		},
+		"dispute": {
+			func(_ *testing.T, a api) string { return fmt.Sprint(a.srv.SeedDispute(payvaulttest.Dispute{}).ID) },
+			func(t *testing.T, a api, id string) {
+				t.Helper()
+				a.srv.SeedDispute(payvaulttest.Dispute{ID: payvault.DisputeID(number(t, id))})
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, dispute := range a.srv.Disputes() {
+					list = append(list, fmt.Sprint(dispute.ID))
+				}
+				return list
+			},
+		},
+		"subscription": {
+			func(_ *testing.T, a api) string {
+				return fmt.Sprint(a.srv.SeedSubscription(payvaulttest.Subscription{}).ID)
+			},
+			func(t *testing.T, a api, id string) {
+				t.Helper()
+				a.srv.SeedSubscription(payvaulttest.Subscription{ID: payvault.SubscriptionID(number(t, id))})
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, sub := range a.srv.Subscriptions() {
+					list = append(list, fmt.Sprint(sub.ID))
+				}
+				return list
+			},
+		},
+		"customer of a subscription": {
+			func(_ *testing.T, a api) string {
+				return a.srv.SeedSubscription(payvaulttest.Subscription{}).CustomerID
+			},
+			func(t *testing.T, a api, id string) {
+				t.Helper()
+				a.post(t, customers, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).ok(t)
+			},
+			func(_ *testing.T, a api) (list []string) {
+				for _, customer := range a.srv.Customers(merchantID) {
+					list = append(list, customer.ID)
+				}
+				for _, sub := range a.srv.Subscriptions() {
+					list = append(list, sub.CustomerID)
+				}
+				return list
+			},
+		},
+		"transaction": {
+			func(_ *testing.T, a api) string {
+				return a.srv.SeedSubscription(payvaulttest.Subscription{ID: 1, Transactions: make([]payvaulttest.Transaction, 1)}).Transactions[0].PGID
+			},
+			func(_ *testing.T, a api, id string) {
+				a.srv.SeedSubscription(payvaulttest.Subscription{ID: 1, Transactions: []payvaulttest.Transaction{{PGID: id}, {}}})
+			},
+			func(_ *testing.T, a api) (list []string) {
+				sub, _ := a.srv.Subscription(1)
+				for _, transaction := range sub.Transactions {
+					list = append(list, transaction.PGID)
+				}
+				return list
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			taken := test.create(t, newAPI(t))
+			a := newAPI(t)
+			test.give(t, a, taken)
+			if name != "transaction" {
+				assert.NotEqual(t, taken, test.create(t, a))
+			}
+			ids := test.ids(t, a)
+			assert.Len(t, ids, 2)
+			assert.Equal(t, taken, ids[0])
+			assert.NotEqual(t, taken, ids[1])
+		})
+	}
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// A record of a seed may name the ID that is made for another one.
+func TestSeedsWithoutIDsReplaceNothing(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	invoice, dispute := a.srv.SeedInvoice(payvaulttest.Invoice{}).ID, a.srv.SeedDispute(payvaulttest.Dispute{}).ID
+	webhook, sub := a.srv.SeedWebhook(payvaulttest.Webhook{}).ID, a.srv.SeedSubscription(payvaulttest.Subscription{}).ID
+	first := payvaulttest.WithSeed(payvaulttest.Seed{
+		Invoices: make([]payvaulttest.Invoice, 1), Disputes: make([]payvaulttest.Dispute, 1),
+		Webhooks: make([]payvaulttest.Webhook, 1), Subscriptions: make([]payvaulttest.Subscription, 1),
+	})
+	second := payvaulttest.WithSeed(payvaulttest.Seed{
+		Invoices: []payvaulttest.Invoice{{ID: invoice}}, Disputes: []payvaulttest.Dispute{{ID: dispute}},
+		Webhooks: []payvaulttest.Webhook{{ID: webhook}}, Subscriptions: []payvaulttest.Subscription{{ID: sub}},
+	})
+	b := newAPI(t, first, second)
+	assert.Len(t, b.srv.Invoices(), 2)
+	assert.Len(t, b.srv.Disputes(), 2)
+	assert.Len(t, b.srv.Webhooks(), 2)
+	assert.Len(t, b.srv.Subscriptions(), 2)
+}
+
+// Applications are listed in order of creation, which is that of their IDs, however many come at once.
+func TestOrderOfCreation(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	partner := a.partner()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { partner.post(t, "/platform/application/add", `{"channel_id":1,"sales_rep":1}`).ok(t) })
+		all.Go(func() { a.post(t, payees, `{"payee_name":"P"}`).ok(t) })
+	}
+	all.Wait()
+	applications, list := a.srv.Applications(), a.srv.Payees(merchantID)
+	require.Len(t, applications, 50)
+	require.Len(t, list, 50)
+	for i := range 49 {
+		assert.Less(t, applications[i].ID, applications[i+1].ID)
+		assert.Less(t, list[i].ID, list[i+1].ID)
+	}
+}
+
+func TestNesting(t *testing.T) {
+	t.Parallel()
+	a, path := newApplication(t)
+	nested := func(depth int) string { // in data, its element, and the value
+		return `{"data":[{"key":"k","value":` + strings.Repeat(`{"a":`, depth-3) + `1` + strings.Repeat(`}`, depth-3) + `}]}`
+	}
+	a.post(t, path+"/data", nested(64)).ok(t)
+	a.post(t, path+"/data", nested(65)).refused(t, http.StatusBadRequest)
+	a.post(t, path+"/data", nested(9000)).refused(t, http.StatusBadRequest)
+}
+
+// Long names above many values are where paths would take memory that grows with the square of the body.
+func TestPathsTakeNoMemory(t *testing.T) { //nolint:paralleltest // it measures the allocations of the process
+	a, path := newApplication(t)
+	body := `{"data":[{"key":"k","value":{"` + strings.Repeat("n", 100_000) + `":[0` + strings.Repeat(`,{"a":0}`, 50_000) + `]}}]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a.post(t, path+"/data", body).ok(t)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20), "not the 5 GB of a path for each value")
+}
+
+func TestSurrogates(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for name, test := range map[string]struct {
+		text   string
+		status int
+	}{
+		"a pair":             {`\ud83d\ude00`, http.StatusOK},
+		"two pairs":          {`\uD83D\uDE00x\uD83D\uDE00`, http.StatusOK},
+		"a high one":         {`\ud83d`, http.StatusBadRequest},
+		"a low one":          {`\ude00`, http.StatusBadRequest},
+		"two high ones":      {`\ud83d\ud83d`, http.StatusBadRequest},
+		"the wrong way":      {`\ude00\ud83d`, http.StatusBadRequest},
+		"one and a letter":   {`\ud83dx`, http.StatusBadRequest},
+		"after a pair":       {`\ud83d\ude00\ud83d`, http.StatusBadRequest},
+		"a backslash before": {`\\ud83d`, http.StatusOK},
+		"two before":         {`\\\ud83d`, http.StatusBadRequest},
+		"another escape":     {`\n\u00fc`, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, test.status, a.post(t, payees, `{"payee_name":"`+test.text+`"}`).status)
+		})
+	}
+}
+
+func TestMethodsOfTokenize(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	got := a.get(t, "/pg/tokenize")
+	assert.Equal(t, http.StatusMethodNotAllowed, got.status)
+	assert.JSONEq(t, `{"rcode":"405","rmsg":"the path takes POST only"}`, got.body)
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit})
+	assert.JSONEq(t, `{"rcode":"429","rmsg":"Too many requests"}`, a.get(t, "/pg/tokenize").body)
 }

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"example.com/payvault"
 )
 
 // A refusal is the answer of an operation that was not performed.
@@ -72,8 +70,8 @@ func success(data any) envelope { return envelope{Message: "Success", Data: data
 
 // toWire gives the HTTP status and the JSON value of a refusal: rcode and rmsg for tokenize, the
 // envelope with the HTTP status as its code for everything else.
-func (r *refusal) toWire(op payvault.Operation) (int, any) {
-	if op == payvault.OpTokensTokenize {
+func (r *refusal) toWire(tokenize bool) (int, any) {
+	if tokenize {
 		return r.status, tokenizeResponse{RCode: fmt.Sprintf("%03d", r.status), RMsg: r.Error()}
 	}
 	answer := envelope{Code: r.status, Message: r.message}

@@ -8,20 +8,27 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"example.com/payvault"
 )
 
-// DefaultHistory is the number of requests that a server remembers unless [WithRequestHistory] says
-// otherwise.
-const DefaultHistory = 10_000
+const (
+	// DefaultHistory is the number of requests that a server remembers unless [WithRequestHistory] says
+	// otherwise.
+	DefaultHistory = 10_000
+	// MaxHistoryBytes is about what the remembered requests may hold in memory, whatever their number.
+	MaxHistoryBytes = 64 << 20
+)
 
 // Request is a request that arrived at the server.
 //
 // Printing or logging it, with whatever verb or handler, shows no body, no query, no header and no
-// key: those are there for the asking.
+// key: those are there for the asking. That holds for a Request on its own, in a slice or map, and in an
+// exported field. In an unexported field of a struct of yours fmt does not call its methods: it then
+// prints RawQuery, Query and the other headers, but never the body or the key.
 type Request struct {
 	// Operation is empty if no operation has the method and path of the request.
 	Operation payvault.Operation
@@ -30,7 +37,7 @@ type Request struct {
 	Path     string
 	RawQuery string
 	Query    url.Values
-	// Header holds what was sent, except that Authorization is redacted: see [Request.Authorization].
+	// Header holds what was sent, except that every Authorization is redacted: see [Request.Authorization].
 	Header        http.Header
 	Host          string
 	Proto         string
@@ -50,15 +57,15 @@ func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 		Operation: op, Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Query: r.URL.Query(),
 		Header: r.Header.Clone(), Host: r.Host, Proto: r.Proto, RemoteAddr: r.RemoteAddr,
 		ContentLength: r.ContentLength, Time: now,
-		authorization: seal([]byte(r.Header.Get("Authorization"))),
+		authorization: seal([]byte(strings.Join(r.Header["Authorization"], ", "))),
 	}
-	if request.Header.Get("Authorization") != "" {
+	if len(r.Header["Authorization"]) > 0 {
 		request.Header.Set("Authorization", redacted)
 	}
 	return request
 }
 
-// Authorization returns the Authorization header, which holds the API key.
+// Authorization returns the Authorization header, which holds the API key. Several are joined with commas.
 func (r Request) Authorization() string { return string(r.authorization.open()) }
 
 // Body returns the body as it arrived, or its first megabyte. It may hold card data.
@@ -97,28 +104,52 @@ func (r Request) Part(name string) (Part, bool) {
 
 // Format implements [fmt.Formatter]: operation, method, path and size.
 func (r Request) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "Request{%s %s %s, %d bytes}", r.Operation, r.Method, r.Path, r.Size)
+	_, _ = fmt.Fprintf(f, "Request{%s %s %s, %d bytes}", r.Operation, brief(r.Method), brief(r.Path), r.Size)
 }
 
 // LogValue implements [slog.LogValuer]: operation, method, path and size.
 func (r Request) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("operation", string(r.Operation)),
-		slog.String("method", r.Method),
-		slog.String("path", r.Path),
+		slog.String("method", brief(r.Method)),
+		slog.String("path", brief(r.Path)),
 		slog.Int64("size", r.Size),
 	)
+}
+
+// brief cuts what a client can make as long as it likes.
+func brief(s string) string {
+	const enough = 200
+	if len(s) <= enough {
+		return s
+	}
+	return s[:enough] + "..."
 }
 
 // MarshalText implements [encoding.TextMarshaler], so that JSON handlers show no more than the others.
 func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
 
+// bytes is about what the request holds in memory.
+func (r Request) bytes() int64 {
+	sum := r.body.size() + r.authorization.size() + int64(len(r.Path)+2*len(r.RawQuery))
+	for name, values := range r.Header {
+		for _, value := range values {
+			sum += int64(len(name) + len(value))
+		}
+	}
+	for _, part := range r.parts {
+		sum += part.bytes()
+	}
+	return sum
+}
+
 // A requestLog remembers the last requests.
 type requestLog struct {
 	limit int
 
-	mu   sync.Mutex
-	list []Request
+	mu    sync.Mutex
+	list  []Request
+	bytes int64
 }
 
 func (l *requestLog) add(r Request) {
@@ -127,15 +158,18 @@ func (l *requestLog) add(r Request) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.list) == l.limit {
+	l.list = append(l.list, r)
+	l.bytes += r.bytes()
+	for len(l.list) > l.limit || l.bytes > MaxHistoryBytes {
+		l.bytes -= l.list[0].bytes()
 		l.list[0] = Request{}
 		l.list = l.list[1:]
 	}
-	l.list = append(l.list, r)
 }
 
 // Requests returns everything that arrived, in the order in which it was read, refused requests
-// included; at most as many as [WithRequestHistory] says. A request is there before its answer is sent.
+// included: the last ones, as many as [WithRequestHistory] says and as [MaxHistoryBytes] holds. A
+// request is there before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.requests.mu.Lock()
 	defer s.requests.mu.Unlock()
@@ -151,5 +185,5 @@ func (s *Server) RequestsOf(op payvault.Operation) []Request {
 func (s *Server) ResetRequests() {
 	s.requests.mu.Lock()
 	defer s.requests.mu.Unlock()
-	s.requests.list = nil
+	s.requests.list, s.requests.bytes = nil, 0
 }

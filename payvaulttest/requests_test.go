@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -185,4 +186,94 @@ func TestLog(t *testing.T) {
 	assert.Contains(t, lines[1], `"route":"none","status":404`)
 	assert.Contains(t, lines[2], `"status":0`)
 	assert.Contains(t, lines[2], `"fault":"drop after commit"`)
+}
+
+func TestHistoryIsBoundInBytes(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	body := strings.Repeat("x", 1<<20)
+	const more = payvaulttest.MaxHistoryBytes>>20 + 1
+	for range more {
+		a.post(t, "/nowhere", body).refused(t, http.StatusNotFound)
+	}
+	a.get(t, "/platform/vault/customer?page=7")
+	requests := a.srv.Requests()
+	assert.Less(t, len(requests), more)
+	assert.Greater(t, len(requests), more/2)
+	assert.Equal(t, "7", requests[len(requests)-1].Query.Get("page"), "the last ones are kept")
+
+	a.srv.ResetRequests()
+	a.post(t, "/nowhere", body).refused(t, http.StatusNotFound)
+	assert.Len(t, a.srv.Requests(), 1, "the bytes are forgotten with the requests")
+}
+
+func TestFormsOfStrangersAreNotKept(t *testing.T) {
+	t.Parallel()
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	a.key = "unknown"
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf+strings.Repeat("x", 3<<20))).refused(t, http.StatusUnauthorized)
+	request := a.srv.Requests()[0]
+	assert.Empty(t, request.Body())
+	assert.Empty(t, request.Parts())
+	assert.True(t, request.Complete)
+	assert.Greater(t, request.Size, int64(3<<20))
+}
+
+func TestTwoAuthorizations(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for name, keys := range map[string][]string{
+		"known":         {payvaulttest.BasicToken(a.key), payvaulttest.BasicToken(a.key)},
+		"the other way": {"", payvaulttest.BasicToken(a.key)},
+		"a bearer":      {payvaulttest.BasicToken(a.key), "Bearer TOP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := a.request(t, http.MethodGet, "/platform/vault/customer?order_on="+strings.ReplaceAll(name, " ", ""), "")
+			r.Header["Authorization"] = keys
+			a.send(t, r).refused(t, http.StatusUnauthorized)
+			for _, request := range a.srv.Requests() {
+				assert.Equal(t, []string{"[redacted]"}, request.Header["Authorization"])
+				assertNoSecrets(t, fmt.Sprint(request.Header), name)
+				assert.Contains(t, request.Authorization(), ", ")
+			}
+		})
+	}
+}
+
+// What a client makes up is neither logged nor printed at length.
+func TestLongMethodsAndPaths(t *testing.T) {
+	t.Parallel()
+	out := &lockedBuffer{}
+	a := newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(out, nil))))
+	a.do(t, strings.Repeat("M", 20_000), "/"+strings.Repeat("p", 20_000), "").refused(t, http.StatusNotFound)
+	a.do(t, "TOP", "/", "").refused(t, http.StatusNotFound)
+	request := a.srv.Requests()[0]
+	assert.Len(t, request.Method, 20_000, "there for the asking")
+	assert.Less(t, len(fmt.Sprint(request)), 1000)
+	slog.New(slog.NewTextHandler(out, nil)).Info("record", "value", request)
+	a.srv.Close()
+	for _, line := range out.lines() {
+		assert.Less(t, len(line), 1000)
+	}
+	assert.Contains(t, out.lines()[0], "method=other")
+	assertNoSecrets(t, out.lines()[1], "log")
+}
+
+// A panic, here of the user's own clock, is answered and logged, but not with what it says.
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
+	t.Parallel()
+	out := &lockedBuffer{}
+	a := newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(out, nil))),
+		payvaulttest.WithClock(func() time.Time { panic("TOP 4929000000006") }))
+	a.get(t, "/platform/vault/customer").refused(t, http.StatusInternalServerError)
+	got := a.post(t, "/pg/tokenize", secretBody)
+	assert.Equal(t, http.StatusInternalServerError, got.status)
+	assert.Equal(t, "500", got.object(t)["rcode"])
+	a.srv.Close()
+	require.Len(t, out.lines(), 4, "a panic and a request, twice")
+	assert.Contains(t, out.lines()[0], "level=ERROR msg=panic operation=customers.list type=string stack=")
+	assert.Contains(t, out.lines()[0], "payvaulttest_test.TestPanicIsAnsweredAndLogged")
+	assert.Contains(t, out.lines()[1], "status=500")
+	assertNoSecrets(t, strings.Join(out.lines(), "\n"), "log")
 }

@@ -53,9 +53,10 @@ func (v *service) routes() []route {
 
 // A match is what a router found for a request: the route, or else the methods that the path takes.
 type match struct {
-	route  *route
-	params map[string]string
-	allow  []string
+	route    *route
+	params   map[string]string
+	allow    []string
+	tokenize bool // whether the path is that of tokenize, whose answers have a shape of their own
 }
 
 // find looks a request up among the routes. Paths match exactly: nothing is cleaned or redirected.
@@ -70,8 +71,9 @@ func find(routes []route, basePath string, r *http.Request) match {
 		if !ok {
 			continue
 		}
+		found.tokenize = routes[i].op == payvault.OpTokensTokenize
 		if routes[i].method == r.Method {
-			return match{route: &routes[i], params: params}
+			return match{route: &routes[i], params: params, tokenize: found.tokenize}
 		}
 		found.allow = append(found.allow, routes[i].method)
 	}

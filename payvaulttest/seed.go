@@ -9,6 +9,10 @@ import (
 
 // Seed is what a server starts with, for [WithSeed]. In JSON its names are those of the fields'
 // tags, see [LoadSeed].
+//
+// Marshalling a Seed gives a text that LoadSeed reads, except for its accounts: their keys are redacted
+// like everywhere, and LoadSeed refuses an account without its key. Give accounts with [WithAccount], or
+// write them by hand. The answers that disputes received are no part of a seed either.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"`
 	Subscriptions []Subscription `json:"subscriptions"`
@@ -36,17 +40,21 @@ func LoadSeed(r io.Reader) (Seed, error) {
 	return seed, nil
 }
 
+// plant adds the records of a seed. Those that name an ID go first, so that no ID that is made for
+// another is taken from them.
 func (s *Server) plant(seed Seed) {
-	for _, subscription := range seed.Subscriptions {
-		s.SeedSubscription(subscription)
-	}
-	for _, invoice := range seed.Invoices {
-		s.SeedInvoice(invoice)
-	}
-	for _, dispute := range seed.Disputes {
-		s.SeedDispute(dispute)
-	}
-	for _, webhook := range seed.Webhooks {
-		s.SeedWebhook(webhook)
+	plantEach(seed.Subscriptions, func(r Subscription) bool { return r.ID != 0 }, s.SeedSubscription)
+	plantEach(seed.Invoices, func(r Invoice) bool { return r.ID != "" }, s.SeedInvoice)
+	plantEach(seed.Disputes, func(r Dispute) bool { return r.ID != 0 }, s.SeedDispute)
+	plantEach(seed.Webhooks, func(r Webhook) bool { return r.ID != "" }, s.SeedWebhook)
+}
+
+func plantEach[T any](records []T, named func(T) bool, add func(T) T) {
+	for _, first := range []bool{true, false} {
+		for _, record := range records {
+			if named(record) == first {
+				add(record)
+			}
+		}
 	}
 }

@@ -55,7 +55,8 @@ func Start(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("payvaulttest: %w", err)
 	}
-	if err := checkSeeds(cfg.seeds, service.accounts.has); err != nil {
+	seed := mergeSeeds(cfg.seeds)
+	if err := seed.check(service.accounts.has); err != nil {
 		return nil, fmt.Errorf("payvaulttest: seed: %w", err)
 	}
 	identity, err := newIdentity(cfg.tls)
@@ -68,9 +69,7 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	s := newServer(cfg, service, identity)
 	s.URL = identity.scheme() + "://" + listener.Addr().String() + cfg.basePath
-	for _, seed := range cfg.seeds {
-		s.plant(seed)
-	}
+	s.plant(seed)
 	go s.listen(listener)
 	return s, nil
 }

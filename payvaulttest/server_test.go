@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +39,15 @@ func TestServerThatCannotStart(t *testing.T) {
 		"a slash at the end":   payvaulttest.WithBasePath("/api/"),
 		"an unescaped path":    payvaulttest.WithBasePath("/a b"),
 		"a query":              payvaulttest.WithBasePath("/a?b"),
+		"a dot":                payvaulttest.WithBasePath("/a/./b"),
+		"two dots":             payvaulttest.WithBasePath("/a/.."),
+		"escaped dots":         payvaulttest.WithBasePath("/%2e%2E/b"),
+		"an empty segment":     payvaulttest.WithBasePath("/a//b"),
+		"a slash":              payvaulttest.WithBasePath("/"),
+		"no clock":             payvaulttest.WithClock(nil),
+		"no logger":            payvaulttest.WithLogger(nil),
+		"no upload":            payvaulttest.WithMaxUpload(0),
+		"a negative upload":    payvaulttest.WithMaxUpload(-1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,44 +202,141 @@ func TestUnknownIDs(t *testing.T) {
 	assert.Empty(t, a.srv.Customers(merchantID))
 }
 
-// A thousand clients at once, over several merchants' keys: nothing is lost and nothing mixed up.
+// A thousand clients, each a merchant of its own with a connection of its own, at once: the clock holds
+// the first request of each until all of them are in the server. Each then does its work and reads back
+// its own data, all of it and nothing else.
 func TestThousandClients(t *testing.T) {
 	t.Parallel()
 	const clients = 1000
-	a := newAPI(t)
-	a.srv.SeedInvoice(payvaulttest.Invoice{ID: "once"})
-	for i := range clients {
-		a.srv.SeedInvoice(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i))})
+	var arrived atomic.Int64
+	together := make(chan bool)
+	release := sync.OnceFunc(func() { close(together) })
+	clock := func() time.Time {
+		if arrived.Add(1) == clients {
+			release()
+		}
+		<-together
+		return noon()
 	}
-	second := a.second(t)
-	var all sync.WaitGroup
+	opts := []payvaulttest.Option{payvaulttest.WithClock(clock)}
 	for i := range clients {
+		opts = append(opts, payvaulttest.WithAccount(payvaulttest.Account{
+			MerchantID: payvault.MerchantID(i + 1), APIKey: fmt.Sprintf("key-%d", i), PayeeVault: true,
+		}))
+	}
+	a := newAPI(t, opts...)
+	for i := range clients {
+		a.srv.SeedInvoice(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i)), MerchantID: payvault.MerchantID(i + 1)})
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport}
+	var all sync.WaitGroup
+	for i, account := range a.srv.Accounts() {
 		all.Go(func() {
-			account, merchant := a, merchantID
-			if i%2 == 1 {
-				account, merchant = second, secondID
-			}
-			id := fmt.Sprintf("C%d", i)
-			data := account.post(t, "/platform/vault/customer", `{"customer_id":"`+id+`","customer_firm_name":"F"}`).ok(t)
-			assert.Equal(t, id, data["customer_id"])
-			card := fmt.Sprintf(`{"merchant_id":"%d","card_number":"411111111111%04d","exp_date":"1229","echo_fields":"[{\"i\":%d}]"}`, merchant, i, i)
-			answer := account.post(t, "/pg/tokenize", card).tokenized(t)
-			assert.Equal(t, fmt.Sprintf(`[{"i":%d}]`, i), answer["echo_fields"])
-			assert.Equal(t, fmt.Sprintf("4111xxxxxx11%04d", i), answer["card_number"])
-			a.post(t, fmt.Sprintf("/platform/invoice/I%d/send", i), `{}`).ok(t)
-			a.post(t, "/platform/invoice/once/send", `{}`)
+			defer release() // a client that fails at once keeps no other waiting
+			a.as(account).work(t, client, i)
 		})
 	}
 	all.Wait()
-	assert.Equal(t, clients, a.srv.Commits(payvault.OpCustomersCreate))
-	assert.Equal(t, clients, a.srv.Commits(payvault.OpTokensTokenize))
-	assert.Equal(t, clients+1, a.srv.Commits(payvault.OpInvoicesSend), "one of the thousand sent the last one")
-	assert.Len(t, a.srv.Customers(merchantID), clients/2)
-	assert.Len(t, a.srv.Customers(secondID), clients/2)
-	ids := map[string]bool{}
+
+	assert.Equal(t, map[payvault.Operation]int{
+		payvault.OpCustomersCreate: clients, payvault.OpCustomersList: clients, payvault.OpTokensTokenize: clients,
+		payvault.OpPayeesCreate: clients, payvault.OpInvoicesSend: clients,
+	}, a.srv.AllCommits())
+	assert.Len(t, a.srv.Requests(), 5*clients)
+	assert.Len(t, a.srv.Cards(), 2*clients)
+	ids := map[any]bool{}
+	for i, account := range a.srv.Accounts() {
+		list := a.srv.Payees(account.MerchantID)
+		if assert.Len(t, list, 1) {
+			assert.Equal(t, fmt.Sprintf("P%d", i), list[0].Name)
+			ids[list[0].ID] = true
+		}
+	}
 	for _, card := range a.srv.Cards() {
 		ids[card.ID] = true
 	}
-	assert.Len(t, ids, clients)
-	assert.Len(t, a.srv.Requests(), 4*clients)
+	assert.Len(t, ids, 3*clients, "each ID is given once")
+}
+
+// work is what one of many clients does, and what it gets to see of that.
+func (a api) work(t *testing.T, client *http.Client, i int) {
+	t.Helper()
+	do := func(method, path, body string) reply {
+		resp, err := client.Do(a.request(t, method, path, body))
+		if !assert.NoError(t, err) {
+			return reply{}
+		}
+		answer, err := io.ReadAll(resp.Body)
+		assert.NoError(t, err)
+		assert.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusOK, resp.StatusCode, "%s", answer)
+		return reply{status: resp.StatusCode, body: string(answer)}
+	}
+	masked := fmt.Sprintf("4111xxxxxx11%04d", i)
+	card := fmt.Sprintf(`"card_number":"411111111111%04d","exp_date":"1229"`, i)
+	do(http.MethodPost, "/platform/vault/customer", fmt.Sprintf(`{"customer_id":"C","customer_firm_name":"F%d","billing_cards":[{%s}]}`, i, card))
+	token := do(http.MethodPost, "/pg/tokenize", fmt.Sprintf(`{"merchant_id":"%d",%s,"echo_fields":"[{\"i\":%d}]"}`, i+1, card, i))
+	assert.Contains(t, token.body, fmt.Sprintf(`"card_number":"%s","echo_fields":"[{\"i\":%d}]"`, masked, i))
+	payee := do(http.MethodPost, "/platform/vault/payee", fmt.Sprintf(`{"payee_name":"P%d"}`, i))
+	assert.Contains(t, payee.body, fmt.Sprintf(`"payee_name":"P%d"`, i))
+	do(http.MethodPost, fmt.Sprintf("/platform/invoice/I%d/send", i), fmt.Sprintf(`{"email_address":["%d@example.com"]}`, i))
+
+	var list struct {
+		Total int `json:"totalRecords"`
+		Data  []struct {
+			Node int64  `json:"node_id"`
+			Firm string `json:"customer_firm_name"`
+			Card string `json:"primary_card_number"`
+		} `json:"data"`
+	}
+	assert.NoError(t, json.Unmarshal([]byte(do(http.MethodGet, "/platform/vault/customer", "").body), &list))
+	assert.Equal(t, 1, list.Total)
+	if assert.Len(t, list.Data, 1) {
+		assert.Equal(t, int64(i+1), list.Data[0].Node)
+		assert.Equal(t, fmt.Sprintf("F%d", i), list.Data[0].Firm)
+		assert.Equal(t, masked, list.Data[0].Card)
+	}
+	invoice, _ := a.srv.Invoice(payvault.InvoiceID(fmt.Sprintf("I%d", i)))
+	assert.Equal(t, []string{fmt.Sprintf("%d@example.com", i)}, invoice.Emails)
+}
+
+// A seed can be written as a file, but for its accounts, whose keys are not printed.
+func TestSeedRoundTrip(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	seed := payvaulttest.Seed{
+		Subscriptions: []payvaulttest.Subscription{a.srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+			{Time: noon(), Amount: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
+		}})},
+		Invoices: []payvaulttest.Invoice{a.srv.SeedInvoice(payvaulttest.Invoice{State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1}})},
+		Disputes: []payvaulttest.Dispute{a.srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
+		Webhooks: []payvaulttest.Webhook{a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: "http://127.0.0.1:1/", Events: []string{"e"}})},
+	}
+	for name, seed := range map[string]payvaulttest.Seed{"of a server": seed, "empty": {}, "left out": {
+		Subscriptions: []payvaulttest.Subscription{{Transactions: make([]payvaulttest.Transaction, 2)}}, Invoices: make([]payvaulttest.Invoice, 1),
+	}} {
+		text, err := json.Marshal(seed)
+		require.NoError(t, err, name)
+		loaded, err := payvaulttest.LoadSeed(bytes.NewReader(text))
+		require.NoError(t, err, name)
+		again, err := json.Marshal(loaded)
+		require.NoError(t, err, name)
+		assert.JSONEq(t, string(text), string(again), name)
+		b := newAPI(t, payvaulttest.WithSeed(loaded))
+		if name == "of a server" {
+			assert.Equal(t, a.srv.Invoices(), b.srv.Invoices())
+			assert.Equal(t, a.srv.Disputes(), b.srv.Disputes())
+			assert.Equal(t, a.srv.Webhooks(), b.srv.Webhooks())
+			assert.Equal(t, a.page(t, fmt.Sprintf("/platform/subscription/transactions/%d", seed.Subscriptions[0].ID)),
+				b.page(t, fmt.Sprintf("/platform/subscription/transactions/%d", seed.Subscriptions[0].ID)))
+		}
+	}
+
+	text, err := json.Marshal(payvaulttest.Seed{Accounts: a.srv.Accounts()})
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), a.key)
+	_, err = payvaulttest.LoadSeed(bytes.NewReader(text))
+	require.Error(t, err, "no account without its key")
 }

@@ -10,13 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"example.com/payvault"
 )
 
 const (
 	dripInterval = 10 * time.Millisecond
 	bombBytes    = 64 << 20
+)
+
+// The JSON around the padding of an oversized body.
+const (
+	oversizeBegin = `{"code":0,"rcode":"000","message":"Success","data":{"padding":"`
+	oversizeEnd   = `"}}`
+	minOversize   = int64(len(oversizeBegin) + len(oversizeEnd))
 )
 
 // strike lets the fault of the exchange do its work if this is the stage for it. It reports whether
@@ -32,9 +37,12 @@ func (x *exchange) strike(at stage) bool {
 	case DropBeforeCommit, DropAfterCommit:
 		abort()
 	case Hang:
+		x.drain()
 		x.hang()
 	case Delay:
-		x.wait(f.Delay)
+		end := time.Now().Add(f.Delay)
+		x.drain()
+		x.wait(time.Until(end))
 		return false
 	default:
 		x.misanswer(f)
@@ -76,7 +84,7 @@ func (x *exchange) misanswer(f *Fault) {
 
 // codeBody is a platform answer or a tokenize answer with a code.
 func (x *exchange) codeBody(code int, message string) []byte {
-	if x.operation() == payvault.OpTokensTokenize {
+	if x.match.tokenize {
 		return encode(tokenizeResponse{RCode: threeDigits(code), RMsg: message})
 	}
 	return encode(envelope{Code: code, Message: message})
@@ -94,7 +102,7 @@ func (x *exchange) wholeAnswer() answer {
 		return answer{status: cmp.Or(x.fault.Status, http.StatusOK), body: []byte(x.fault.Body)}
 	case x.answer.body != nil:
 		return x.answer
-	case x.operation() == payvault.OpTokensTokenize:
+	case x.match.tokenize:
 		return answer{status: http.StatusOK, body: encode(tokenizeResponse{RCode: "000", RMsg: "Success"})}
 	default:
 		return answer{status: http.StatusOK, body: encode(success(struct{}{}))}
@@ -115,6 +123,7 @@ func (x *exchange) cut() {
 }
 
 func (x *exchange) drip(interval time.Duration) {
+	x.drain()
 	whole := x.wholeAnswer()
 	x.start(whole.status, jsonHeader(), len(whole.body))
 	for i := range whole.body {
@@ -126,17 +135,16 @@ func (x *exchange) drip(interval time.Duration) {
 
 // oversize writes JSON with one long text; without a size it ends with the connection only.
 func (x *exchange) oversize(w io.Writer, header http.Header, size int64) {
-	const begin, end = `{"code":0,"rcode":"000","message":"Success","data":{"padding":"`, `"}}`
 	x.start(http.StatusOK, header, -1)
-	x.write(w, []byte(begin))
+	x.write(w, []byte(oversizeBegin))
 	padding := []byte(strings.Repeat("x", 32<<10))
-	for left := size - int64(len(begin)+len(end)); left > 0 || size == 0; left -= int64(len(padding)) {
+	for left := size - minOversize; left > 0 || size == 0; left -= int64(len(padding)) {
 		if size > 0 && left < int64(len(padding)) {
 			padding = padding[:left]
 		}
 		x.write(w, padding)
 	}
-	x.write(w, []byte(end))
+	x.write(w, []byte(oversizeEnd))
 }
 
 func (x *exchange) bomb(header http.Header, size int64) {
@@ -168,6 +176,14 @@ func (x *exchange) wait(d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-x.r.Context().Done():
+		abort()
+	}
+}
+
+// drain reads what is left of a body that was refused: [net/http] does not notice that a client is
+// gone while there is more to read.
+func (x *exchange) drain() {
+	if _, err := io.Copy(io.Discard, x.r.Body); err != nil {
 		abort()
 	}
 }

@@ -70,18 +70,26 @@ type Transaction struct {
 func (s *Server) SeedSubscription(sub Subscription) Subscription {
 	mustFit(sub.checkSeed(s.service.accounts.has))
 	v := s.service
-	sub.ID = cmp.Or(sub.ID, payvault.SubscriptionID(v.ids.number("subscription")))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if sub.ID == 0 {
+		sub.ID = freshNumber(v.ids, "subscription", v.subscriptions)
+	}
 	sub.MerchantID = cmp.Or(sub.MerchantID, s.seedMerchant())
-	sub.CustomerID = cmp.Or(sub.CustomerID, v.ids.text("customer"))
+	if sub.CustomerID == "" {
+		sub.CustomerID = freshText(v.ids, "customer", v.customersOf(sub.MerchantID))
+	}
 	sub.State = cmp.Or(sub.State, SubscriptionActive)
 	sub.Transactions = slices.Clone(sub.Transactions)
+	given := newTable[string, bool]()
+	for _, t := range sub.Transactions {
+		given.put(t.PGID, true)
+	}
 	for i := range sub.Transactions {
-		v.fillTransaction(&sub.Transactions[i], sub)
+		v.fillTransaction(&sub.Transactions[i], sub, given)
 	}
 	slices.SortStableFunc(sub.Transactions, func(a, b Transaction) int { return a.Time.Compare(b.Time) })
 	stored := newSubscription(sub)
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.subscriptions.put(sub.ID, stored)
 	return stored.view()
 }
@@ -108,11 +116,14 @@ func (s *subscription) view() Subscription {
 	return view
 }
 
-func (v *service) fillTransaction(t *Transaction, sub Subscription) {
+// fillTransaction fills in what is left out; given are the pg_ids that the subscription has already.
+func (v *service) fillTransaction(t *Transaction, sub Subscription, given *table[string, bool]) {
 	t.MerchantID = cmp.Or(t.MerchantID, sub.MerchantID)
 	t.SubscriptionID = cmp.Or(t.SubscriptionID, sub.ID)
 	t.CustomerID = cmp.Or(t.CustomerID, sub.CustomerID)
-	t.PGID = cmp.Or(t.PGID, v.ids.text("pg"))
+	if t.PGID == "" {
+		t.PGID = freshText(v.ids, "pg", given)
+	}
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")
 	t.Currency = cmp.Or(t.Currency, "840")
@@ -226,7 +237,7 @@ func (v *service) cancelSubscription(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.CustomerID == "" {
+	if isBlank(in.CustomerID) {
 		return nil, problems{"customer_id": {"is required"}}.err()
 	}
 	v.mu.Lock()

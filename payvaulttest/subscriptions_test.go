@@ -41,6 +41,7 @@ func TestCancelRefuses(t *testing.T) {
 	a.post(t, cancelPath, `{}`).refused(t, http.StatusBadRequest, "customer_id")
 	a.post(t, cancelPath, "").refused(t, http.StatusUnsupportedMediaType)
 	a.post(t, cancelPath, `{"customer_id":"C2"}`).refused(t, http.StatusBadRequest, "customer_id")
+	a.post(t, cancelPath, `{"customer_id":" "}`).refused(t, http.StatusBadRequest, "customer_id")
 	a.post(t, cancelPath, `{"customer_id":5}`).refused(t, http.StatusBadRequest, "customer_id")
 	a.post(t, cancelPath, `{"customer_id":"C1","merchant_id":"100001"}`).refused(t, http.StatusBadRequest, "merchant_id")
 	a.post(t, cancelPath, `{"customer_id":"C1","merchant_id":100002}`).refused(t, http.StatusForbidden)

@@ -21,6 +21,11 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	return none, false
 }
 
+func (t *table[K, V]) has(key K) bool {
+	_, known := t.index[key]
+	return known
+}
+
 // put adds a row, or replaces the one with the same key in its place.
 func (t *table[K, V]) put(key K, row V) {
 	if i, known := t.index[key]; known {

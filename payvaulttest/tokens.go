@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ type tokenizeRequest struct {
 	CardSwipe      string   `json:"card_swipe"`
 	WalletOne      string   `json:"payload_wallet_one_pay"`
 	WalletTwo      string   `json:"payload_wallet_two_pay"`
-	SingleUse      bool     `json:"single_use"`
+	SingleUse      *bool    `json:"single_use"`
 	EchoFields     string   `json:"echo_fields"`
 	SessionID      string   `json:"session_id"`
 	UserID         *int64   `json:"user_id"`
@@ -98,6 +99,9 @@ func (v *service) tokenize(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.SingleUse != nil {
+		card.SingleUse = *in.SingleUse
+	}
 	return tokenizeResponse{
 		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
 		CardID: card.ID, CardNumber: card.MaskedNumber, EchoFields: in.EchoFields,
@@ -123,11 +127,12 @@ func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeReques
 	p := problems{}
 	in.check(p, "")
 	ach := in.Routing != "" && in.CardNumber == "" && in.CardSwipe == ""
-	p.check(!ach || in.CardID != "" || in.CardholderName != "", "cardholder_name", "is required with ACH data")
+	p.check(!ach || in.CardID != "" || !isBlank(in.CardholderName), "cardholder_name", "is required with ACH data")
 	p.check(in.CardSwipe == "" || trackNumber(in.CardSwipe) != "", "card_swipe", "is not track data")
 	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", "must be the text of a JSON array of single-pair objects")
 	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", "must be the text of a JSON array of single-pair objects")
 	p.check(in.hasData() || in.CardID != "", "card_number", "or other payment data is required")
+	p.check(in.hasData() || in.CardID == "" || in.changes(), "card_id", "comes without anything to update")
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -139,6 +144,12 @@ func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeReques
 
 func (in *tokenizeRequest) hasData() bool {
 	return in.CardNumber != "" || in.CardSwipe != "" || in.Routing != "" || in.WalletOne != "" || in.WalletTwo != ""
+}
+
+// changes tells whether a request without payment data has something else that is saved with a card.
+func (in *tokenizeRequest) changes() bool {
+	texts := in.ExpDate + in.CVV + in.TypeID + in.CardholderName + in.AVSAddress + in.AVSZip
+	return texts != "" || len(in.EmailAddress) > 0 || in.SingleUse != nil
 }
 
 // check looks at the shape of payment fields. Which of them are required for each kind of tokenize
@@ -158,7 +169,7 @@ func (f *paymentFields) check(p problems, path string) {
 // goes first, then a swipe, then ACH data, then a wallet.
 func (in *tokenizeRequest) card(g *ids) Card {
 	card := in.paymentFields.card()
-	card.CardholderName, card.SingleUse = in.CardholderName, in.SingleUse
+	card.CardholderName = in.CardholderName
 	switch {
 	case in.CardNumber != "":
 	case in.CardSwipe != "":
@@ -215,19 +226,20 @@ func (v *service) saveCard(merchant payvault.MerchantID, id string, card Card) (
 	return saved, nil
 }
 
-// update replaces what the new data carries and keeps the rest.
+// update replaces what the new data carries and keeps the rest; an expiry date is kept for the same
+// kind of payment data only, and never for ACH data.
 func (c *Card) update(with Card) {
 	c.Updates++
 	if with.Kind != "" {
+		if with.Kind != c.Kind {
+			c.ExpDate = ""
+		}
 		c.Kind, c.MaskedNumber, c.Type = with.Kind, with.MaskedNumber, with.Type
 	}
-	if with.ExpDate != "" {
-		c.ExpDate = with.ExpDate
+	if c.Kind != CardKindACH {
+		c.ExpDate = cmp.Or(with.ExpDate, c.ExpDate)
 	}
-	if with.CardholderName != "" {
-		c.CardholderName = with.CardholderName
-	}
-	c.SingleUse = c.SingleUse || with.SingleUse
+	c.CardholderName = cmp.Or(with.CardholderName, c.CardholderName)
 }
 
 // Cards returns every saved card, those of customers included, in order of creation.

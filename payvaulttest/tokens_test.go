@@ -134,6 +134,7 @@ func TestTokenizeRefuses(t *testing.T) {
 		"an unknown card":     {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card_id"},
 		"half an account":     {`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`, 400, "dda_number"},
 		"no type":             {`{"merchant_id":"100001","tr_number":"123456780","dda_number":"1","cardholder_name":"J"}`, 400, "type_id"},
+		"a blank holder":      {`{"merchant_id":"100001","tr_number":"123456780","dda_number":"1","type_id":"S","cardholder_name":"  "}`, 400, "cardholder_name"},
 		"no holder":           {`{"merchant_id":"100001","tr_number":"123456780","dda_number":"1","type_id":"S"}`, 400, "cardholder_name"},
 		"a bad CVV":           {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"12"}`, 400, "cvv2"},
 		"no track":            {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
@@ -178,4 +179,45 @@ func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","card_id":"`+id+`","card_number":"5454545454545454"}`)
 	assert.Equal(t, http.StatusNotFound, got.status)
 	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards()[0].MaskedNumber)
+}
+
+func TestTokenizeUpdatesKinds(t *testing.T) {
+	t.Parallel()
+	const ach = `"tr_number":"123456780","dda_number":"0001112220","type_id":"S","cardholder_name":"Jane"`
+	const card = `"card_number":"4111111111111111","exp_date":"1229"`
+	for name, test := range map[string]struct {
+		first, update string
+		want          payvaulttest.Card
+	}{
+		"single_use off":    {card + `,"single_use":true`, card + `,"single_use":false`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"}},
+		"single_use on":     {card, `"single_use":true`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", SingleUse: true}},
+		"single_use kept":   {card + `,"single_use":true`, `"exp_date":"0130"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "0130", Type: "VI", SingleUse: true}},
+		"a card to ACH":     {card, ach, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
+		"ACH to a card":     {ach, card, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Jane"}},
+		"ACH has no expiry": {ach, `"exp_date":"0130"`, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
+		"the date is kept":  {card, `"card_number":"5454545454545454"`, payvaulttest.Card{Kind: "card", MaskedNumber: "5454xxxxxx545454", ExpDate: "1229", Type: "MC"}},
+		"the name only":     {card, `"cardholder_name":"Joe"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Joe"}},
+		"an address only":   {card, `"avs_zip":"12345"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			id, _ := a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+test.first+`}`).tokenized(t)["card_id"].(string)
+			a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`",`+test.update+`}`).tokenized(t)
+			test.want.MerchantID, test.want.ID, test.want.Updates = merchantID, id, 1
+			assert.Equal(t, []payvaulttest.Card{test.want}, a.srv.Cards())
+		})
+	}
+}
+
+func TestTokenizeUpdatesSomething(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
+	for _, nothing := range []string{"", `,"echo_fields":"[]"`, `,"developer_id":"d","user_id":1,"session_id":"s"`, `,"email_address":[],"cardholder_name":""`} {
+		got := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`"`+nothing+`}`)
+		assert.Equal(t, http.StatusBadRequest, got.status)
+		assert.Contains(t, got.object(t)["rmsg"], "card_id")
+	}
+	assert.Zero(t, a.srv.Cards()[0].Updates)
 }

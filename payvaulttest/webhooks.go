@@ -33,10 +33,12 @@ type Webhook struct {
 func (s *Server) SeedWebhook(webhook Webhook) Webhook {
 	mustFit(webhook.checkSeed(s.service.accounts.has))
 	webhook = webhook.clone()
-	webhook.ID = cmp.Or(webhook.ID, payvault.WebhookID(s.service.ids.text("webhook")))
 	webhook.MerchantID = cmp.Or(webhook.MerchantID, s.seedMerchant())
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
+	if webhook.ID == "" {
+		webhook.ID = freshText(s.service.ids, "webhook", s.service.webhooks)
+	}
 	s.service.webhooks.put(webhook.ID, &webhook)
 	return webhook.clone()
 }

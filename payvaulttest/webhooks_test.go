@@ -215,3 +215,48 @@ func TestDeliveriesAreLogged(t *testing.T) {
 		log.Reset()
 	}
 }
+
+// Deliveries that become due later do not make anyone wait.
+func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	arrived, answer := make(chan bool), make(chan bool)
+	user := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- true
+		<-answer
+	}))
+	t.Cleanup(user.Close)
+	a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.URL, Events: []string{"e"}})
+	require.NoError(t, a.srv.WaitDeliveries(t.Context()), "nothing is due")
+	a.srv.TriggerEvent(merchantID, "e", nil)
+	<-arrived
+
+	waiting := make(chan error)
+	ctx, entered := contextThatTells(t)
+	go func() { waiting <- a.srv.WaitDeliveries(ctx) }()
+	<-entered
+	a.srv.TriggerEvent(merchantID, "e", nil) // becomes due later, and never ends
+	answer <- true
+	<-arrived
+	require.NoError(t, <-waiting)
+	assert.Len(t, a.srv.Deliveries(), 1)
+	a.srv.Close()
+	close(answer)
+}
+
+// A tellingContext tells when it is waited for.
+type tellingContext struct {
+	context.Context //nolint:containedctx // it is one
+	entered         chan bool
+}
+
+func (c tellingContext) Done() <-chan struct{} {
+	c.entered <- true
+	return c.Context.Done()
+}
+
+func contextThatTells(t *testing.T) (context.Context, <-chan bool) {
+	t.Helper()
+	entered := make(chan bool, 1)
+	return tellingContext{t.Context(), entered}, entered
+}

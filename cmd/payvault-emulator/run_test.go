@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,6 +114,69 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, log, "status=401")
 	assert.NotContains(t, log, "-key")
 	assert.NotContains(t, log, "12345")
+}
+
+// Every operation can be had with what the default seed prints, and with nothing but an HTTP client.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0"}, stdout, stderr)
+	})
+	const merchant, partner = "merchant-api-key", "partner-vendor-key"
+	payee := p.send(t, merchant, http.MethodPost, "/platform/vault/payee", `{"payee_name":"Acme"}`)
+	app := p.send(t, partner, http.MethodPost, "/platform/application/add", `{"channel_id":1,"sales_rep":2}`)
+	payeePath, appPath := "/platform/vault/payee/"+numberOf(t, payee, "payee_id"), "/platform/application/"+numberOf(t, app, "app_id")
+	for _, call := range []struct{ key, method, path, body, want string }{
+		{merchant, "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230"}`, `"rcode":"000"`},
+		{merchant, "POST", "/platform/vault/customer", `{"customer_id":"JANE1","customer_firm_name":"Jane"}`, `"code":0`},
+		{merchant, "GET", "/platform/vault/customer?order_on=customer_id&order_by=asc&count=10&page=0", "", `"totalRecords":1`},
+		{merchant, "DELETE", payeePath, "", `"data":{}`},
+		{partner, "POST", appPath + "/data", `{"data":[{"key":"legal_name","value":"Acme"}]}`, `"fields":[`},
+		{partner, "GET", appPath + "/validate", "", `"code":2`},
+		{merchant, "POST", "/platform/dispute/7102/respond", disputeForm, `"code":0`},
+		{merchant, "GET", "/platform/subscription/transactions/5001?filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-02-28", "", `"totalRecords":2`},
+		{merchant, "POST", "/platform/subscription/5001/cancel", `{"customer_id":"CUST5001"}`, `"code":0`},
+		{merchant, "POST", "/platform/invoice/INV6001/send", `{"email_address":["jane@example.com"]}`, `"code":0`},
+		{merchant, "POST", "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230"}]}`, `"request_id"`},
+		{merchant, "POST", "/platform/webhook/WH8001/event/transaction_status_updated", "", `"code":0`},
+	} {
+		assert.Contains(t, p.send(t, call.key, call.method, call.path, call.body), call.want, call.path)
+	}
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+}
+
+const disputeForm = "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"message\":\"Here it is\"}\r\n" +
+	"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\r\n%PDF-1.4\r\n--b--\r\n"
+
+// send makes a request like curl and returns the body of its answer.
+func (p program) send(t *testing.T, key, method, path, body string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Content-Type", "application/json")
+	if body == disputeForm {
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	}
+	r.SetBasicAuth("", key)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", path, answer)
+	return string(answer)
+}
+
+// numberOf finds the integer of a member in JSON.
+func numberOf(t *testing.T, text, member string) string {
+	t.Helper()
+	found := regexp.MustCompile(`"` + member + `":(\d+)`).FindStringSubmatch(text)
+	require.Len(t, found, 2, text)
+	return found[1]
 }
 
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
