@@ -70,7 +70,8 @@ type message struct {
 // find looks a request up in the document.
 func (c *contract) find(r *http.Request, body []byte) (message, error) {
 	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
 	r.ContentLength = int64(len(body))
 	route, params, err := c.router.FindRoute(r)
 	if err != nil {

@@ -120,7 +120,7 @@ func emulatorSide(s source) side {
 			"notification": "deliveries are not shown",
 		},
 		open: map[string]string{
-			"envelope.data": "by operation", "owner.cbExp": "its type is not shown", "owner.legalExp": "its type is not shown",
+			"envelope.data": "by operation",
 		},
 		without: map[string]string{
 			"DisputeRespondForm":        "its two parts are read by name; see TestMutants",

@@ -110,7 +110,9 @@ func options(values ...string) []option {
 func (f applicationField) check(p problems, value json.RawMessage) {
 	switch f.kind {
 	case addressField:
-		f.checkObject(p, value, &applicationAddress{})
+		var in applicationAddress
+		f.checkObject(p, value, &in)
+		p.check(isCountryCode(in.Country), f.key+".country", "must be a numeric code")
 	case ownershipData:
 		f.checkOwnership(p, value)
 	case checkboxRow:
@@ -205,13 +207,14 @@ func (f applicationField) isSet(text string) bool {
 
 // checkRow wants an object of booleans, keyed by the options.
 func (f applicationField) checkRow(p problems, value json.RawMessage) {
-	var row map[string]bool
+	var row map[string]*bool
 	if value[0] != '{' || json.Unmarshal(value, &row) != nil {
 		p.add(f.key, "must be an object of booleans")
 		return
 	}
-	for key := range row {
+	for key, ticked := range row {
 		p.check(f.hasOption(key), f.key+"."+key, "is not one of its options")
+		p.check(ticked != nil, f.key+"."+key, "must be a boolean")
 	}
 }
 

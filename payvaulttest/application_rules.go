@@ -58,9 +58,9 @@ type owner struct {
 	LicenseIssued     string              `json:"dl_issue_date"`
 	Interest          *json.Number        `json:"interestPercent"`
 	RelatedBusinesses []json.RawMessage   `json:"relatedBusinesses"`
-	CBExp             json.RawMessage     `json:"cbExp"`
+	CBExp             string              `json:"cbExp"`
 	Legal             bool                `json:"legal"`
-	LegalExp          json.RawMessage     `json:"legalExp"`
+	LegalExp          string              `json:"legalExp"`
 	Title             string              `json:"title"`
 	Address           *applicationAddress `json:"address"`
 }
@@ -92,6 +92,7 @@ func (f applicationField) checkOwnership(p problems, value json.RawMessage) {
 		_, decimal := parseNumber(deref(o.Interest).String())
 		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent")
 		p.check(o.Email == "" || isEmail(o.Email), join(path, "email"), "is not a valid email")
+		p.check(isCountryCode(deref(o.Address).Country), join(path, "address.country"), "must be a numeric code")
 	}
 }
 
