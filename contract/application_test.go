@@ -1,9 +1,9 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -33,22 +33,14 @@ func applicationKeys(t *testing.T, c *contract) []applicationKey {
 
 // schema describes the schema that the value of a key has to have.
 func (k applicationKey) schema() string {
-	var quoted []string
-	for _, value := range k.Values {
-		quoted = append(quoted, regexp.QuoteMeta(value))
+	if k.Value != "" || k.Values == nil {
+		return cmp.Or(k.Value, "string")
 	}
-	one := "(" + strings.Join(quoted, "|") + ")"
-	switch {
-	case k.Value != "":
-		return k.Value
-	case k.Type == "checkbox_group":
-		text, _ := json.Marshal("^\\{(" + one + "(," + one + ")*)?\\}$")
-		return "string, pattern " + string(text)
-	case k.Values != nil:
-		text, _ := json.Marshal(k.Values)
-		return "string, enum " + string(text)
+	if k.Type != "checkbox_group" {
+		return `string, enum ["` + strings.Join(k.Values, `","`) + `"]`
 	}
-	return "string"
+	one := "(" + strings.ReplaceAll(strings.Join(k.Values, "|"), "+", `\\+`) + ")"
+	return `string, pattern "^\\{(` + one + "(," + one + `)*)?\\}$"`
 }
 
 // TestApplicationKeys holds the table of application keys against the branches that say what their values are.

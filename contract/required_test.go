@@ -131,20 +131,24 @@ func TestConditions(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)
-	cards := c.schema(t, "AccountUpdaterSubmitRequest").Value.Properties["data"].Value.MaxItems
-	message := c.schema(t, "DisputeResponse").Value.Properties["message"].Value.MaxLength
-	require.NotNil(t, cards)
-	require.NotNil(t, message)
+	cards := limit(t, c.schema(t, "AccountUpdaterSubmitRequest").Value.Properties["data"].Value.MaxItems)
+	message := limit(t, c.schema(t, "DisputeResponse").Value.Properties["message"].Value.MaxLength)
 	for more, refused := range []string{"", "data"} {
 		submitMany := func(ctx context.Context, client *payvault.Client, f filler) error {
 			card := *filled[payvault.AccountUpdaterCard](t, f)
-			_, err := client.AccountUpdater.Submit(ctx, slices.Repeat([]payvault.AccountUpdaterCard{card}, int(*cards)+more))
+			_, err := client.AccountUpdater.Submit(ctx, slices.Repeat([]payvault.AccountUpdaterCard{card}, cards+more))
 			return err
 		}
 		assertSends(t, submitMany, requestFiller(nil), refused, "cards up to the limit, or one more")
 	}
 	for more, refused := range []string{"", "message"} {
-		long := requestFiller(map[string]any{"message": strings.Repeat("é", int(*message)+more)})
+		long := requestFiller(map[string]any{"message": strings.Repeat("é", message+more)})
 		assertSends(t, sends(t)["DisputeResponse"], long, refused, "a message up to the limit, or one character more")
 	}
+}
+
+func limit(t *testing.T, of *uint64) int {
+	t.Helper()
+	require.NotNil(t, of, "the document has no limit")
+	return int(*of) //nolint:gosec // small
 }
