@@ -117,37 +117,6 @@ func TestOperations(t *testing.T) {
 	failList(t, "in the document, not in operations.txt", without(documented, listed))
 }
 
-// TestAnswers makes sure of the form on which the other tests rely: every 2XX is a oneOf, the success first, and the
-// code tells the branches apart; the default has the failures, and no success.
-func TestAnswers(t *testing.T) {
-	t.Parallel()
-	c := loadContract(t)
-	for name, operation := range c.operations() {
-		schemas := answerSchemas(operation)
-		if !assert.GreaterOrEqual(t, len(schemas), 2, name) {
-			continue
-		}
-		code, success := "code", any(float64(0))
-		if schemas[0].Value.Properties["code"] == nil {
-			code, success = "rcode", "000"
-		}
-		for i, ref := range schemas {
-			accepted := ref.Value.Properties[code].Value.VisitJSON(success) == nil
-			assert.Equal(t, i == 0, accepted, "%s: %s and the code of success", name, ref.Ref)
-		}
-		assert.NotContains(t, refsOf(operation.Responses.Value("default").Value.Content[jsonType].Schema), schemas[0].Ref, name)
-	}
-}
-
-// refsOf gives the reference, or those of the branches.
-func refsOf(ref *openapi3.SchemaRef) []string {
-	refs := []string{ref.Ref}
-	for _, branch := range ref.Value.OneOf {
-		refs = append(refs, branch.Ref)
-	}
-	return refs
-}
-
 // newRequest is a request with the headers that every request has.
 func newRequest(t *testing.T, method, target, contentType string, body []byte) *http.Request {
 	t.Helper()

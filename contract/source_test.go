@@ -26,7 +26,7 @@ const (
 // A source is a package of the repository as the type checker sees it, unexported types included, tests left out.
 type source struct {
 	structs   map[string]*types.Struct // with wire names
-	constants map[string][]string      // texts by the name of the constants' type
+	constants map[string][]string      // texts by the name of the constants' type; of plain strings, exported ones only
 	literals  map[string]bool          // every text in the code
 }
 
@@ -90,9 +90,13 @@ func newSource(files []*ast.File, info *types.Info) source {
 				s.structs[object.Name()] = structure
 			}
 		case *types.Const:
-			if named, ok := object.Type().(*types.Named); ok && object.Val().Kind() == constant.String {
-				kind := named.Obj().Name()
-				s.constants[kind] = append(s.constants[kind], constant.StringVal(object.Val()))
+			named, ok := object.Type().(*types.Named)
+			switch text := object.Val(); {
+			case text.Kind() != constant.String:
+			case ok:
+				s.constants[named.Obj().Name()] = append(s.constants[named.Obj().Name()], constant.StringVal(text))
+			case object.Exported():
+				s.constants["string"] = append(s.constants["string"], constant.StringVal(text))
 			}
 		}
 	}

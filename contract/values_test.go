@@ -27,6 +27,7 @@ func TestConstants(t *testing.T) {
 		operations = append(operations, name)
 	}
 	want := map[string][]string{
+		"string":              {payvault.Version},
 		"Operation":           operations,
 		"BusinessType":        values["business_type"],
 		"TradingStatus":       values["trading_status"],
@@ -49,6 +50,10 @@ func TestConstants(t *testing.T) {
 	}
 	for kind, texts := range constants {
 		failList(t, "constants of the SDK's "+kind+" that the document does not show", without(texts, want[kind]))
+	}
+	own := emulatorSource(t).constants["string"]
+	for _, kind := range []string{"Event", "Conditional", "ApplicationStatus"} {
+		failList(t, kind+" in the document, no constant of the emulator", without(want[kind], own))
 	}
 }
 
