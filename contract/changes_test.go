@@ -150,9 +150,13 @@ func valueMutants(at string, value any, schema *openapi3.Schema, words []string)
 	case map[string]any:
 		all["unknown member in "+at] = withMember(value, "unknown", 1.0)
 		for name, member := range value {
-			rest := maps.Clone(value)
-			delete(rest, name)
+			rest := withoutMember(value, name)
 			all["no "+at+"."+name] = rest
+			if schema != nil && len(schema.AllOf) > 0 { // it has conditions, which look at two members at once
+				for other := range rest {
+					all["no "+at+"."+name+", no "+at+"."+other] = withoutMember(rest, other)
+				}
+			}
 			for what, changed := range valueMutants(at+"."+name, member, propertyOf(schema, name), words) {
 				all[what] = withMember(value, name, changed)
 			}
@@ -177,6 +181,12 @@ func valueMutants(at string, value any, schema *openapi3.Schema, words []string)
 func withMember(record map[string]any, name string, member any) map[string]any {
 	changed := maps.Clone(record)
 	changed[name] = member
+	return changed
+}
+
+func withoutMember(record map[string]any, name string) map[string]any {
+	changed := maps.Clone(record)
+	delete(changed, name)
 	return changed
 }
 
