@@ -1,9 +1,10 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,7 +67,7 @@ func lost(path string, want, got any) []string {
 // exactJSON decodes without rounding numbers.
 func exactJSON(t *testing.T, text []byte) any {
 	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var value any
 	require.NoError(t, dec.Decode(&value))
@@ -118,4 +119,35 @@ func changed(path string, sent, got any) []string {
 		}
 	}
 	return paths
+}
+
+// checkMerchant fails for a record that belongs to another merchant than the request is for.
+func checkMerchant(t *testing.T, e *env, x exchange) {
+	t.Helper()
+	_, key, _ := x.request.BasicAuth()
+	account, _ := e.srv.Account(key)
+	merchant := json.Number(strconv.FormatInt(int64(account.MerchantID), 10))
+	var sent map[string]any
+	if json.Valid(x.sent) {
+		sent, _ = exactJSON(t, x.sent).(map[string]any)
+	}
+	if other, ok := sent["merchant_id"].(json.Number); ok {
+		merchant = other
+	}
+	if other := x.request.URL.Query().Get("merchant_id"); other != "" {
+		merchant = json.Number(other)
+	}
+	answer, _ := exactJSON(t, x.received).(map[string]any)
+	records, isList := answer["data"].([]any)
+	if !isList {
+		records = []any{answer["data"]}
+	}
+	for _, record := range records {
+		members, _ := record.(map[string]any)
+		for _, name := range []string{"node_id", "merchant_id"} {
+			if id, ok := members[name]; ok && id != merchant {
+				t.Errorf("the answer has the %s %v, but the request is for the merchant %s", name, id, merchant)
+			}
+		}
+	}
 }

@@ -224,6 +224,7 @@ func TestTraffic(t *testing.T) {
 			if err == nil {
 				checkRead(t, last.received, result)
 				checkEcho(t, last)
+				checkMerchant(t, e, last)
 			}
 		})
 	}

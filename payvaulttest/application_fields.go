@@ -205,13 +205,14 @@ func (f applicationField) isSet(text string) bool {
 
 // checkRow wants an object of booleans, keyed by the options.
 func (f applicationField) checkRow(p problems, value json.RawMessage) {
-	var row map[string]bool
+	var row map[string]*bool
 	if value[0] != '{' || json.Unmarshal(value, &row) != nil {
 		p.add(f.key, "must be an object of booleans")
 		return
 	}
-	for key := range row {
+	for key, ticked := range row {
 		p.check(f.hasOption(key), f.key+"."+key, "is not one of its options")
+		p.check(ticked != nil, f.key+"."+key, "must be a boolean")
 	}
 }
 

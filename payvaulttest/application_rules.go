@@ -61,9 +61,9 @@ type owner struct {
 	LicenseIssued     string              `json:"dl_issue_date"`
 	Interest          *json.Number        `json:"interestPercent"`
 	RelatedBusinesses []json.RawMessage   `json:"relatedBusinesses"`
-	CBExp             json.RawMessage     `json:"cbExp"`
+	CBExp             string              `json:"cbExp"`
 	Legal             bool                `json:"legal"`
-	LegalExp          json.RawMessage     `json:"legalExp"`
+	LegalExp          string              `json:"legalExp"`
 	Title             string              `json:"title"`
 	Address           *applicationAddress `json:"address"`
 }

@@ -270,7 +270,7 @@ func TestValidateRequires(t *testing.T) {
 	got = a.problems(t, path, `[{"key":"legal_name","value":""}]`)
 	assert.Contains(t, got, "legal_name", "cleared")
 
-	blank := map[string]string{"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`, "card_brands": `{"vi":null}`}
+	blank := map[string]string{"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`, "card_brands": `{"vi":false}`}
 	for key := range got {
 		value, ok := blank[key]
 		if !ok && key != "fulfillment_delivery_method" {

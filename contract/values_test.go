@@ -1,0 +1,131 @@
+package contract
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// TestConstants wants the values that the document shows as the constants of the SDK, and no constant of any text type
+// besides.
+func TestConstants(t *testing.T) {
+	t.Parallel()
+	c := loadContract(t)
+	values := map[string][]string{}
+	for _, key := range applicationKeys(t, c) {
+		values[key.Key] = key.Values
+	}
+	shown := func(schema, name string) []string {
+		return shownValues(c.schema(t, schema).Value.Properties[name].Value)
+	}
+	operations := []string{string(payvault.OpCall), string(payvault.OpNewClient)} // not of the service
+	for name := range c.operations() {
+		operations = append(operations, name)
+	}
+	want := map[string][]string{
+		"string":              {payvault.Version},
+		"Operation":           operations,
+		"BusinessType":        values["business_type"],
+		"TradingStatus":       values["trading_status"],
+		"TaxIDType":           values["tax_id_type"],
+		"ServicesProcess":     values["business_services_process"],
+		"FulfillmentProvider": values["fulfillment_provider_flag"],
+		"AuthTime":            values["business_services_auth_time"],
+		"TypeID":              shown("TokenizeRequest", "type_id"),
+		"DisputeResponseType": shown("DisputeResponse", "cbr_response_type"),
+		"Order":               shownValues(c.doc.Components.Parameters["order_by"].Value.Schema.Value),
+		"Conditional":         shownValues(c.doc.Components.Parameters["filter"].Value.Schema.Value),
+		"ApplicationStatus":   shown("Application", "app_status"),
+		"TransactionStatus":   shown("SubscriptionTransaction", "tran_status"),
+		"Event":               shownValues(c.operations()[string(payvault.OpWebhooksAddEvent)].Parameters.GetByInAndName("path", "event").Schema.Value),
+	}
+	constants := sdkSource(t).constants
+	for kind, texts := range want {
+		assert.NotEmpty(t, texts, "the document shows no value for %s", kind)
+		failList(t, "in the document, no constant of the SDK's "+kind, without(texts, constants[kind]))
+	}
+	for kind, texts := range constants {
+		failList(t, "constants of the SDK's "+kind+" that the document does not show", without(texts, want[kind]))
+	}
+	own := emulatorSource(t).constants["string"]
+	for _, kind := range []string{"Event", "Conditional", "ApplicationStatus"} {
+		failList(t, kind+" in the document, no constant of the emulator", without(want[kind], own))
+	}
+}
+
+// shownValues are the values that the document lists, whether or not there may be others.
+func shownValues(schema *openapi3.Schema) []string {
+	if schema == nil {
+		return nil
+	}
+	var values []string
+	known, _ := schema.Extensions["x-known-values"].([]any)
+	for _, value := range slices.Concat(schema.Enum, known) {
+		if text, ok := value.(string); ok {
+			values = append(values, text)
+		}
+	}
+	return values
+}
+
+// TestApplicationData wants one field of ApplicationData per key, in the order of the table, with values that fit.
+func TestApplicationData(t *testing.T) {
+	t.Parallel()
+	c := loadContract(t)
+	var keys []string
+	for _, key := range applicationKeys(t, c) {
+		keys = append(keys, key.Key)
+	}
+	fields := namesOf(sdkSource(t).structs["ApplicationData"])
+	assertSame(t, keys, fields)
+	assert.True(t, slices.Equal(keys, fields), "the fields of ApplicationData are not in the order of the table")
+
+	text, err := json.Marshal(allData(t))
+	require.NoError(t, err)
+	property := c.schema(t, "ApplicationSaveDataRequest").Value.Properties["data"]
+	report(t, "ApplicationData", problemsOf(checkJSON(property, text)))
+	var pairs []struct {
+		Key string `json:"key"`
+	}
+	require.NoError(t, json.Unmarshal(text, &pairs))
+	require.GreaterOrEqual(t, len(pairs), len(keys))
+	for i, key := range keys {
+		assert.Equal(t, key, pairs[i].Key)
+	}
+}
+
+// TestListQuery wants the query parameters of the lists in listQuery, and all its fields in ListOptions.
+func TestListQuery(t *testing.T) {
+	t.Parallel()
+	query := namesOf(sdkSource(t).structs["listQuery"])
+	for name, parameters := range queryParameters(loadContract(t)) {
+		switch name {
+		case string(payvault.OpCustomersList), string(payvault.OpSubscriptionsTransactions):
+			assertSame(t, parameters, query)
+		case string(payvault.OpPayeesDelete):
+			assert.Equal(t, []string{"merchant_id"}, parameters, name) // set by hand, and checked by TestTraffic
+		default:
+			assert.Empty(t, parameters, name)
+		}
+	}
+}
+
+// queryParameters are the names of the query parameters by operation.
+func queryParameters(c *contract) map[string][]string {
+	names := map[string][]string{}
+	for name, operation := range c.operations() {
+		names[name] = nil
+		for _, parameter := range operation.Parameters {
+			if parameter.Value.In == openapi3.ParameterInQuery {
+				names[name] = append(names[name], parameter.Value.Name)
+			}
+		}
+	}
+	return names
+}
