@@ -349,8 +349,8 @@ func ownRecords[T any](records []T) []T {
 	own := slices.Clone(records)
 	for i := range own {
 		record := reflect.ValueOf(&own[i]).Elem()
-		for j := range record.NumField() {
-			if field := record.Field(j); field.Kind() == reflect.Slice {
+		for _, field := range record.Fields() {
+			if field.Kind() == reflect.Slice {
 				field.SetZero()
 			}
 		}
