@@ -611,7 +611,8 @@ func TestCredentialsStayWithTheRequest(t *testing.T) {
 	t.Cleanup(c.CloseIdleConnections)
 	request := post(false).to(t, server.URL+"/base/pg/tokenize")
 	before := *request.URL
-	_, err := c.Do(t.Context(), request)
+	result, err := c.Do(t.Context(), request)
 	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, result.Status, "the server has looked at it")
 	assert.Equal(t, before, *request.URL)
 }
