@@ -25,7 +25,8 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
-// connections are shared too. No call changes what is passed to it.
+// connections are shared too. No call changes what is passed to it. [NewClient] makes it: the zero value is of no use,
+// and its calls panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -414,7 +415,9 @@ func (r Response) LogValue() slog.Value {
 func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.response = r } }
 
 // WithReplay states that repeating this call is harmless, so that it is repeated like a replayable operation
-// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504.
+// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504. When an attempt is lost and the next
+// one is refused, the first may have performed the operation: the error has the status and the code of the refusal, and
+// matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithAttempts sets how often this call is tried at most, the first time included.

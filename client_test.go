@@ -210,7 +210,7 @@ func TestClient_hostileIDs(t *testing.T) {
 	}
 	for _, id := range []int64{0, -1, math.MinInt64} {
 		err := tableClient(t, "http://127.0.0.1:1").Payees.Delete(t.Context(), payvault.PayeeID(id))
-		assertInvalid(t, err, payvault.OpPayeesDelete, fields{"payee_id": {`must not be empty, "." or ".."`}})
+		assertInvalid(t, err, payvault.OpPayeesDelete, fields{"payee_id": badID(id)})
 	}
 }
 

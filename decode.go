@@ -17,7 +17,11 @@ const (
 	rcodeSuccess   = "000"
 )
 
-var errNotCode = errors.New("not a result code")
+var (
+	errNotCode = errors.New("not a result code")
+	// errUnreadable is a whole answer that cannot be read, and could not be the next time.
+	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
+)
 
 // resultCode is the text of a code or rcode; "" if there is none. If a hostile or broken answer has it twice,
 // the one that is not success counts.
@@ -111,7 +115,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 // readReply decodes a success; anything else is an error that matches ErrMalformedResponse and names the place.
 func readReply(body []byte, into reply) error {
 	if _, open := into.(*callReply); !open && tooDense(body) {
-		return fmt.Errorf("%w: more values than its size allows", ErrMalformedResponse)
+		return fmt.Errorf("%w: more values than its size allows", errUnreadable)
 	}
 	if json.Unmarshal(body, into) != nil {
 		return malformedError(body, into)
@@ -140,13 +144,13 @@ func malformedError(body []byte, into any) error {
 		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
 	}
 	if len(body) > 1<<20 {
-		return fmt.Errorf("%w: a value cannot be read", ErrMalformedResponse) // finding it decodes the body again and again
+		return fmt.Errorf("%w: a value cannot be read", errUnreadable) // finding it decodes the body again and again
 	}
 	path, t := locate(body, reflect.TypeOf(into).Elem(), "")
 	if path == "" {
 		path = "the body"
 	}
-	return fmt.Errorf("%w: %s cannot be read as %s", ErrMalformedResponse, strings.TrimPrefix(path, "."), typeName(t))
+	return fmt.Errorf("%w: %s cannot be read as %s", errUnreadable, strings.TrimPrefix(path, "."), typeName(t))
 }
 
 // locate finds the innermost value that does not decode into its type.

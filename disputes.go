@@ -75,7 +75,8 @@ type File struct {
 	Size    int64 // in bytes
 }
 
-// OpenFile opens a file for reading. Close it after the call.
+// OpenFile opens a file for reading. Close it after the call. It is no call of the service, and its errors are those of
+// package os.
 func OpenFile(path string) (*File, error) {
 	f, err := os.Open(path) //nolint:gosec // the caller's own file is the point
 	if err != nil {
@@ -160,6 +161,7 @@ func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *Disput
 	if err != nil && len(in.problems) == 0 {
 		in.problems.add("disputeResponse", err.Error())
 	}
+	checkText(in.body, text, &in.problems)
 	var file *formdata.File
 	if req != nil && req.Evidence != nil {
 		file = &formdata.File{

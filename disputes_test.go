@@ -197,8 +197,8 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		want    fields
 	}{
 		"nil":                       {5002, nil, fields{"request": {"is nil"}}},
-		"zero ID":                   {0, fullResponse(t), fields{"rec_id": {badSegment}}},
-		"negative ID":               {-5002, fullResponse(t), fields{"rec_id": {badSegment}}},
+		"zero ID":                   {0, fullResponse(t), fields{"rec_id": {noID}}},
+		"negative ID":               {-5002, fullResponse(t), fields{"rec_id": {"is negative"}}},
 		"retrieval without message": {5002, &payvault.DisputeResponse{Evidence: pdf("%PDF-", 5)}, fields{"message": {required}}},
 		"retrieval without file":    {5002, &payvault.DisputeResponse{Message: "text"}, fields{"file": {required}}},
 		"empty":                     {5002, &payvault.DisputeResponse{}, fields{"message": {required}, "file": {required}}},
@@ -222,7 +222,7 @@ func TestDisputesRespond_invalid(t *testing.T) {
 			0, &payvault.DisputeResponse{
 				Message: strings.Repeat("x", 5001), BatchDate: payvault.Date{Year: 2026, Month: 13, Day: 1}, Evidence: pdf("PK", 2),
 			},
-			fields{"rec_id": {badSegment}, "message": {tooLong}, "batch_date": {badDate}, "file": {"is not a PDF"}},
+			fields{"rec_id": {noID}, "message": {tooLong}, "batch_date": {badDate}, "file": {"is not a PDF"}},
 		},
 	}
 	for name, test := range tests {

@@ -52,7 +52,8 @@ var (
 	ErrMalformedResponse = errors.New("malformed response")
 	// ErrResponseTooLarge is an answer larger than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = errors.New("response too large")
-	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer.
+	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer, in the last attempt or in
+	// one before it.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -60,15 +61,16 @@ var (
 type Delivery uint8
 
 const (
-	// Unknown means that the request was sent, at least in part, and no usable answer came. The operation may have
-	// been performed. An error of this kind matches [ErrOutcomeUnknown].
+	// Unknown means that the request was sent, at least in part, and no usable answer came to it, in any of the attempts.
+	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown]. When an attempt is
+	// lost and the next one is refused, status, code and sentinels are those of the refusal: a second cancellation may be
+	// refused because the first has been performed.
 	Unknown Delivery = iota
 	// NotSent means that the operation cannot have been performed: not a byte of it was written, or what
 	// was written was turned away unprocessed, with status 429 in an earlier attempt or, on HTTP/2, by refusing the stream.
 	NotSent
-	// Answered means that the service decided the last attempt: it gave an HTTP status from 400 to 499, or a code with a
-	// status below 500. With
-	// [WithReplay] an earlier attempt may have performed the operation.
+	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
+	// and no attempt before that can have performed the operation.
 	Answered
 )
 
@@ -95,7 +97,7 @@ type Error struct {
 	Detail     string              // data.message of the service
 	Fields     map[string][]string // messages keyed by wire path (of an argument or option without one, its Go name), from the service or from local checks
 	Delivery   Delivery            // whether the request reached the service
-	Attempts   int                 // how often it was tried; 0 if a local check failed
+	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait; 0 if it did not
 
 	replayable bool
@@ -129,7 +131,7 @@ func (e *Error) Error() string {
 	if len(problems) > 0 {
 		line += ": " + strings.Join(problems, "; ")
 	}
-	if e.Attempts > 0 && e.Delivery != Answered {
+	if !e.refusedLocally() && e.Delivery != Answered {
 		line += " (" + map[Delivery]string{NotSent: "not sent", Unknown: "outcome unknown"}[e.Delivery] + ")"
 	}
 	return line
@@ -208,15 +210,28 @@ func (e *Error) rejected() bool {
 // request would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e == nil || errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported) {
+	if !ok || e == nil || e.refusedLocally() {
 		return false
 	}
 	if e.Delivery == NotSent || e.StatusCode == http.StatusTooManyRequests {
 		return true
 	}
-	mayPass := e.StatusCode >= 500 || e.Delivery == Unknown && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge)
-	return e.replayable && mayPass
+	return e.replayable && e.mayPass()
 }
+
+// refusedLocally tells whether a local check failed.
+func (e *Error) refusedLocally() bool {
+	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
+}
+
+// mayPass tells whether the last attempt failed in a way that the next one may not: no answer came, or none that is the
+// service's last word.
+func (e *Error) mayPass() bool {
+	return !e.decided() && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge) && !errors.Is(e.cause, errUnreadable)
+}
+
+// decided tells whether the service decided the last attempt.
+func (e *Error) decided() bool { return e.rejected() || e.StatusCode/100 == 4 }
 
 // problems collects what local checks find, keyed by wire path.
 type problems map[string][]string
@@ -273,7 +288,7 @@ type failure struct {
 // transportError is the error of a request that got no complete answer.
 func transportError(ctx context.Context, op *operation, r transport.Result, err error) *Error {
 	e := resultError(op, r)
-	if e.Delivery == Answered { // a status without its body, or the context ended before the next attempt
+	if r.Delivery == transport.Answered { // a status without its body, or the context ended before the next attempt
 		e.readFailure(r)
 	}
 	e.cause = safeCause(ctx, err)
@@ -297,12 +312,16 @@ func answerError(op *operation, r transport.Result, malformed error) *Error {
 	return e
 }
 
-// resultError fills in what the transport knows.
+// resultError fills in what the transport knows. A refusal of the last attempt says nothing about one before it.
 func resultError(op *operation, r transport.Result) *Error {
-	return &Error{
+	e := &Error{
 		Op: op.name, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: r.RetryAfter, replayable: op.replay,
 		Delivery: delivery(r.Delivery),
 	}
+	if r.Unsure {
+		e.Delivery = Unknown
+	}
+	return e
 }
 
 func delivery(d transport.Delivery) Delivery {
@@ -329,7 +348,7 @@ func (e *Error) readFailure(r transport.Result) {
 		e.Message = string(f.Message)
 	}
 	e.readData(f.Data)
-	if !e.rejected() && (r.Status < 400 || r.Status > 499) {
+	if !e.decided() {
 		e.Delivery = Unknown
 	}
 }

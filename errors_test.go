@@ -146,7 +146,7 @@ func TestError_localText(t *testing.T) {
 	client := tableClient(t, "http://127.0.0.1:1")
 	_, err := client.Subscriptions.Cancel(t.Context(), 0, &payvault.SubscriptionCancelRequest{})
 	assert.Equal(t, "payvault: subscriptions.cancel: invalid request: customer_id is required; "+
-		`subscription_id must not be empty, "." or ".."`, err.Error())
+		`subscription_id is required`, err.Error())
 	_, err = client.ForMerchant(1).Applications.Validate(t.Context(), 1)
 	assert.Equal(t, "payvault: applications.validate: the operation cannot act for another merchant", err.Error())
 }

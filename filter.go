@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -122,6 +123,9 @@ func (o ListOptions) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// maxPage leaves a walk room to count on.
+const maxPage = math.MaxInt - 2
+
 // listQuery is the wire form of ListOptions.
 type listQuery struct {
 	OrderOn    string     `url:"order_on,omitempty"`
@@ -158,8 +162,11 @@ func (o *ListOptions) check(p *problems) {
 	if o.Count < 0 {
 		p.add("count", "is negative")
 	}
-	if o.Page < 0 {
+	switch {
+	case o.Page < 0:
 		p.add("page", "is negative")
+	case o.Page > maxPage:
+		p.add("page", "is out of range")
 	}
 	if o.Prefetch < 0 {
 		p.add("Prefetch", "is negative")
@@ -243,8 +250,8 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before
-// it, or that is empty although more are claimed, is an error.
+// pages walks over the pages. It ends with the last page that the service claims. A page that repeats an earlier one, or
+// that is empty although more are claimed, is an error.
 func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	type fetched struct {
 		page *Page[T]
@@ -258,13 +265,13 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		w := window[fetched]{size: o.Prefetch}
 		defer w.running.Wait()
 		defer cancel()
-		next, known := o.Page, o.Page+1 // the first page is fetched alone: it tells how many there are
+		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
 		fetch := func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
 			}
 			o := o
-			o.Page = next
+			o.Page += next
 			next++
 			return func() (f fetched) {
 				own := opts
@@ -275,15 +282,15 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				return f
 			}, true
 		}
-		var before []T // a copy: the items are the consumer's to change
-		for at := o.Page; at < known; at++ {
+		var seen trail[T]
+		for at := 0; at < known; at++ {
 			w.fill(fetch)
 			f, _ := w.pop()
 			if f.err == nil {
-				f.err = l.checkWalk(f.page, before)
+				f.err = l.checkWalk(f.page, &seen)
 			}
 			if f.err == nil {
-				before, known = slices.Clone(f.page.Items), f.page.pagesKnown()
+				known = f.page.pagesKnown() - first
 				w.fill(fetch)
 			}
 			if keepRaw != nil {
@@ -306,13 +313,47 @@ func (p *Page[T]) pagesKnown() int {
 }
 
 // checkWalk refuses a page on which the walk would go on for ever.
-func (l list[T]) checkWalk(p *Page[T], before []T) error {
+func (l list[T]) checkWalk(p *Page[T], seen *trail[T]) error {
 	more := p.Number+1 < p.TotalPages
 	switch {
 	case len(p.Items) == 0 && more:
 		return walkError(l.name, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
-	case len(p.Items) > 0 && reflect.DeepEqual(p.Items, before):
-		return walkError(l.name, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case len(p.Items) > 0 && seen.repeats(p.Items):
+		return walkError(l.name, fmt.Sprintf("page %d repeats an earlier one", p.Number))
 	}
 	return nil
+}
+
+// trail remembers two pages of a walk: the one before, and a mark that moves on whenever the number of pages has doubled
+// (Brent's cycle detection). A walk in circles comes back to the mark after at most three times as many pages as differ.
+type trail[T any] struct {
+	before, mark []T
+	pages        int
+}
+
+// repeats tells whether a page is one of the two, and remembers it.
+func (t *trail[T]) repeats(page []T) bool {
+	own := ownRecords(page)
+	again := reflect.DeepEqual(own, t.before) || reflect.DeepEqual(own, t.mark)
+	t.pages++
+	t.before = own
+	if t.pages&(t.pages-1) == 0 {
+		t.mark = own
+	}
+	return again
+}
+
+// ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a record.
+// What is left has its ID in it.
+func ownRecords[T any](records []T) []T {
+	own := slices.Clone(records)
+	for i := range own {
+		record := reflect.ValueOf(&own[i]).Elem()
+		for _, field := range record.Fields() {
+			if field.Kind() == reflect.Slice {
+				field.SetZero()
+			}
+		}
+	}
+	return own
 }

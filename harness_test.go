@@ -31,6 +31,7 @@ const (
 	thirdParty payvault.MerchantID = 999999
 	thirdNamed                     = "names another merchant than ForMerchant"
 	badSegment                     = `must not be empty, "." or ".."`
+	noID                           = "is required"
 	badExpDate                     = "is not of the form MMYY"
 	badDate                        = "not a date of the form YYYY-MM-DD"
 )
@@ -213,6 +214,14 @@ func assertRejected(t *testing.T, err error, want payvault.Error) {
 	assert.ErrorIs(t, err, payvault.ErrRejected)
 	assert.NotErrorIs(t, err, payvault.ErrOutcomeUnknown)
 	assert.False(t, payvault.SafeToRetry(err))
+}
+
+// badID is the problem of an integer ID that cannot be one.
+func badID[T ~int64](id T) []string {
+	if id == 0 {
+		return []string{noID}
+	}
+	return []string{"is negative"}
 }
 
 // fields are the problems of a request, keyed by wire path.

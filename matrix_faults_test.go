@@ -199,7 +199,7 @@ func answerFaults() []matrixFault {
 		{name: "200 HTML", is: effectMalformed, performs: true, status: 200, inject: after(payvaulttest.Respond, htmlPage)},
 		{name: "200 truncated JSON", is: effectMalformed, performs: true, status: 200, inject: after(payvaulttest.TruncatedJSON, successAnswer)},
 		{name: "200 malformed JSON", is: effectMalformed, performs: true, status: 200, inject: after(payvaulttest.MalformedJSON, "")},
-		{name: "200 wrong shape", is: effectMalformed, performs: true, status: 200, inject: after(payvaulttest.Respond, `["code",0,"rcode","000"]`)},
+		{name: "200 wrong shape", is: effectUnreadable, performs: true, status: 200, inject: after(payvaulttest.Respond, `["code",0,"rcode","000"]`)},
 		{name: "200 without a code", is: effectMalformed, performs: true, status: 200, inject: after(payvaulttest.Respond, `{"message":"Success","rmsg":"Success"}`)},
 		{
 			name: "200 endless body", is: effectTooLarge, performs: true, status: 200, options: capped,

@@ -41,7 +41,8 @@ const (
 	effectFailedCode  effect = "another 5xx with a code"
 	effectRefused     effect = "4xx"                      // the service decided
 	effectRejected    effect = "2xx with another code"    // the service decided
-	effectMalformed   effect = "2xx that cannot be read"  // performed or not
+	effectMalformed   effect = "2xx that is none"         // performed or not
+	effectUnreadable  effect = "2xx that cannot be read"  // performed or not, and it would be the same again
 	effectTooLarge    effect = "2xx above the size limit" // performed or not
 	effectRedirected  effect = "3xx"                      // not followed
 )
@@ -79,6 +80,7 @@ func ruleFor(e effect) matrixRule {
 		effectRefused:     {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectRejected:    {repeats: whenNever, delivery: payvault.Answered, safe: whenNever},
 		effectMalformed:   {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay, is: payvault.ErrMalformedResponse},
+		effectUnreadable:  {repeats: whenNever, delivery: payvault.Unknown, safe: whenNever, is: payvault.ErrMalformedResponse},
 		effectTooLarge:    {repeats: whenNever, delivery: payvault.Unknown, safe: whenNever, is: payvault.ErrResponseTooLarge},
 		effectRedirected:  {repeats: whenNever, delivery: payvault.Unknown, safe: whenNever, is: payvault.ErrMalformedResponse},
 	}[e]
@@ -201,10 +203,10 @@ func (o matrixOutcome) failed(f *matrixFault, rule matrixRule, replay, unsure bo
 // performed is the outcome of an attempt that no fault strikes.
 func (o matrixOutcome) performed(op *matrixOp) matrixOutcome {
 	commits, again := op.performed(o.commits)
-	if again { // an earlier attempt performed it
+	if again { // an earlier attempt performed it, and the refusal of this one must not hide that
 		return matrixOutcome{
-			commits: commits, attempts: o.attempts, status: op.again, delivery: payvault.Answered.String(),
-			is: sentinelsOf(op.again, true, matrixRule{delivery: payvault.Answered}),
+			commits: commits, attempts: o.attempts, status: op.again, delivery: payvault.Unknown.String(),
+			is: sentinelsOf(op.again, true, matrixRule{delivery: payvault.Unknown}),
 		}
 	}
 	return matrixOutcome{ok: true, commits: commits, attempts: o.attempts}
@@ -369,7 +371,7 @@ func (c *matrixCell) check(t *testing.T, withReplay, stays bool) matrixOutcome {
 func (f *matrixFault) checkError(t *testing.T, name string, err error) {
 	t.Helper()
 	e, ok := errors.AsType[*payvault.Error](err)
-	if !ok || e.Delivery == payvault.Answered && e.StatusCode != f.status {
+	if !ok || e.StatusCode != f.status {
 		return
 	}
 	if f.cause != nil {

@@ -79,7 +79,7 @@ func prepared[T any, R request[T]](c *Client, req R) input {
 }
 
 // segment is one part of a path. Those with a name come from the caller.
-type segment struct{ name, text string }
+type segment struct{ name, text, problem string }
 
 // segments takes the literal parts of a path and the IDs in it.
 func segments(parts ...any) []segment {
@@ -97,22 +97,24 @@ func segments(parts ...any) []segment {
 		case DisputeID:
 			path[i] = integerSegment("rec_id", int64(part))
 		case InvoiceID:
-			path[i] = segment{"invoice_id", string(part)}
+			path[i] = segment{name: "invoice_id", text: string(part)}
 		case WebhookID:
-			path[i] = segment{"webhook_id", string(part)}
+			path[i] = segment{name: "webhook_id", text: string(part)}
 		case Event:
-			path[i] = segment{"event", string(part)}
+			path[i] = segment{name: "event", text: string(part)}
 		}
 	}
 	return path
 }
 
-// integerSegment leaves an ID without a value empty, which the path does not take.
 func integerSegment(name string, id int64) segment {
-	if id <= 0 {
-		return segment{name: name}
+	switch {
+	case id == 0:
+		return segment{name: name, problem: "is required"}
+	case id < 0:
+		return segment{name: name, problem: "is negative"}
 	}
-	return segment{name, strconv.FormatInt(id, 10)}
+	return segment{name: name, text: strconv.FormatInt(id, 10)}
 }
 
 // do performs an operation whose result is data.
@@ -178,7 +180,9 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	texts := make([]string, len(op.path))
 	for i, segment := range op.path {
 		texts[i] = segment.text
-		if err := urlpath.Check(segment.text); err != nil {
+		if segment.problem != "" {
+			p.add(segment.name, segment.problem)
+		} else if err := urlpath.Check(segment.text); err != nil {
 			p.add(segment.name, err.Error())
 		}
 	}
@@ -186,6 +190,7 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	if err != nil && len(p) == 0 { // a problem that has a path of its own may be the reason
 		p.add("body", err.Error())
 	}
+	checkText(op.input.body, body, &p)
 	if err := p.err(op.name); err != nil {
 		return req, err
 	}

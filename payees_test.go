@@ -187,12 +187,12 @@ func TestPayeesDelete_invalid(t *testing.T) {
 	client := newService(t).client()
 	for _, id := range []payvault.PayeeID{0, -3001} {
 		err := client.Payees.Delete(t.Context(), id)
-		assertInvalid(t, err, payvault.OpPayeesDelete, fields{"payee_id": {badSegment}})
+		assertInvalid(t, err, payvault.OpPayeesDelete, fields{"payee_id": badID(id)})
 	}
 	for _, merchant := range []payvault.MerchantID{0, -1} {
 		err := client.ForMerchant(merchant).Payees.Delete(t.Context(), 0)
 		assertInvalid(t, err, payvault.OpPayeesDelete, fields{
-			"payee_id": {badSegment}, "merchant_id": {"of ForMerchant is not positive"},
+			"payee_id": {noID}, "merchant_id": {"of ForMerchant is not positive"},
 		})
 	}
 }

@@ -118,7 +118,7 @@ func TestSubscriptionsTransactions_invalid(t *testing.T) {
 	t.Parallel()
 	for _, id := range []payvault.SubscriptionID{0, -6006} {
 		options, want := badListOptions()
-		want["subscription_id"] = []string{badSegment}
+		want["subscription_id"] = badID(id)
 		client := newService(t).client().ForMerchant(actingFor)
 
 		got, err := client.Subscriptions.Transactions(t.Context(), id, options)
@@ -231,11 +231,11 @@ func TestSubscriptionsCancel_invalid(t *testing.T) {
 	}{
 		"nil":         {6006, nil, fields{"request": {"is nil"}}},
 		"no customer": {6006, &payvault.SubscriptionCancelRequest{}, fields{"customer_id": {"is required"}}},
-		"zero ID":     {0, fullCancel(), fields{"subscription_id": {badSegment}}},
-		"negative ID": {-1, fullCancel(), fields{"subscription_id": {badSegment}}},
+		"zero ID":     {0, fullCancel(), fields{"subscription_id": {noID}}},
+		"negative ID": {-1, fullCancel(), fields{"subscription_id": {"is negative"}}},
 		"all at once": {
 			0, &payvault.SubscriptionCancelRequest{MerchantID: thirdParty},
-			fields{"subscription_id": {badSegment}, "customer_id": {"is required"}, "merchant_id": {thirdNamed}},
+			fields{"subscription_id": {noID}, "customer_id": {"is required"}, "merchant_id": {thirdNamed}},
 		},
 	}
 	for name, test := range tests {

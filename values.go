@@ -394,9 +394,10 @@ func (p Pair) Format(f fmt.State, verb rune) {
 // LogValue logs the pairs, each Secret among their values redacted.
 func (p Pairs) LogValue() slog.Value { return logValue(reflect.ValueOf([]Pair(p))) }
 
-// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields].
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
+// such as an object with two pairs, also two of one name, is an error.
 func ParsePairs(text string) (Pairs, error) {
-	var objects []map[string]any
+	var objects []singlePair
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	if err := dec.Decode(&objects); err != nil || objects == nil {
@@ -405,16 +406,37 @@ func ParsePairs(text string) (Pairs, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errNotPairs
 	}
-	pairs := make(Pairs, 0, len(objects))
-	for _, object := range objects {
-		if len(object) != 1 {
+	pairs := make(Pairs, len(objects))
+	for i, object := range objects {
+		if !object.read {
 			return nil, errNotPairs
 		}
-		for name, value := range object {
-			pairs = append(pairs, Pair{name, value})
-		}
+		pairs[i] = object.pair
 	}
 	return pairs, nil
+}
+
+// singlePair is read from an object with one member; a map would hide that there are two of one name.
+type singlePair struct {
+	pair Pair
+	read bool
+}
+
+// UnmarshalJSON reads an object with one member.
+func (s *singlePair) UnmarshalJSON(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	start, _ := dec.Token() // b is valid JSON
+	name, _ := dec.Token()
+	var isName bool
+	if s.pair.Name, isName = name.(string); start != json.Delim('{') || !isName {
+		return errNotPairs
+	}
+	if err := dec.Decode(&s.pair.Value); err != nil || dec.More() {
+		return errNotPairs
+	}
+	s.read = true
+	return nil
 }
 
 // MarshalJSON writes a JSON string that holds the array.

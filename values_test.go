@@ -309,7 +309,7 @@ func TestPairs_valuesStayExact(t *testing.T) {
 func TestPairs_refusesOtherShapes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`,
+		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1,"a":2}]`, `[{"a":1,"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`,
 		`[{"` + garbageCanary + `":}]`, `[{"a":"` + garbageCanary + `","b":1}]`, `[{"a":` + garbageCanary + `}]`, strings.Repeat("[", 100_000), "\x00", `[{"a":1},{"b":2,"c":3}]`,
 	} {
 		pairs, err := payvault.ParsePairs(text)

@@ -19,7 +19,7 @@ type sending struct {
 	request  Request
 	max      int
 	attempts int
-	unknown  bool // an attempt may have performed the operation
+	unsure   bool // an attempt before the last one may have performed the operation
 	resumed  bool // the engine knows how the first attempt went
 
 	authorization string
@@ -41,7 +41,13 @@ type outcome struct {
 	header   http.Header
 	body     []byte
 	delivery Delivery
+	resent   bool // by net/http, which may have been answered the second time only
 	err      error
+}
+
+// mayBePerformed tells whether an attempt that is followed by another may have performed the operation.
+func (o *outcome) mayBePerformed() bool {
+	return o.delivery != NotSent && o.status != http.StatusTooManyRequests
 }
 
 // uploadRate is the slowest rate, in bytes per second, at which an upload is given time to finish.
@@ -53,15 +59,13 @@ func (c *Client) attempt(ctx context.Context, s *sending) error {
 	if s.request.Observe != nil {
 		start = time.Now()
 	}
-	s.attempts++
 	if err := ctx.Err(); err != nil {
-		if s.attempts == 1 {
-			s.last = outcome{delivery: NotSent, err: err}
-		}
-		return err
+		return err // and the last attempt stays what it was
 	}
+	s.unsure = s.unsure || s.attempts > 0 && s.last.mayBePerformed()
+	s.attempts++
 	o := c.roundTrip(ctx, s)
-	s.unknown = s.unknown || o.delivery != NotSent && o.status != http.StatusTooManyRequests
+	s.unsure = s.unsure || o.resent
 	s.last = o
 	if observe := s.request.Observe; observe != nil {
 		observe(Attempt{s.attempts, o.status, o.delivery, time.Since(start), o.err})
@@ -91,6 +95,9 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), request)
 	if !s.request.Replay {
 		t.giveUp = cancel
+		if req.Body == nil {
+			t.watchHeader()
+		}
 		if !c.http1.Load() {
 			req.GetBody = nil // so that net/http does not send it again, and tells why it would have
 		}
@@ -119,7 +126,7 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 		_ = resp.Body.Close()
 		resp.Body = http.NoBody
 	}
-	o := outcome{status: resp.StatusCode, header: resp.Header, delivery: Answered}
+	o := outcome{status: resp.StatusCode, header: resp.Header, delivery: Answered, resent: t.resent.Load()}
 	if s.buffer == nil {
 		s.buffer = c.newBuffer()
 	}
@@ -180,8 +187,8 @@ func readBody(buf []byte, body io.ReadCloser, length, limit int64) ([]byte, erro
 // that must not be repeated. On HTTP/2 net/http does so if the stream is reset with PROTOCOL_ERROR, even though
 // the server may have performed the operation.
 type tracker struct {
-	asked, connected atomic.Bool
-	http2, gaveUp    atomic.Bool
+	asked, connected      atomic.Bool
+	http2, gaveUp, resent atomic.Bool
 
 	giveUp context.CancelFunc // nil if the request may be repeated
 	trace  httptrace.ClientTrace
@@ -192,7 +199,10 @@ type tracker struct {
 func (t *tracker) hooks() *httptrace.ClientTrace {
 	t.trace.GetConn = func(string) { t.asked.Store(true) }
 	t.trace.GotConn = func(info httptrace.GotConnInfo) {
-		if t.giveUp != nil && t.http2.Load() { // the second time: the request would be sent again
+		switch again := t.connected.Load(); {
+		case again && t.giveUp == nil:
+			t.resent.Store(true)
+		case again && t.http2.Load(): // the request would be sent again
 			t.gaveUp.Store(true)
 			t.giveUp()
 		}
@@ -201,6 +211,16 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 		t.connected.Store(true)
 	}
 	return &t.trace
+}
+
+// watchHeader recognizes HTTP/2 by its pseudo-header fields, where no TLS tells of it. What has a body is not sent again
+// there without GetBody; what has none is.
+func (t *tracker) watchHeader() {
+	t.trace.WroteHeaderField = func(key string, _ []string) {
+		if strings.HasPrefix(key, ":") {
+			t.http2.Store(true)
+		}
+	}
 }
 
 // failed is the outcome of a request without a response. It counts as unsent only if its transport asked for a
@@ -234,15 +254,11 @@ func unprocessed(err error) bool {
 func (s *sending) result() Result {
 	r := Result{
 		Status: s.last.status, Header: s.last.header, Body: s.last.body,
-		Attempts: s.attempts, Delivery: s.last.delivery,
+		Attempts: s.attempts, Delivery: s.last.delivery, Unsure: s.unsure,
 		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization, buffer: s.buffer,
 	}
 	if s.attempts == 0 {
 		r.Delivery = NotSent
-	}
-	// An attempt that was not sent, or was turned away, says nothing about an earlier one.
-	if s.unknown && (r.Delivery == NotSent || r.Status == http.StatusTooManyRequests) {
-		r.Delivery = Unknown
 	}
 	return r
 }

@@ -184,29 +184,29 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAllAttempts holds the sum of the attempts against what each of them was.
+// TestDeliveryOfAllAttempts holds what is said of the last attempt, and of those before it, against what each of them was.
 func TestDeliveryOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	const noKey = -1
 	for name, test := range map[string]struct {
-		steps    []step
-		keys     int // how many attempts get a key; 0 for all
-		want     Delivery
-		status   int
-		replayed bool // only a replayable request comes this far
+		steps  []step
+		keys   int // how many attempts get a key; 0 for all
+		want   Delivery
+		status int
+		unsure bool // only a replayable request comes this far
 	}{
-		"lost, refused":               {steps: []step{lost(errLost), refused(errRefused)}, want: Unknown, replayed: true},
-		"timeout, refused":            {steps: []step{hang, refused(errRefused)}, want: Unknown, replayed: true},
-		"cut off, refused":            {steps: []step{cut(200), refused(errRefused)}, want: Unknown, replayed: true},
-		"no hooks, refused":           {steps: []step{silent(errLost), refused(errRefused)}, want: Unknown, replayed: true},
-		"503, refused":                {steps: []step{answer(503, ""), refused(errRefused)}, want: Unknown, replayed: true},
-		"503, 429, refused":           {steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: Unknown, replayed: true},
-		"lost, refused, refused":      {steps: []step{lost(errLost), refused(errRefused), refused(errRefused)}, want: Unknown, replayed: true},
-		"lost, no key":                {steps: []step{lost(errLost)}, keys: 1, want: Unknown, replayed: true},
-		"lost, 429":                   {steps: []step{lost(errLost), answer(429, "")}, want: Unknown, status: 429, replayed: true},
-		"503, 429":                    {steps: []step{answer(503, ""), answer(429, "")}, want: Unknown, status: 429, replayed: true},
-		"lost, 200":                   {steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200, replayed: true},
-		"lost, 404":                   {steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404, replayed: true},
+		"lost, refused":               {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
+		"timeout, refused":            {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},
+		"cut off, refused":            {steps: []step{cut(200), refused(errRefused)}, want: NotSent, unsure: true},
+		"no hooks, refused":           {steps: []step{silent(errLost), refused(errRefused)}, want: NotSent, unsure: true},
+		"503, refused":                {steps: []step{answer(503, ""), refused(errRefused)}, want: NotSent, unsure: true},
+		"503, 429, refused":           {steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: NotSent, unsure: true},
+		"lost, refused, refused":      {steps: []step{lost(errLost), refused(errRefused), refused(errRefused)}, want: NotSent, unsure: true},
+		"lost, no key":                {steps: []step{lost(errLost)}, keys: 1, want: NotSent, unsure: true},
+		"lost, 429":                   {steps: []step{lost(errLost), answer(429, "")}, want: Answered, status: 429, unsure: true},
+		"503, 429":                    {steps: []step{answer(503, ""), answer(429, "")}, want: Answered, status: 429, unsure: true},
+		"lost, 200":                   {steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200, unsure: true},
+		"lost, 404":                   {steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404, unsure: true},
 		"refused, refused":            {steps: []step{refused(errRefused), refused(errRefused)}, want: NotSent},
 		"429, refused":                {steps: []step{answer(429, ""), refused(errRefused)}, want: NotSent},
 		"429 cut off, refused":        {steps: []step{cut(429), refused(errRefused)}, want: NotSent},
@@ -223,7 +223,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		"refused, certificate failed": {steps: []step{refused(errRefused), refused(x509.UnknownAuthorityError{})}, want: NotSent},
 	} {
 		for _, replay := range []bool{false, true} {
-			if test.replayed && !replay {
+			if test.unsure && !replay {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, replay %t", name, replay), func(t *testing.T) {
@@ -248,7 +248,8 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 					require.NotErrorIs(t, err, errUnscripted)
 					assert.Len(t, s.sent, len(test.steps))
 					assert.Equal(t, request.MaxAttempts, result.Attempts)
-					assert.Equal(t, test.want, result.Delivery)
+					assert.Equal(t, test.want, result.Delivery, "of the last attempt")
+					assert.Equal(t, test.unsure, result.Unsure)
 					assert.Equal(t, test.status, result.Status)
 				})
 			})
@@ -265,8 +266,7 @@ func TestContextThatHasEnded(t *testing.T) {
 		result, err := New(testConfig(s)).Do(ctx, post(replay))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Empty(t, s.sent)
-		assert.Equal(t, NotSent, result.Delivery)
-		assert.Zero(t, result.Status)
+		assert.Equal(t, Result{Delivery: NotSent}, result, "nothing was tried")
 	}
 }
 

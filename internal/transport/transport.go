@@ -87,14 +87,15 @@ type Attempt struct {
 	Err      error
 }
 
-// Result is what came of a request. Status, Header and Body are those of the last response, also when
-// its body is incomplete or the context ended while the next attempt was waiting.
+// Result is what came of a request. Status, Header, Body and Delivery are those of the last attempt, also when the
+// body is incomplete or the context ended while the next attempt was waiting.
 type Result struct {
 	Status     int
 	Header     http.Header
 	Body       []byte
 	Attempts   int
 	Delivery   Delivery
+	Unsure     bool // an attempt before that may have performed the operation
 	RetryAfter time.Duration
 
 	Authorization string // of the last attempt
