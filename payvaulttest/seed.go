@@ -10,11 +10,11 @@ import (
 // Seed is what a server starts with, for [WithSeed]. In JSON its names are those of the fields'
 // tags, see [LoadSeed].
 type Seed struct {
-	Accounts      []Account      `json:"accounts"`
-	Subscriptions []Subscription `json:"subscriptions"`
-	Invoices      []Invoice      `json:"invoices"`
-	Disputes      []Dispute      `json:"disputes"`
-	Webhooks      []Webhook      `json:"webhooks"`
+	Accounts      []Account      `json:"accounts"`      // see [WithAccount]
+	Subscriptions []Subscription `json:"subscriptions"` // see [Server.SeedSubscription]
+	Invoices      []Invoice      `json:"invoices"`      // see [Server.SeedInvoice]
+	Disputes      []Dispute      `json:"disputes"`      // see [Server.SeedDispute]
+	Webhooks      []Webhook      `json:"webhooks"`      // see [Server.SeedWebhook]
 }
 
 // LoadSeed reads a seed from JSON. Unknown names, states and kinds are an error, and so are an ID that
