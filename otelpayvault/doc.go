@@ -1,6 +1,5 @@
-// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry.
-//
-//	client, err := payvault.NewClient(baseURL, apiKey, payvault.WithObserver(otelpayvault.Observer()))
+// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry: give what [Observer] returns
+// to [payvault.WithObserver]. Without options it uses the global providers.
 //
 // # Spans
 //

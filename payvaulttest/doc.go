@@ -4,6 +4,11 @@
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
 //	client := srv.Client() // a *payvault.Client of the default merchant
+//	page, err := client.Customers.List(ctx, nil)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(page.TotalRecords, srv.Commits(payvault.OpCustomersList)) // 0 1
 //
 // Each server has its own state, so tests can run in parallel, each with a server of its own. Servers
 // are safe for concurrent use and need no testing package: cmd/payvault-emulator is the same server
