@@ -65,14 +65,15 @@
 //
 //  1. errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent. Mend what
 //     Error.Fields names.
-//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, after Error.RetryAfter if it is set.
+//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, after Error.RetryAfter if it is set, or
+//     once its cause is mended, such as an untrusted certificate, a failing key source or a context that has ended.
 //  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came. It may have been performed: look the
 //     outcome up, in a list or with a person, before calling again.
 //  4. errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: mend the key or the rights of the account.
 //  5. errors.Is(err, [ErrRejected]): the service refused; Error.Code, Error.Message and, with [ErrValidation], Error.Fields say why.
-//     [ErrNotFound] and [ErrConflict] tell the HTTP status.
-//  6. Anything else: an error of the set-up, such as an untrusted certificate or a failing key source, or the end of the context,
-//     which [context.Canceled] and [context.DeadlineExceeded] tell.
+//  6. Anything else is a status without a code, in Error.StatusCode; [ErrNotFound] and [ErrConflict] match two of them.
+//
+// [context.Canceled] and [context.DeadlineExceeded] are matched besides if the context of the call ended it.
 //
 // Error.Delivery says what became of the request: [NotSent], it cannot have been performed; [Answered], the service decided;
 // [Unknown], it may have been performed. [ErrUnavailable], [ErrMalformedResponse] and [ErrResponseTooLarge] say why an outcome is
@@ -158,9 +159,10 @@
 //
 // Versions follow semantic versioning. Before 1.0.0 a minor version may change the API and a patch version does not; from 1.0.0 on
 // only a major version may, under a module path of its own. CHANGELOG.md names every visible change, and api/payvault.txt lists the API.
-// Not part of it are: the text of errors and log messages, fields and methods that are added (write struct literals with field names),
-// and what the emulator chooses where the interface shows nothing. A version that must not be used is retracted in go.mod, which the go
-// command reports; the reason stands there.
+// A version that must not be used is retracted in go.mod, with the reason, and the go command reports it.
+//
+// Not part of the promise are: the text of errors and log messages, fields and methods that are added (write struct literals with field names),
+// and what the emulator chooses where the interface shows nothing.
 //
 // The two newest releases of Go are supported, now 1.26 and 1.27. Support for an older one ends with a minor version.
 package payvault
