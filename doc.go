@@ -105,9 +105,21 @@
 //
 // # Logs, traces and metrics
 //
-// [WithLogger] logs one record for each attempt and each call, [WithObserver] tells the same to any other code, and
-// package otelpayvault, a module of its own, makes OpenTelemetry spans and metrics of it. They get no IDs, queries, headers
-// or bodies, but for what the service may repeat in the message of an error, which otelpayvault leaves out.
+// [WithLogger] logs one record for each attempt, "payvault attempt" at Debug, and one for each call, "payvault call": at Debug if it
+// succeeds, at Warn if it fails, and at Error if its outcome is unknown. Their attributes:
+//
+//	operation     text        such as "invoices.send"
+//	status        int         HTTP status; 0 if no response arrived
+//	code          text        platform code or rcode; "" for an attempt, whose body is not decoded
+//	attempts      int         how many there were; for an attempt its number, from 1
+//	delivery      text        "not sent", "unknown" or "answered"
+//	duration      duration    of a call with its waits
+//	error_class   text        see CallResult.ErrorClass; only with an error
+//	error         text        of the error, on one line; only with an error
+//
+// [WithObserver] tells the same to any other code, and package otelpayvault, a module of its own, makes OpenTelemetry spans and
+// metrics of it. They get no IDs, queries, headers or bodies, but for what the service may repeat in the message of an error, which
+// otelpayvault leaves out.
 //
 // # Paging
 //

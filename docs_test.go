@@ -167,7 +167,7 @@ func goTool(t *testing.T, snippets map[string]string, args ...string) (string, e
 	require.NoError(t, err)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
-	command := exec.CommandContext(t.Context(), "go", slices.Insert(args, 1, "-overlay="+file)...)
+	command := exec.CommandContext(t.Context(), "go", slices.Insert(args, 1, "-overlay="+file)...) //nolint:gosec // of this test's own words
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -189,13 +189,13 @@ func wholeFile(text string) string {
 		return text
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
-	imports := ""
+	var imports strings.Builder
 	for _, path := range []string{
 		"context", "errors", "fmt", "log/slog", "net/http", "os", "time", "example.com/payvault", "example.com/payvault/payvaulttest",
 	} {
 		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.[A-Z]`).MatchString(body) {
-			imports += fmt.Sprintf("import %q\n", path)
+			fmt.Fprintf(&imports, "import %q\n", path)
 		}
 	}
-	return "package snippet\n\n" + imports + body
+	return "package snippet\n\n" + imports.String() + body
 }
