@@ -65,8 +65,9 @@
 //
 //  1. errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent. Mend what
 //     Error.Fields names.
-//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, after Error.RetryAfter if it is set, or
-//     once its cause is mended, such as an untrusted certificate, a failing key source or a context that has ended.
+//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, with [ErrRateLimited] after
+//     Error.RetryAfter if it is set, or once the cause is mended, such as an untrusted certificate, a failing key source or a
+//     context that has ended.
 //  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came. It may have been performed: look the
 //     outcome up, in a list or with a person, before calling again.
 //  4. errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: mend the key or the rights of the account.
