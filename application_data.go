@@ -115,7 +115,7 @@ type ApplicationData struct {
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have. A value that must not be
+// ApplicationField is a pair for a key that [ApplicationData] does not have (interface §2.4). A value that must not be
 // seen is best a [Secret].
 type ApplicationField struct {
 	Key   string `json:"key"`
@@ -282,7 +282,7 @@ func openValue(raw json.RawMessage) any {
 	return value
 }
 
-// SavedField is a field of an application as the service has saved it.
+// SavedField is a field of an application as the service has saved it (interface §2.4).
 //
 // Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
 // []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
@@ -295,13 +295,13 @@ type SavedField struct {
 	Settings FieldSettings
 }
 
-// FieldSettings tells what a field takes.
+// FieldSettings tells what a field takes (interface §2.4).
 type FieldSettings struct {
 	Required bool          `json:"required"`
 	Options  []FieldOption `json:"options,omitempty"`
 }
 
-// FieldOption is one of the values that a field takes.
+// FieldOption is one of the values that a field takes (interface §2.4).
 type FieldOption struct {
 	Label    string `json:"label"`
 	Value    any    `json:"value"` // its type is not shown
@@ -389,7 +389,7 @@ func savedValue(key, kind string, raw json.RawMessage) any {
 	return openValue(raw)
 }
 
-// ApplicationAddress is an address in an application.
+// ApplicationAddress is an address in an application (interface §2.4). Country is a numeric code.
 type ApplicationAddress struct {
 	FirmName  string `json:"firm_name,omitzero"`
 	Address1  string `json:"address1,omitzero"`
@@ -406,7 +406,7 @@ type ApplicationAddress struct {
 // LogValue logs the fields that are set.
 func (a ApplicationAddress) LogValue() slog.Value { return logGroup(a) }
 
-// CardBrands says which card brands a business takes; all five are sent.
+// CardBrands says which card brands a business takes; all five are sent (interface §2.4).
 type CardBrands struct {
 	VI bool `json:"vi"`
 	MC bool `json:"mc"`
@@ -415,7 +415,7 @@ type CardBrands struct {
 	GP bool `json:"gp"`
 }
 
-// DeliveryMethods says how a business delivers; all four are sent.
+// DeliveryMethods says how a business delivers; all four are sent (interface §2.4).
 type DeliveryMethods struct {
 	Digitally bool `json:"digitally"`
 	Pickup    bool `json:"pickup"`
@@ -423,7 +423,7 @@ type DeliveryMethods struct {
 	Service   bool `json:"Service"` // with a capital letter on the wire
 }
 
-// Ownership lists the owners of a business.
+// Ownership lists the owners of a business (interface §2.4).
 type Ownership struct {
 	InterestCount Int     `json:"interestCount"`
 	Owners        []Owner `json:"owners,omitempty"`
@@ -438,7 +438,7 @@ func (o Ownership) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(o))
 }
 
-// Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The formats
+// Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
 // of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
 type Owner struct {
 	Name                   OwnerName          `json:"name,omitzero"`
@@ -474,20 +474,20 @@ func (o Owner) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(o))
 }
 
-// OwnerName is the name of an owner.
+// OwnerName is the name of an owner (interface §2.4).
 type OwnerName struct {
 	FirstName string `json:"first_name,omitzero"`
 	LastName  string `json:"last_name,omitzero"`
 }
 
-// PersonType says what an owner is; all three are sent.
+// PersonType says what an owner is; all three are sent (interface §2.4).
 type PersonType struct {
 	Owner   bool `json:"owner"`
 	Control bool `json:"control"`
 	User    bool `json:"user"`
 }
 
-// ContactType says what an owner is contacted for.
+// ContactType says what an owner is contacted for (interface §2.4).
 type ContactType struct {
 	Admin bool `json:"admin"`
 }

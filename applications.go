@@ -13,7 +13,7 @@ import (
 // (interface §2.4). It is for partner accounts only.
 type ApplicationsService struct{ client *Client }
 
-// ApplicationCreateRequest starts an application. ChannelID and SalesRep are required.
+// ApplicationCreateRequest starts an application (interface §4, rule 6). ChannelID and SalesRep are required.
 type ApplicationCreateRequest struct {
 	ChannelID       int64 `json:"channel_id"` // assigned by the operator
 	SalesRep        int64 `json:"sales_rep"`
@@ -34,7 +34,7 @@ type ApplicationStatus string
 // ApplicationIncomplete is the status of an application that has just been created (interface §3).
 const ApplicationIncomplete ApplicationStatus = "INCOMPLETE"
 
-// ApplicationCreated is a new application with its pricing.
+// ApplicationCreated is a new application with its pricing (interface §2.4).
 type ApplicationCreated struct {
 	App     Application `json:"app"`
 	Pricing Pricing     `json:"pricing,omitzero"`
@@ -50,7 +50,7 @@ func (a *ApplicationCreated) missing() string {
 	return ""
 }
 
-// Application is a merchant application.
+// Application is a merchant application (interface §2.4).
 type Application struct {
 	ID              ApplicationID     `json:"app_id,omitzero"`
 	MerchantID      MerchantID        `json:"merchant_id"` // 0 until the application is approved
@@ -64,7 +64,7 @@ type Application struct {
 // LogValue logs the fields that are set.
 func (a Application) LogValue() slog.Value { return logGroup(a) }
 
-// Pricing is the pricing of an application. The interface does not show what a plan contains, so it stays JSON.
+// Pricing is the pricing of an application (interface §2.4). The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
 	ID   Int             `json:"pricing_id,omitzero"`
 	Plan json.RawMessage `json:"plan,omitempty"`
@@ -79,7 +79,7 @@ type savedData struct {
 }
 
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed by
-// field name.
+// field name (interface §7).
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }

@@ -16,7 +16,7 @@ type AccountUpdaterService struct{ client *Client }
 // MaxAccountUpdaterCards is how many cards one request takes (interface §8).
 const MaxAccountUpdaterCards = 100
 
-// AccountUpdaterCard is a card to refresh. Number and expiration date are required.
+// AccountUpdaterCard is a card to refresh (interface §2.7). Number and expiration date are required.
 type AccountUpdaterCard struct {
 	CardNumber Secret `json:"card_number"`
 	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate

@@ -12,7 +12,7 @@ import (
 // CustomersService keeps customer profiles in the customer vault (interface §2.2).
 type CustomersService struct{ client *Client }
 
-// CustomerCreateRequest is a customer to store. Either ID, or AutoGenerateCustomerID, is required, and either the
+// CustomerCreateRequest is a customer to store (interface §2.2). Either ID, or AutoGenerateCustomerID, is required, and either the
 // first and last name or the firm name.
 type CustomerCreateRequest struct {
 	ID                     string               `json:"customer_id,omitzero"`               // unique, alphanumeric
@@ -64,7 +64,7 @@ func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
 	}
 }
 
-// Customer is a stored customer profile.
+// Customer is a stored customer profile (interface §2.2).
 type Customer struct {
 	ID                string            `json:"customer_id,omitzero"`
 	RecID             Int               `json:"rec_id,omitzero"`
@@ -92,7 +92,7 @@ func (c *Customer) missing() string {
 	return ""
 }
 
-// ShippingAddress is an address of a customer, the same in requests and in results.
+// ShippingAddress is an address of a customer, the same in requests and in results (interface §2.2).
 type ShippingAddress struct {
 	ID          Int        `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
 	FirstName   string     `json:"shipping_first_name,omitzero"`
@@ -113,7 +113,7 @@ type ShippingAddress struct {
 // LogValue logs the fields that are set.
 func (a ShippingAddress) LogValue() slog.Value { return logGroup(a) }
 
-// BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
+// BillingCardRequest is a card or an ACH account of a customer as it is sent (interface §2.2). Results have a [BillingCard].
 type BillingCardRequest struct {
 	CardNumber  Secret     `json:"card_number,omitzero"`
 	ExpDate     string     `json:"exp_date,omitzero"` // MMYY; see the function ExpDate
@@ -148,7 +148,7 @@ func (c BillingCardRequest) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(c))
 }
 
-// BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
+// BillingCard is a stored card of a customer (interface §2.2). Security codes and ACH account data are not returned.
 type BillingCard struct {
 	CardNumber   string      `json:"card_number,omitzero"` // masked
 	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY

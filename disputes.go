@@ -70,9 +70,9 @@ func (r *DisputeResponse) prepare(_ *Client, p *problems) {
 // File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
 // repeated, and is never closed by a call.
 type File struct {
-	Name    string // file name without directories; control characters are replaced
-	Content io.ReaderAt
-	Size    int64 // in bytes
+	Name    string      // file name without directories; control characters are replaced
+	Content io.ReaderAt // of the whole document
+	Size    int64       // in bytes
 }
 
 // OpenFile opens a file for reading. Close it after the call. It is no call of the service, and its errors are those of

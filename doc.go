@@ -1,6 +1,10 @@
 // Package payvault is a client of a payment service: card and ACH tokenization, customer vault, payee vault, merchant
 // application boarding, dispute responses, recurring billing, invoices, account updater and webhooks.
 //
+// # Quick start
+//
+// One [Client] holds a service per resource; each operation of the service is a method.
+//
 //	client, err := payvault.NewClient("https://sandbox.example.com", apiKey, payvault.WithMerchantID(212345))
 //	if err != nil {
 //		return err
@@ -9,35 +13,87 @@
 //		CardNumber: "4111111111111111",
 //		ExpDate:    payvault.ExpDate(12, 2030),
 //	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(token.CardID)
 //
-// One [Client] holds a service per resource. It is safe for concurrent use; make one per API key and share it. No call
-// changes what is passed to it, and a call that fails returns no result. Every call takes a context, which limits
-// all its attempts together.
+// Every call takes a context, which limits all its attempts together, and [CallOption] values last. A call that fails returns no
+// result. No call changes what is passed to it, and nothing is read from the environment. [WithResponse] gives status, header and
+// raw body of an answer; [Client.Call] reaches operations that are not typed.
+//
+// # Concurrency
+//
+// A Client is safe for concurrent use; make one per API key and share it, so that its connections are shared too. Requests and
+// options may be shared between calls, since they are only read. The [Response] of WithResponse belongs to one call at a time.
+// Functions given to [WithKeySource], [WithObserver] and [NotificationHandler] are called concurrently. What iterators yield is
+// yielded in the goroutine of the loop; no goroutine is left when a call, or a loop, has ended.
 //
 // # Retries and replay
 //
-// Whether an operation is repeated follows from what it does, never from its HTTP method:
+// Whether an operation is repeated follows from what it does, never from its HTTP method. An operation is replayable if
+// performing it twice does no harm; the others could move money, send a message or submit data twice.
 //
-//   - Every operation is repeated after a failure that provably sent nothing (no connection could be had, or the server
-//     refused the HTTP/2 stream unprocessed), and after status 429, with which the service turns a request away unperformed.
-//   - Only a replayable operation is repeated after a lost connection, a timeout of an attempt, or status 502, 503 or 504:
-//     the lists, the transactions, [ApplicationsService.SaveData], [ApplicationsService.Validate], and
-//     [TokensService.Tokenize] with a CardID. All others could move money, send a message or submit data twice.
-//   - [WithReplay] lets the caller state that repeating one call is harmless.
+//	operation                                 nothing was sent, or 429   lost, timed out, 502, 503, 504
+//	Tokens.Tokenize without a CardID          repeated                   error, never repeated
+//	Tokens.Tokenize with a CardID             repeated                   repeated
+//	Customers.Create                          repeated                   error, never repeated
+//	Customers.List, All                       repeated                   repeated
+//	Payees.Create, Delete                     repeated                   error, never repeated
+//	Applications.Create                       repeated                   error, never repeated
+//	Applications.SaveData, Validate           repeated                   repeated
+//	Disputes.Respond                          repeated                   error, never repeated
+//	Subscriptions.Transactions, All…          repeated                   repeated
+//	Subscriptions.Cancel                      repeated                   error, never repeated
+//	Invoices.Send                             repeated                   error, never repeated
+//	AccountUpdater.Submit, SubmitAll          repeated                   error, never repeated
+//	Webhooks.AddEvent                         repeated                   error, never repeated
+//	Client.Call                               repeated                   repeated with Request.Replay
 //
-// Waits grow exponentially with full jitter; a Retry-After header is honored up to a limit; see [RetryPolicy].
+// Nothing was sent: no connection could be had, or an HTTP/2 server refused the stream unprocessed. With status 429 the service
+// turns a request away unperformed. [WithReplay] lets the caller state that repeating one call is harmless. All other failures are
+// never repeated: any other status, an untrusted certificate, an answer that is malformed or too large, a redirect, the end of the
+// context.
+//
+// There are four attempts at most, of up to a minute each ([WithTimeout]; [WithAttempts] for one call). Waits grow exponentially
+// with full jitter; a Retry-After header is honored up to a limit; see [RetryPolicy].
 //
 // # Errors
 //
-// Every error of a call is an [*Error]. To decide what to do with err:
+// Every error of a call is an [*Error]. Success is a 2xx status and code 0, or rcode 000 for tokenize; a 2xx answer with another
+// code, without one, cut off or not JSON is an error. To decide what to do with err, ask in this order:
 //
-//   - errors.Is(err, ErrInvalidRequest): the request failed a local check and was not sent; mend what Error.Fields names.
-//   - errors.Is(err, ErrRejected): the service refused; Error.Code and Error.Message say why.
-//   - SafeToRetry(err): calling again cannot perform the operation twice.
-//   - errors.Is(err, ErrOutcomeUnknown): the request was sent and no usable answer came; look the outcome up before
-//     calling again, unless SafeToRetry(err) holds.
+//  1. errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent. Mend what
+//     Error.Fields names.
+//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, with [ErrRateLimited] after
+//     Error.RetryAfter if it is set, or once the cause is mended, such as an untrusted certificate, a failing key source or a
+//     context that has ended.
+//  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came. It may have been performed: look the
+//     outcome up, in a list or with a person, before calling again.
+//  4. errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: mend the key or the rights of the account.
+//  5. errors.Is(err, [ErrRejected]): the service refused; Error.Code, Error.Message and, with [ErrValidation], Error.Fields say why.
+//  6. Anything else is a status without a code, in Error.StatusCode; [ErrNotFound] and [ErrConflict] match two of them.
 //
-// Success is a 2xx status and code 0, or rcode 000 for tokenize. A 2xx answer with another code is a rejection.
+// [context.Canceled] and [context.DeadlineExceeded] are matched besides if the context of the call ended it.
+//
+// Error.Delivery says what became of the request: [NotSent], it cannot have been performed; [Answered], the service decided;
+// [Unknown], it may have been performed. [ErrUnavailable], [ErrMalformedResponse] and [ErrResponseTooLarge] say why an outcome is
+// unknown.
+//
+// # Failures
+//
+// What happens under each failure, which the test TestMatrix proves for every operation and prints:
+//
+//	failure                                        replayable       all others
+//	no connection, DNS, TLS handshake cut off      repeated         repeated
+//	429, whatever Retry-After says                 repeated         repeated
+//	connection lost, attempt timed out             repeated         error, unknown
+//	502, 503, 504                                  repeated         error, unknown
+//	any other 5xx                                  error, unknown   error, unknown
+//	200 empty, cut off, malformed, without code    error, unknown   error, unknown
+//	endless body, compressed bomb, redirect        error, unknown   error, unknown
+//	401, 403, 404, 409, 200 with another code      error, answered  error, answered
+//	untrusted certificate                          error, not sent  error, not sent
 //
 // # Secrets
 //
@@ -45,16 +101,28 @@
 // verb and in log/slog; errors and log records hold no bodies, queries, headers or path values.
 // Redirects are not followed. The API key travels only in the Authorization header, only to the host of the base URL.
 //
-// # Logs, traces and metrics
-//
-// [WithLogger] logs one record for each attempt and each call, [WithObserver] tells the same to any other code, and
-// package otelpayvault, a module of its own, makes OpenTelemetry spans and metrics of it. They get no IDs, queries, headers
-// or bodies, but for what the service may repeat in the message of an error, which otelpayvault leaves out.
-//
 // What a JSON handler marshals by itself is the wire form, though: slices, maps and structs of your own. Log requests and
 // results one by one, or give your types a LogValue method.
 //
-// # Lists
+// # Logs, traces and metrics
+//
+// [WithLogger] logs one record for each attempt, "payvault attempt" at Debug, and one for each call, "payvault call": at Debug if it
+// succeeds, at Warn if it fails, and at Error if its outcome is unknown. Their attributes:
+//
+//	operation     text        such as "invoices.send"
+//	status        int         HTTP status; 0 if no response arrived
+//	code          text        platform code or rcode; "" for an attempt, whose body is not decoded
+//	attempts      int         how many there were; for an attempt its number, from 1
+//	delivery      text        "not sent", "unknown" or "answered"
+//	duration      duration    of a call with its waits
+//	error_class   text        see CallResult.ErrorClass; only with an error
+//	error         text        of the error, on one line; only with an error
+//
+// [WithObserver] tells the same to any other code, and package otelpayvault, a module of its own, makes OpenTelemetry spans and
+// metrics of it. They get no IDs, queries, headers or bodies, but for what the service may repeat in the message of an error, which
+// otelpayvault leaves out.
+//
+// # Paging
 //
 // [CustomersService.List] and [SubscriptionsService.Transactions] return one [Page], zero-based; All and AllTransactions walk
 // over the records of all pages:
@@ -66,10 +134,16 @@
 //		Prefetch: 8,
 //	}
 //	for customer, err := range client.Customers.All(ctx, options) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(customer.ID)
+//	}
 //
 // A walk is lazy, starts anew each time it is ranged over, and ends with its first error. Prefetch keeps pages in
 // flight; the records come in order all the same. The interface shows one conditional, [CondBetweenDates], others that a service
-// knows can be given as text. The largest Count is not shown.
+// knows can be given as text. The largest Count is not shown. Records that are added or removed meanwhile can move others from page
+// to page: sort by a field that does not change.
 //
 // # Acting for another merchant
 //
@@ -78,11 +152,30 @@
 //
 // # Testing
 //
-// Package payvaulttest is an emulator of the whole service for tests without an account, with faults on demand.
+// Package payvaulttest is an emulator of the whole service for tests without an account, with faults on demand:
 //
-// # Compatibility
+//	srv := payvaulttest.NewServer()
+//	defer srv.Close()
+//	client := srv.Client()
+//	page, err := client.Customers.List(ctx, nil)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(page.TotalRecords)
+//
+// Services are plain structs: for a fake of your own, declare an interface with the one method that your code calls.
+//
+// # Compatibility and versions
 //
 // What the interface of the service does not show stays open in the types: enumerations are string types that take any
-// value, and [Client.Call] reaches operations that are not typed. Unknown fields in answers are ignored. The two newest
-// releases of Go are supported.
+// value, and unknown fields in answers are ignored.
+//
+// Versions follow semantic versioning. Before 1.0.0 a minor version may change the API and a patch version does not; from 1.0.0 on
+// only a major version may, under a module path of its own. CHANGELOG.md names every visible change, and api/payvault.txt lists the API.
+// A version that must not be used is retracted in go.mod, with the reason, and the go command reports it.
+//
+// Not part of the promise are: the text of errors and log messages, fields and methods that are added (write struct literals with field names),
+// and what the emulator chooses where the interface shows nothing.
+//
+// The two newest releases of Go are supported, now 1.26 and 1.27. Support for an older one ends with a minor version.
 package payvault

@@ -173,7 +173,7 @@ func (o *ListOptions) check(p *problems) {
 	}
 }
 
-// Page is one page of a list.
+// Page is one page of a list (interface §4, rule 3).
 type Page[T any] struct {
 	Items        []T `json:"data"`
 	Number       int `json:"-"` // zero-based index, as it was asked for

@@ -10,7 +10,7 @@ import (
 // InvoicesService sends saved invoices (interface §2.7).
 type InvoicesService struct{ client *Client }
 
-// InvoiceSendRequest names the recipients of an invoice. Both lists are optional.
+// InvoiceSendRequest names the recipients of an invoice (interface §4, operation 12). Both lists are optional.
 type InvoiceSendRequest struct {
 	EmailAddress []string `json:"email_address,omitempty"`
 	PhoneNumber  []int64  `json:"phone_number,omitempty"` // digits with country prefix; U.S. numbers get SMS where enabled

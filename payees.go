@@ -12,7 +12,7 @@ import (
 // PayeesService keeps payee profiles in the payee vault, which the operator enables per account (interface §2.3).
 type PayeesService struct{ client *Client }
 
-// PayeeCreateRequest is a payee to store. Only the name is required.
+// PayeeCreateRequest is a payee to store (interface §2.3). Only the name is required.
 type PayeeCreateRequest struct {
 	Name       string       `json:"payee_name"`
 	Email      []string     `json:"payee_email,omitempty"` // any number
@@ -38,7 +38,7 @@ func (r *PayeeCreateRequest) prepare(c *Client, p *problems) {
 	}
 }
 
-// Payee is a stored payee profile.
+// Payee is a stored payee profile (interface §2.3).
 type Payee struct {
 	ID      PayeeID      `json:"payee_id,omitzero"`
 	Name    string       `json:"payee_name,omitzero"`
@@ -64,7 +64,7 @@ func (p *Payee) missing() string {
 	return ""
 }
 
-// PayeeAddress is the address of a payee.
+// PayeeAddress is the address of a payee (interface §2.3).
 type PayeeAddress struct {
 	Address1    string `json:"address1,omitzero"`
 	Address2    string `json:"address2,omitzero"`
@@ -78,7 +78,7 @@ type PayeeAddress struct {
 // LogValue logs the fields that are set.
 func (a PayeeAddress) LogValue() slog.Value { return logGroup(a) }
 
-// PayeeAccount is the ACH account of a payee.
+// PayeeAccount is the ACH account of a payee (interface §2.3).
 type PayeeAccount struct {
 	TypeID            TypeID    `json:"type_id,omitzero"`
 	TRNumber          Secret    `json:"tr_number,omitzero"`  // routing number

@@ -17,7 +17,7 @@ type TransactionStatus string
 // TransactionStatusP is seen on an approved subscription transaction (interface §3).
 const TransactionStatusP TransactionStatus = "P"
 
-// Transaction is one transaction of a subscription. The field tran_date can be used in filters and for sorting
+// Transaction is one transaction of a subscription (interface §2.5). The field tran_date can be used in filters and for sorting
 // besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
@@ -50,7 +50,7 @@ type Transaction struct {
 // LogValue logs the fields that are set.
 func (t Transaction) LogValue() slog.Value { return logGroup(t) }
 
-// SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.
+// SubscriptionCancelRequest names the customer whose subscription ends (interface §4, rule 11). The customer ID is required.
 type SubscriptionCancelRequest struct {
 	CustomerID string     `json:"customer_id"`
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
@@ -64,7 +64,7 @@ func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) {
 	require(p, "customer_id", r.CustomerID)
 }
 
-// Confirmation is what the service says about an operation that it has performed.
+// Confirmation is what the service says about an operation that it has performed (interface §7).
 type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }

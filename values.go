@@ -230,9 +230,9 @@ func (a *Amount) UnmarshalJSON(b []byte) error {
 // Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value is no date: it is
 // written as an empty string and read from one or from null.
 type Date struct {
-	Year  int
-	Month time.Month
-	Day   int
+	Year  int        // such as 2026
+	Month time.Month // from time.January on
+	Day   int        // of the month, from 1
 }
 
 // DateOf returns the day of t in t's own location.
@@ -378,8 +378,8 @@ type Pairs []Pair
 // Pair is one name with its value. The interface does not say which values are allowed; numbers
 // are read as [json.Number].
 type Pair struct {
-	Name  string
-	Value any
+	Name  string // of the pair
+	Value any    // what JSON takes
 }
 
 // LogValue logs name and value, a [Secret] redacted.

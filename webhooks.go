@@ -36,8 +36,8 @@ func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Even
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
 // any signature (§6), so both are handed over untouched.
 type Notification struct {
-	Header http.Header
-	Body   []byte
+	Header http.Header // as it arrived
+	Body   []byte      // as it arrived, all of it
 }
 
 // Format writes the size of the body, without header and body, under every verb.

@@ -82,7 +82,7 @@ const otherMethod = "_OTHER"
 func method(call payvault.CallInfo) string {
 	known := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodOptions, http.MethodTrace,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace, semconv.HTTPRequestMethodQuery.Value.AsString(),
 	}
 	if slices.Contains(known, call.Method) {
 		return call.Method

@@ -211,10 +211,14 @@ func TestMetrics(t *testing.T) {
 		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 429), attribute.String("error.type", "429"))...),
 		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 200))...))
 
+	recommended := []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
+	assert.Equal(t, recommended, boundaries(t, requests))
+
 	calls := got["payvault.client.operation.duration"]
 	assert.Equal(t, "s", calls.Unit)
 	operation := attribute.String("payvault.operation", "customers.list")
 	assertHistogram(t, calls, attribute.NewSet(operation, attribute.String("payvault.delivery", "answered")))
+	assert.Equal(t, append(recommended, 30, 60, 120), boundaries(t, calls), "calls wait, and uploads take longer")
 
 	metricdatatest.AssertEqual(t, metricdata.Metrics{
 		Name: "payvault.client.operation.retries", Unit: "{retry}", Description: "Attempts after the first one of a call.",
@@ -223,6 +227,15 @@ func TestMetrics(t *testing.T) {
 			DataPoints: []metricdata.DataPoint[int64]{{Attributes: attribute.NewSet(operation), Value: 1}},
 		},
 	}, got["payvault.client.operation.retries"], metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
+}
+
+// boundaries are those of the buckets of a histogram.
+func boundaries(t *testing.T, m metricdata.Metrics) []float64 {
+	t.Helper()
+	histogram, ok := m.Data.(metricdata.Histogram[float64])
+	require.True(t, ok)
+	require.NotEmpty(t, histogram.DataPoints)
+	return histogram.DataPoints[0].Bounds
 }
 
 // assertHistogram checks that there is one record for each set of attributes.

@@ -29,9 +29,11 @@ type Account struct {
 	VendorID int64 `json:"vendor_id"`
 	// ActsFor lists the other merchants that the account may act for.
 	ActsFor []payvault.MerchantID `json:"acts_for"`
-	// PayeeVault, SMS and SecondWallet are the features that the operator has to enable.
-	PayeeVault   bool `json:"payee_vault"`
-	SMS          bool `json:"sms"`
+	// PayeeVault, like the next two, is a feature that the operator has to enable: the payee vault.
+	PayeeVault bool `json:"payee_vault"`
+	// SMS enables invoices by SMS.
+	SMS bool `json:"sms"`
+	// SecondWallet enables the second wallet kind.
 	SecondWallet bool `json:"second_wallet"`
 }
 

@@ -14,7 +14,7 @@ import (
 // ApplicationIncomplete is the status of an application that was created.
 const ApplicationIncomplete = "INCOMPLETE"
 
-// Application is what a test can see of a merchant application.
+// Application is what a test can see of a merchant application (interface §2.4).
 //
 // Its saved values are shown by [Application.Value] only: they hold tax IDs and the like.
 type Application struct {

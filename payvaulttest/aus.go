@@ -10,14 +10,14 @@ import (
 // MaxUpdaterCards is the number of cards that one account updater request may hold.
 const MaxUpdaterCards = 100
 
-// AccountUpdaterRequest is an accepted account updater request.
+// AccountUpdaterRequest is an accepted account updater request (interface §2.7).
 type AccountUpdaterRequest struct {
 	MerchantID payvault.MerchantID
 	RequestID  string
 	Cards      []UpdaterCard
 }
 
-// UpdaterCard is a card of an account updater request.
+// UpdaterCard is a card of an account updater request (interface §2.7), its number masked.
 type UpdaterCard struct {
 	MaskedNumber string
 	ExpDate      string

@@ -9,7 +9,7 @@ import (
 	"example.com/payvault"
 )
 
-// Customer is what a test can see of a saved customer profile.
+// Customer is what a test can see of a saved customer profile (interface §2.2).
 type Customer struct {
 	MerchantID          payvault.MerchantID
 	ID                  string

@@ -33,10 +33,10 @@ var (
 
 // Delivery is one attempt to notify a webhook. There are no retries.
 type Delivery struct {
-	WebhookID payvault.WebhookID
-	Event     string
-	Status    int   // of the answer; 0 if there was none
-	Err       error // why there was no answer
+	WebhookID payvault.WebhookID // the webhook that has the event
+	Event     string             // its name
+	Status    int                // of the answer; 0 if there was none
+	Err       error              // why there was no answer
 }
 
 // A notification is the body of a delivery. Its shape is the emulator's own choice.

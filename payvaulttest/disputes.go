@@ -24,7 +24,7 @@ const (
 	DisputeOther     DisputeKind = "other"
 )
 
-// Dispute is a dispute and the answer it received. The interface has no operation that creates one:
+// Dispute is a dispute and the answer it received (interface §2.6). The interface has no operation that creates one:
 // see [Server.SeedDispute].
 type Dispute struct {
 	ID         payvault.DisputeID  `json:"rec_id"`
@@ -34,7 +34,7 @@ type Dispute struct {
 	Response *DisputeResponse `json:"-"`
 }
 
-// DisputeResponse is the answer that a dispute received.
+// DisputeResponse is the answer that a dispute received (interface §2.6), its file by size and sum.
 type DisputeResponse struct {
 	Message         string
 	Type            string // ND, CP, CE, OT or ID

@@ -4,6 +4,11 @@
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
 //	client := srv.Client() // a *payvault.Client of the default merchant
+//	page, err := client.Customers.List(ctx, nil)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(page.TotalRecords, srv.Commits(payvault.OpCustomersList)) // 0 1
 //
 // Each server has its own state, so tests can run in parallel, each with a server of its own. Servers
 // are safe for concurrent use and need no testing package: cmd/payvault-emulator is the same server
@@ -48,9 +53,10 @@
 // # The emulator's own choices
 //
 // Everything else follows the interface. What the interface does not show, the emulator had to
-// decide, and the real service may do otherwise; do not build on these:
+// decide, and the real service may do otherwise; do not build on
+// what the next sections say.
 //
-// Answers:
+// # Its choices: answers
 //
 //   - A refusal has a 4xx status, and code (tokenize: rcode, in three digits) repeats that status:
 //     400 invalid, 401 no or unknown key, 403 not permitted or not enabled, 404 unknown, 405 method,
@@ -62,7 +68,7 @@
 //     Authorization header is refused (401), whatever it says.
 //   - [Server.Commits] counts every answer with HTTP 200, so a validation that answers code 2, too.
 //
-// Requests are read strictly:
+// # Its choices: requests are read strictly
 //
 //   - Unknown, misspelt or repeated fields and query parameters, null, and anything after the JSON are
 //     refused, and so are bodies where the operation takes none. Null is taken inside the objects of
@@ -79,7 +85,7 @@
 //   - Paths match exactly. IDs in paths and queries are written as plain integers.
 //   - Records of other merchants answer 404, like those that do not exist.
 //
-// Tokens and customers:
+// # Its choices: tokens and customers
 //
 //   - Tokenize takes a card number (12 to 19 digits) with exp_date, a swipe, ACH data (tr_number,
 //     dda_number, type_id and cardholder_name) or a wallet payload; of several, the first one in this
@@ -100,7 +106,7 @@
 //   - Payees come back with their account as it was sent, verified at once, and an empty payee_phone.
 //     An account needs tr_number and dda_number.
 //
-// Lists:
+// # Its choices: lists
 //
 //   - The default count is 25, with no maximum. By default customers are in order of creation and
 //     transactions in order of tran_time; order_by alone applies to that order.
@@ -111,28 +117,30 @@
 //   - BETWEEN_DATES looks at the day that a time has in its own offset.
 //   - A page after the last is empty.
 //
-// Applications:
+// # Its choices: applications
 //
 //   - The three timestamps are the time of creation, dba_name is empty, and the plan is made up.
 //   - Saving refuses values of a wrong type or form, and then saves none. Keys that the interface does
 //     not list are saved as optional texts or objects, and come back with the type text, whichever
 //     they are. The answer repeats all fields saved so far.
 //   - A mcc has 4 digits, a tax ID 9 (dashes do not count), a routing number 9, an account up to 17, a
-//     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus). A currency has up to 12
-//     digits and 2 decimals and no sign, a state the two letters of a U.S. state, of the federal
-//     district or of a territory, the country of an address up to 3 digits. An interestPercent has no
-//     exponent.
+//     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus).
+//   - A currency has up to 12 digits and 2 decimals and no sign, a state the two letters of a U.S. state,
+//     of the federal district or of a territory, the country of an address up to 3 digits. An
+//     interestPercent has no exponent.
 //   - Of a sole-prop, the option pt of trading_status is disabled; it is taken all the same.
-//   - Validation: a sole-prop needs no limited_partnership, trading_status and state_filed, and among
+//   - In a validation a sole-prop needs no limited_partnership, trading_status and state_filed, and among
 //     its persons exactly one with personType.owner; a tax-exempt needs no limited_partnership and
-//     trading_status. A tax-exempt and a corporation-public need a person with control; the others need
-//     one with personType.owner, and of each person the dob, ssn or passport, address and
-//     interestPercent. An interestCount is the number of owners that are listed. Interests are 0 to 100
-//     percent, and at most 100 in all. An address that holds nothing but flags and blanks is none, and
-//     so is an object of booleans without a true. With a thirdparty fulfillment provider the other fulfillment fields
-//     are required, but for fulfillment_process_flag.
+//     trading_status.
+//   - A tax-exempt and a corporation-public need a person with control; the others need one with
+//     personType.owner, and of each person the dob, ssn or passport, address and interestPercent.
+//     An interestCount is the number of owners that are listed. Interests are 0 to 100 percent, and at
+//     most 100 in all.
+//   - An address that holds nothing but flags and blanks is none, and so is an object of booleans
+//     without a true. With a thirdparty fulfillment provider the other fulfillment fields are required,
+//     but for fulfillment_process_flag.
 //
-// Disputes, subscriptions and invoices:
+// # Its choices: disputes, subscriptions and invoices
 //
 //   - A first-time dispute needs cbr_response_type and nothing else; other fields are taken with every
 //     type. A retrieval dispute needs what the interface says. A dispute is answered once.
@@ -142,7 +150,7 @@
 //   - An invoice may be sent without any address; the body may then be empty. Phone numbers have 8 to
 //     15 digits; U.S. numbers have eleven, the first of them 1.
 //
-// Account updater and webhooks:
+// # Its choices: account updater and webhooks
 //
 //   - A request is completed at once: both events occur, created first. There is no daily limit.
 //   - Events other than the three that are named are taken if they are lower-case letters and

@@ -73,22 +73,23 @@ const (
 type Fault struct {
 	// Operation is the operation to fail; empty for every request, unknown paths included.
 	Operation payvault.Operation
-	Kind      FaultKind
+	// Kind is the way in which it fails; it says which of the fields below it reads.
+	Kind FaultKind
 	// Times is the number of requests to fail; 0 for all until the fault is removed.
 	Times int
 	// AfterCommit lets the operation be performed first. Kinds that say themselves when they strike
 	// do not look at it.
 	AfterCommit bool
 
-	Status     int
-	Header     http.Header
-	Body       string
-	Delay      time.Duration
-	RetryAfter string
-	Location   string
-	Code       int
-	Message    string
-	Size       int64
+	Status     int           // HTTP status of the answer
+	Header     http.Header   // of the answer, besides its own
+	Body       string        // of the answer
+	Delay      time.Duration // before the answer, or between its bytes
+	RetryAfter string        // the Retry-After header, in whatever form
+	Location   string        // the Location header
+	Code       int           // code, or rcode in three digits
+	Message    string        // message, or rmsg
+	Size       int64         // bytes of the answer's body
 }
 
 // A stage is a point in a request's life at which a fault can strike.

@@ -21,10 +21,10 @@ const maxParts = 8
 
 // Part is one part of a multipart form. Its content is shown by [Part.Content] only.
 type Part struct {
-	Name        string
-	FileName    string
-	ContentType string
-	Size        int64
+	Name        string            // of the form field
+	FileName    string            // empty if it is not a file
+	ContentType string            // as it was sent
+	Size        int64             // bytes of the whole content
 	SHA256      [sha256.Size]byte // of the whole content
 
 	content sealed

@@ -18,7 +18,7 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice and where it went. The interface has no operation that creates one: see
+// Invoice is an invoice and where it went (interface §2.7). The interface has no operation that creates one: see
 // [Server.SeedInvoice].
 type Invoice struct {
 	ID              payvault.InvoiceID  `json:"invoice_id"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An Option changes how a server is set up.
+// Option changes how a server is set up.
 type Option func(*config)
 
 type config struct {

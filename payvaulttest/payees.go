@@ -8,7 +8,7 @@ import (
 	"example.com/payvault"
 )
 
-// Payee is what a test can see of a saved payee profile.
+// Payee is what a test can see of a saved payee profile (interface §2.3).
 type Payee struct {
 	MerchantID payvault.MerchantID
 	ID         payvault.PayeeID

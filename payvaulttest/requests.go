@@ -32,20 +32,23 @@ const (
 type Request struct {
 	// Operation is empty if no operation has the method and path of the request.
 	Operation payvault.Operation
-	Method    string
+	// Method is that of HTTP.
+	Method string
 	// Path is the path as it was sent, escaped, with the base path.
-	Path     string
+	Path string
+	// RawQuery is the query as it was sent, escaped.
 	RawQuery string
-	Query    url.Values
+	// Query is the query, parsed.
+	Query url.Values
 	// Header holds what was sent, except that every Authorization is redacted: see [Request.Authorization].
 	Header        http.Header
-	Host          string
-	Proto         string
-	RemoteAddr    string
-	ContentLength int64 // as announced; -1 if it was not
-	Size          int64 // of the body, as far as it arrived
-	Complete      bool  // whether the body arrived to its end
-	Time          time.Time
+	Host          string    // that the request names
+	Proto         string    // such as HTTP/1.1
+	RemoteAddr    string    // of the client, with its port
+	ContentLength int64     // as announced; -1 if it was not
+	Size          int64     // of the body, as far as it arrived
+	Complete      bool      // whether the body arrived to its end
+	Time          time.Time // of its arrival
 
 	authorization sealed
 	body          sealed

@@ -14,11 +14,11 @@ import (
 // like everywhere, and LoadSeed refuses an account without its key. Give accounts with [WithAccount], or
 // write them by hand. The answers that disputes received are no part of a seed either.
 type Seed struct {
-	Accounts      []Account      `json:"accounts"`
-	Subscriptions []Subscription `json:"subscriptions"`
-	Invoices      []Invoice      `json:"invoices"`
-	Disputes      []Dispute      `json:"disputes"`
-	Webhooks      []Webhook      `json:"webhooks"`
+	Accounts      []Account      `json:"accounts"`      // see [WithAccount]
+	Subscriptions []Subscription `json:"subscriptions"` // see [Server.SeedSubscription]
+	Invoices      []Invoice      `json:"invoices"`      // see [Server.SeedInvoice]
+	Disputes      []Dispute      `json:"disputes"`      // see [Server.SeedDispute]
+	Webhooks      []Webhook      `json:"webhooks"`      // see [Server.SeedWebhook]
 }
 
 // LoadSeed reads a seed from JSON. Unknown names, states and kinds are an error, and so are an ID that

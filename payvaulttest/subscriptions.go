@@ -23,7 +23,7 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions. The interface has no operation that adds
+// Subscription is a subscription with its transactions (interface §2.5). The interface has no operation that adds
 // one: see [Server.SeedSubscription].
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`

@@ -19,7 +19,7 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data as the emulator keeps it: without card number, security code, track,
+// Card is saved payment data (interface §2.1) as the emulator keeps it: without card number, security code, track,
 // wallet payload or account number.
 type Card struct {
 	MerchantID     payvault.MerchantID

@@ -17,7 +17,7 @@ const (
 	EventAccountUpdaterRequestCompleted = "account_updater_request_completed"
 )
 
-// Webhook is a webhook with its events. The interface has no operation that adds one: see
+// Webhook is a webhook with its events (interface §2.7). The interface has no operation that adds one: see
 // [Server.SeedWebhook].
 type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`

@@ -1,0 +1,209 @@
+package payvault_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write api/payvault.txt anew") //nolint:gochecknoglobals // a flag of the test binary
+
+// publicPackages are the directories of the packages that users import.
+func publicPackages() []string { return []string{".", "payvaulttest", "otelpayvault"} }
+
+// TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	const golden = "api/payvault.txt"
+	var is []string
+	for _, dir := range publicPackages() {
+		is = append(is, exportedAPI(t, dir)...)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(strings.Join(is, "\n")+"\n"), 0o600))
+	}
+	content, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	was := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+	const hint = "the exported API has changed; write %s anew with: go test -run 'TestAPI$' . -update"
+	assert.Empty(t, without(is, was), "added: "+hint, golden)
+	assert.Empty(t, without(was, is), "removed: "+hint, golden)
+	assert.True(t, slices.Equal(was, is), "order or repetition: "+hint, golden)
+}
+
+// without returns the lines of a that b does not have.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
+}
+
+// exportedAPI has a line for each exported name of a package, sorted.
+func exportedAPI(t *testing.T, dir string) []string {
+	t.Helper()
+	var lines []string
+	for _, file := range parsePackage(t, dir) {
+		for _, decl := range file.Decls {
+			for _, line := range apiOf(t, decl) {
+				lines = append(lines, "pkg "+file.Name.Name+", "+line)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// parsePackage parses the files of a package, tests left out.
+func parsePackage(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	require.NotEmpty(t, files, dir)
+	return files
+}
+
+// apiOf has a line for each exported name of a declaration.
+func apiOf(t *testing.T, decl ast.Decl) []string {
+	t.Helper()
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		return funcAPI(d)
+	case *ast.GenDecl:
+		if d.Tok == token.TYPE {
+			var lines []string
+			for _, spec := range d.Specs {
+				lines = append(lines, typeAPI(spec.(*ast.TypeSpec))...)
+			}
+			return lines
+		}
+		return valueAPI(t, d)
+	}
+	return nil
+}
+
+func funcAPI(d *ast.FuncDecl) []string {
+	if !isPublic(d) {
+		return nil
+	}
+	signature := d.Name.Name + typeParams(d.Type.TypeParams) + strings.TrimPrefix(types.ExprString(d.Type), "func")
+	if d.Recv == nil {
+		return []string{"func " + signature}
+	}
+	return []string{"method (" + types.ExprString(d.Recv.List[0].Type) + ") " + signature}
+}
+
+// isPublic tells whether a function is exported, and the type that it is a method of.
+func isPublic(d *ast.FuncDecl) bool {
+	return d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d)))
+}
+
+// receiver is the name of the type that a function is a method of.
+func receiver(d *ast.FuncDecl) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"), "[")
+	return name
+}
+
+func typeParams(list *ast.FieldList) string {
+	if list == nil {
+		return ""
+	}
+	var params []string
+	for _, field := range list.List {
+		for _, name := range field.Names {
+			params = append(params, name.Name+" "+types.ExprString(field.Type))
+		}
+	}
+	return "[" + strings.Join(params, ", ") + "]"
+}
+
+func typeAPI(spec *ast.TypeSpec) []string {
+	if !spec.Name.IsExported() {
+		return nil
+	}
+	name := "type " + spec.Name.Name + typeParams(spec.TypeParams)
+	switch kind := spec.Type.(type) {
+	case *ast.StructType:
+		return append([]string{name + " struct"}, memberAPI(name+" struct, ", kind.Fields)...)
+	case *ast.InterfaceType:
+		return append([]string{name + " interface"}, memberAPI(name+" interface, ", kind.Methods)...)
+	}
+	if spec.Assign.IsValid() {
+		name += " ="
+	}
+	return []string{name + " " + types.ExprString(spec.Type)}
+}
+
+// memberAPI has a line for each exported field or method, and one for what is embedded.
+func memberAPI(prefix string, members *ast.FieldList) []string {
+	var lines []string
+	for _, member := range members.List {
+		kind := types.ExprString(member.Type)
+		if len(member.Names) == 0 {
+			lines = append(lines, prefix+"embedded "+kind)
+		}
+		for _, name := range member.Names {
+			if name.IsExported() {
+				lines = append(lines, prefix+name.Name+" "+kind)
+			}
+		}
+	}
+	return lines
+}
+
+// valueAPI has a line for each constant or variable, with its value; one that repeats the expression above has that.
+func valueAPI(t *testing.T, d *ast.GenDecl) []string {
+	t.Helper()
+	var lines []string
+	var kind ast.Expr
+	var values []ast.Expr
+	for i, s := range d.Specs {
+		spec, ok := s.(*ast.ValueSpec)
+		if !ok {
+			continue // an import
+		}
+		if spec.Type != nil || spec.Values != nil {
+			kind, values = spec.Type, spec.Values
+		}
+		for j, name := range spec.Names {
+			if !name.IsExported() {
+				continue
+			}
+			line := d.Tok.String() + " " + name.Name
+			if kind != nil {
+				line += " " + types.ExprString(kind)
+			}
+			if j < len(values) {
+				line += " = " + strings.ReplaceAll(source(t, values[j]), "iota", strconv.Itoa(i))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// source prints an expression on one line.
+func source(t *testing.T, expr ast.Expr) string {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, printer.Fprint(&text, token.NewFileSet(), expr))
+	return strings.Join(strings.Fields(text.String()), " ")
+}
