@@ -255,11 +255,8 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
-		w := window[fetched]{size: o.Prefetch}
-		defer w.running.Wait()
-		defer cancel()
 		next, known := o.Page, o.Page+1 // the first page is fetched alone: it tells how many there are
-		fetch := func() (func() fetched, bool) {
+		w := newWindow(o.Prefetch, o.Prefetch, func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
 			}
@@ -274,17 +271,18 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				f.page, f.err = l.page(ctx, &o, own)
 				return f
 			}, true
-		}
+		})
+		defer w.running.Wait()
+		defer cancel()
 		var before []T // a copy: the items are the consumer's to change
 		for at := o.Page; at < known; at++ {
-			w.fill(fetch)
 			f, _ := w.pop()
 			if f.err == nil {
 				f.err = l.checkWalk(f.page, before)
 			}
 			if f.err == nil {
 				before, known = slices.Clone(f.page.Items), f.page.pagesKnown()
-				w.fill(fetch)
+				w.fill()
 			}
 			if keepRaw != nil {
 				*keepRaw = f.raw
