@@ -19,7 +19,18 @@ func variantsOf(tb testing.TB) map[string][]Variant {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return map[string][]Variant{"Small": small, "Page": page, "Transactions": TransactionVariants()}
+	groups := map[string][]Variant{"Small": small, "Page": page, "Transactions": TransactionVariants()}
+	for name, p := range map[string]Protocol{"HTTP1": HTTP1, "TLS": TLS1, "HTTP2": HTTP2} {
+		groups[name], err = variants(makers()[:2], func(m maker) (string, http.RoundTripper) {
+			server := NewServer(p, answering(m.answer))
+			tb.Cleanup(server.Close)
+			return server.URL, server.Transport()
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return groups
 }
 
 func benchmark(b *testing.B, group string) {
@@ -37,6 +48,9 @@ func benchmark(b *testing.B, group string) {
 func BenchmarkSmall(b *testing.B)        { benchmark(b, "Small") }
 func BenchmarkPage(b *testing.B)         { benchmark(b, "Page") }
 func BenchmarkTransactions(b *testing.B) { benchmark(b, "Transactions") }
+func BenchmarkHTTP1(b *testing.B)        { benchmark(b, "HTTP1") }
+func BenchmarkTLS(b *testing.B)          { benchmark(b, "TLS") }
+func BenchmarkHTTP2(b *testing.B)        { benchmark(b, "HTTP2") }
 
 // TestVariants checks that each variant does its work.
 func TestVariants(t *testing.T) {

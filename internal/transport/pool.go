@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// newPool returns a transport for backends: many callers, one host.
-func newPool(headerTimeout time.Duration) *http.Transport {
+// newPool returns a transport for backends: many callers, one host. It has no timeout for the header of an answer, which would
+// take a timer for each call: the deadline of the attempt is there already.
+func newPool() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: headerTimeout,
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 10 * time.Second,
 		// 64 callers keep 64 connections with room to spare; net/http's default of 2 reconnects all the time.
 		MaxIdleConnsPerHost: 128,
 		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.

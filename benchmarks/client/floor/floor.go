@@ -94,7 +94,6 @@ func (c *Client) Send(req *http.Request, out any) error {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", c.auth)
-	req.Header.Set("User-Agent", "floor/1.0")
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return err
