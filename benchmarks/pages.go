@@ -19,6 +19,7 @@ import (
 func pager(pages, records int, delay time.Duration) http.Handler {
 	prefix, rest, _ := strings.Cut(customers(records), `"totalPages":1,`)
 	body := prefix + `"totalPages":` + strconv.Itoa(pages) + "," + rest
+	parts := strings.Split(body, `:"cust`)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(delay)
 		defer timer.Stop()
@@ -27,9 +28,11 @@ func pager(pages, records int, delay time.Duration) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
 		// Every page has records of its own, as the walk insists.
-		_, _ = io.WriteString(w, strings.ReplaceAll(body, `:"cust`, `:"p`+r.URL.Query().Get("page")+"x")) //nolint:gosec // JSON, for a client of our own
+		answer := strings.Join(parts, `:"p`+r.URL.Query().Get("page")+"x")
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		_, _ = io.WriteString(w, answer) //nolint:gosec // JSON, for a client of our own
 	})
 }
 
