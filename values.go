@@ -249,7 +249,7 @@ func ParseDate(s string) (Date, error) {
 	year, notYear := strconv.ParseUint(s[:4], 10, 16)
 	month, notMonth := strconv.ParseUint(s[5:7], 10, 8)
 	day, notDay := strconv.ParseUint(s[8:], 10, 8)
-	d := Date{int(year), time.Month(month), int(day)} //nolint:gosec // at most four digits
+	d := Date{int(year), time.Month(month), int(day)}
 	if notYear != nil || notMonth != nil || notDay != nil || !d.Valid() {
 		return Date{}, errNotDate
 	}
