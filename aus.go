@@ -32,6 +32,12 @@ func (c AccountUpdaterCard) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(c))
 }
 
+func (c *AccountUpdaterCard) check(p *problems) {
+	require(p, "card_number", c.CardNumber)
+	require(p, "exp_date", c.ExpDate)
+	checkExpDate("exp_date", c.ExpDate, p)
+}
+
 // accountUpdaterBody is the body of a submission.
 type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
@@ -42,11 +48,14 @@ func (b *accountUpdaterBody) prepare(_ *Client, p *problems) {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
 		return
 	}
-	for i, card := range b.Data {
-		path := "data[" + strconv.Itoa(i) + "]"
-		require(p, path+".card_number", card.CardNumber)
-		require(p, path+".exp_date", card.ExpDate)
-		checkExpDate(path+".exp_date", card.ExpDate, p)
+	for i := range b.Data {
+		var own problems
+		b.Data[i].check(&own)
+		for field, texts := range own {
+			for _, text := range texts {
+				p.add("data["+strconv.Itoa(i)+"]."+field, text)
+			}
+		}
 	}
 }
 
@@ -103,12 +112,13 @@ func (b AccountUpdaterBatch) LogValue() slog.Value { return logGroup(b) }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once, in the
 // order of the stream, with the RequestID or with the error. A batch whose outcome is unknown is never sent again by
-// itself. Memory does not grow with the stream, which is read in the goroutine of the loop, at most Concurrency
-// batches ahead of what was yielded; each walk starts it from its beginning.
+// itself. Memory does not grow with the stream, which is read in the goroutine of the loop; each walk starts it from its
+// beginning. While a slow batch is waited for, others start in the place of those that have ended, so that up to
+// 2 × Concurrency − 1 batches may have been read, and sent, that were not yielded yet.
 //
 // When ctx ends, the batches in flight end with it, and the rest of the stream is yielded as not sent: keep ranging to
-// learn the outcome of every batch. Leaving the loop ends the batches in flight too, but their outcome is lost, up to
-// Concurrency batches after the last one yielded. To resume, skip the batches that have been dealt with.
+// learn the outcome of every batch. Leaving the loop ends the batches in flight too, but the outcome of those that were
+// not yielded yet is lost. To resume, skip the batches that have been dealt with.
 //
 // POST /platform/aus/add (interface §2.7; §4, rule 13).
 func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[AccountUpdaterCard], opt *SubmitAllOptions, opts ...CallOption) iter.Seq[*AccountUpdaterBatch] {
@@ -125,12 +135,9 @@ func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[Ac
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*AccountUpdaterBatch) bool) {
 		ctx, cancel := cancelable(ctx)
-		w := window[submitted]{size: o.Concurrency}
-		defer w.running.Wait()
-		defer cancel()
 		nextBatch, stop := iter.Pull2(batches(cards, o.SkipBatches))
 		defer stop()
-		submit := func() (func() submitted, bool) {
+		w := newWindow(o.Concurrency, 2*o.Concurrency-1, func() (func() submitted, bool) {
 			index, batch, ok := nextBatch()
 			start := index * MaxAccountUpdaterCards
 			return func() (b submitted) {
@@ -145,9 +152,10 @@ func (s *AccountUpdaterService) SubmitAll(ctx context.Context, cards iter.Seq[Ac
 				}
 				return b
 			}, ok
-		}
+		})
+		defer w.running.Wait()
+		defer cancel()
 		for {
-			w.fill(submit)
 			b, ok := w.pop()
 			if !ok {
 				return

@@ -50,10 +50,9 @@ type core struct {
 	vendorID    int64
 	developerID string
 	observers   observers
-	server      string // host and port, for the observers
-
-	// Header values that are the same in each request, shared between them.
-	acceptJSON, userAgent []string
+	logger      *slog.Logger // among the observers
+	server      string       // host and port, for the observers
+	header      http.Header  // of each request; the values are shared
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in
@@ -84,8 +83,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(&core{
 		base: base, transport: transport.New(cfg.transport),
 		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
-		observers: cfg.allObservers(), server: hostPort(base),
-		acceptJSON: []string{"application/json"}, userAgent: []string{userAgent(cfg.product)},
+		observers: cfg.allObservers(), logger: cfg.logger, server: hostPort(base),
+		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
 	}, nil), nil
 }
 

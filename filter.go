@@ -262,11 +262,8 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
-		w := window[fetched]{size: o.Prefetch}
-		defer w.running.Wait()
-		defer cancel()
 		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
-		fetch := func() (func() fetched, bool) {
+		w := newWindow(o.Prefetch, o.Prefetch, func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
 			}
@@ -281,17 +278,18 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				f.page, f.err = l.page(ctx, &o, own)
 				return f
 			}, true
-		}
+		})
+		defer w.running.Wait()
+		defer cancel()
 		var seen trail[T]
 		for at := 0; at < known; at++ {
-			w.fill(fetch)
 			f, _ := w.pop()
 			if f.err == nil {
 				f.err = l.checkWalk(f.page, &seen)
 			}
 			if f.err == nil {
 				known = f.page.pagesKnown() - first
-				w.fill(fetch)
+				w.fill()
 			}
 			if keepRaw != nil {
 				*keepRaw = f.raw

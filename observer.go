@@ -173,6 +173,11 @@ func logTo(l *slog.Logger) Observer {
 	}
 }
 
+// onlyFailuresLogged tells whether there is a logger and nobody else to tell, and it does not want Debug records.
+func (c *core) onlyFailuresLogged(ctx context.Context) bool {
+	return c.logger != nil && len(c.observers) == 1 && !c.logger.Enabled(ctx, slog.LevelDebug)
+}
+
 func callLevel(r CallResult) slog.Level {
 	switch {
 	case r.Err == nil:

@@ -137,7 +137,15 @@ func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []
 		_, err := c.perform(ctx, &op, into, &o, nil)
 		return err
 	}
-	start, call := time.Now(), c.info(&op)
+	start := time.Now()
+	if c.core.onlyFailuresLogged(ctx) {
+		result, err := c.perform(ctx, &op, into, &o, nil)
+		if err != nil {
+			c.core.observers.end(ctx, c.info(&op), callResult(result, into, time.Since(start), err))
+		}
+		return err
+	}
+	call := c.info(&op)
 	ctx = c.core.observers.start(ctx, call)
 	result, err := c.perform(ctx, &op, into, &o, c.core.observers.attempts(ctx, call))
 	c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
@@ -241,15 +249,13 @@ func marshal(body any) ([]byte, error) {
 }
 
 func (c *Client) header(op *operation, o *callOptions) http.Header {
-	header := make(http.Header, 4+len(o.header)) // with room for Authorization
+	header := maps.Clone(c.core.header)
 	maps.Copy(header, o.header)
-	header["Accept"] = c.core.acceptJSON
-	header["User-Agent"] = c.core.userAgent
 	switch {
 	case op.upload != nil:
 		header["Content-Type"] = []string{op.upload.ContentType()}
 	case op.input.body != nil:
-		header["Content-Type"] = c.core.acceptJSON
+		header["Content-Type"] = header["Accept"]
 	}
 	return header
 }

@@ -110,14 +110,19 @@ type TokenizeResponse struct {
 // LogValue logs the fields that are set.
 func (r TokenizeResponse) LogValue() slog.Value { return logGroup(r) }
 
-// tokenizeReply is the one success shape without an envelope.
+// tokenizeReply is the one success shape without an envelope, and a flat one: an embedded struct decodes more slowly.
 type tokenizeReply struct {
-	TokenizeResponse
+	RCode      resultCode `json:"rcode"`
+	RMsg       string     `json:"rmsg"`
+	PGID       string     `json:"pg_id"`
+	CardID     string     `json:"card_id"`
+	CardNumber string     `json:"card_number"`
+	EchoFields string     `json:"echo_fields"`
 
-	Result resultCode `json:"rcode"`
+	response TokenizeResponse // in the same piece of memory
 }
 
-func (r *tokenizeReply) code() (string, string) { return string(r.Result), rcodeSuccess }
+func (r *tokenizeReply) code() (string, string) { return string(r.RCode), rcodeSuccess }
 
 func (*tokenizeReply) missing() string { return "" }
 
@@ -138,6 +143,6 @@ func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts
 	if err != nil {
 		return nil, err
 	}
-	r.RCode = string(r.Result)
-	return &r.TokenizeResponse, nil
+	r.response = TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}
+	return &r.response, nil
 }

@@ -243,11 +243,17 @@ func DateOf(t time.Time) Date {
 
 // ParseDate reads YYYY-MM-DD.
 func ParseDate(s string) (Date, error) {
-	t, err := time.Parse(time.DateOnly, s)
-	if err != nil {
+	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
 		return Date{}, errNotDate
 	}
-	return DateOf(t), nil
+	year, notYear := strconv.ParseUint(s[:4], 10, 16)
+	month, notMonth := strconv.ParseUint(s[5:7], 10, 8)
+	day, notDay := strconv.ParseUint(s[8:], 10, 8)
+	d := Date{int(year), time.Month(month), int(day)}
+	if notYear != nil || notMonth != nil || notDay != nil || !d.Valid() {
+		return Date{}, errNotDate
+	}
+	return d, nil
 }
 
 // In returns the start of the day in loc.

@@ -107,24 +107,24 @@ func Batches(rounds, n, concurrency int, delay time.Duration) (Section, error) {
 		if err != nil {
 			return s, err
 		}
-		var took, used, waited time.Duration
+		var took, used, waited, shares []float64
 		var heap []uint64
-		for range rounds { // the best of them: other programs can only slow one down
+		for range rounds {
 			start, cpu, before := time.Now(), cpuTime(), watch.total.Load()
 			if heap, err = submit(c, n, concurrency); err != nil {
 				return s, err
 			}
-			if t := time.Since(start); took == 0 || t < took {
-				took, used, waited = t, cpuTime()-cpu, time.Duration(watch.total.Load()-before)
-			}
+			t, u, w := time.Since(start), cpuTime()-cpu, time.Duration(watch.total.Load()-before)/time.Duration(concurrency)
+			best := max(ideal, u/time.Duration(runtime.GOMAXPROCS(0)), w)
+			took, used, waited = append(took, t.Seconds()), append(used, u.Seconds()), append(waited, w.Seconds())
+			shares = append(shares, best.Seconds()/t.Seconds())
 		}
-		best := max(ideal, used/time.Duration(runtime.GOMAXPROCS(0)), waited/time.Duration(concurrency))
-		share := best.Seconds() / took.Seconds()
+		share := median(shares)
 		var levels []string
 		for _, bytes := range heap {
 			levels = append(levels, megabytes(float64(bytes)))
 		}
-		s.row(kind.name, took, ideal, waited/time.Duration(concurrency), used, share, strings.Join(levels, ", "))
+		s.row(kind.name, seconds(median(took)), ideal, seconds(median(waited)), seconds(median(used)), share, strings.Join(levels, ", "))
 		s.atLeast("ideal ÷ time, "+kind.name, 0.95, share)
 		if len(heap) >= 4 {
 			s.atMost("heap at the end − at 1/4, "+kind.name, 1, (float64(heap[3])-float64(heap[0]))/1e6, " MB")

@@ -19,7 +19,18 @@ func variantsOf(tb testing.TB) map[string][]Variant {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return map[string][]Variant{"Small": small, "Page": page, "Transactions": TransactionVariants()}
+	groups := map[string][]Variant{"Small": small, "Page": page, "Transactions": TransactionVariants()}
+	for name, p := range map[string]Protocol{"HTTP1": HTTP1, "TLS": TLS1, "HTTP2": HTTP2} {
+		groups[name], err = variants(makers()[:2], func(m maker) (string, http.RoundTripper) {
+			server := NewServer(p, answering(m.answer))
+			tb.Cleanup(server.Close)
+			return server.URL, server.Transport()
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return groups
 }
 
 func benchmark(b *testing.B, group string) {
@@ -37,6 +48,9 @@ func benchmark(b *testing.B, group string) {
 func BenchmarkSmall(b *testing.B)        { benchmark(b, "Small") }
 func BenchmarkPage(b *testing.B)         { benchmark(b, "Page") }
 func BenchmarkTransactions(b *testing.B) { benchmark(b, "Transactions") }
+func BenchmarkHTTP1(b *testing.B)        { benchmark(b, "HTTP1") }
+func BenchmarkTLS(b *testing.B)          { benchmark(b, "TLS") }
+func BenchmarkHTTP2(b *testing.B)        { benchmark(b, "HTTP2") }
 
 // TestVariants checks that each variant does its work.
 func TestVariants(t *testing.T) {
@@ -72,6 +86,7 @@ func TestLoopback(t *testing.T) {
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string]func() (Section, error){
+		"pool":    func() (Section, error) { return Pool(1, 4, 8) },
 		"pages":   func() (Section, error) { return Pages(1, 4, time.Millisecond) },
 		"upload":  func() (Section, error) { return Upload(1, 1<<20) },
 		"batches": func() (Section, error) { return Batches(1, 1000, 4, time.Millisecond) },
@@ -79,7 +94,7 @@ func TestParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := part()
-			if err != nil || len(s.Rows) == 0 || len(s.Goals) == 0 {
+			if err != nil || len(s.Rows) == 0 || len(s.Goals) == 0 && name != "pool" {
 				t.Errorf("%+v: %v", s, err)
 			}
 		})

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -25,6 +26,8 @@ type sending struct {
 	authorization string
 	last          outcome
 	buffer        *buffer // of the last answer
+
+	first tracker
 }
 
 type sendingKey struct{}
@@ -91,8 +94,11 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var t tracker
-	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), request)
+	t := &s.first
+	if s.attempts > 1 {
+		t = new(tracker) // the attempt before may still call its hooks
+	}
+	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), request, &t.body)
 	if !s.request.Replay {
 		t.giveUp = cancel
 		if req.Body == nil {
@@ -102,7 +108,7 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 			req.GetBody = nil // so that net/http does not send it again, and tells why it would have
 		}
 	}
-	if s.attempts > 1 { // the attempt before may still be writing the header
+	if s.attempts > 1 { // and it may still be writing the header
 		req.Header = maps.Clone(req.Header)
 	}
 	s.authorization = authorization
@@ -183,34 +189,42 @@ func readBody(buf []byte, body io.ReadCloser, length, limit int64) ([]byte, erro
 	}
 }
 
-// tracker tells whether a byte of the request can have been written, and keeps net/http from writing a request twice
-// that must not be repeated. On HTTP/2 net/http does so if the stream is reset with PROTOCOL_ERROR, even though
-// the server may have performed the operation.
+// tracker is the state of one attempt. It tells whether a byte of the request can have been written, and keeps net/http
+// from writing a request twice that must not be repeated. On HTTP/2 net/http does so if the stream is reset with
+// PROTOCOL_ERROR, even though the server may have performed the operation.
 type tracker struct {
 	asked, connected      atomic.Bool
 	http2, gaveUp, resent atomic.Bool
 
-	giveUp context.CancelFunc // nil if the request may be repeated
+	conn   atomic.Pointer[tls.Conn] // the last one, nil without TLS
+	giveUp context.CancelFunc       // nil if the request may be repeated
 	trace  httptrace.ClientTrace
 
 	authorization [1]string // the values of the header of that name
+	body          bytes.Reader
 }
 
 func (t *tracker) hooks() *httptrace.ClientTrace {
 	t.trace.GetConn = func(string) { t.asked.Store(true) }
 	t.trace.GotConn = func(info httptrace.GotConnInfo) {
-		switch again := t.connected.Load(); {
-		case again && t.giveUp == nil:
-			t.resent.Store(true)
-		case again && t.http2.Load(): // the request would be sent again
-			t.gaveUp.Store(true)
-			t.giveUp()
+		conn, _ := info.Conn.(*tls.Conn)
+		before := t.conn.Swap(conn)
+		if t.connected.Swap(true) {
+			t.again(before)
 		}
-		conn, ok := info.Conn.(*tls.Conn)
-		t.http2.Store(ok && conn.ConnectionState().NegotiatedProtocol == "h2")
-		t.connected.Store(true)
 	}
 	return &t.trace
+}
+
+// again is called when net/http takes a second connection, to send the request again.
+func (t *tracker) again(before *tls.Conn) {
+	switch {
+	case t.giveUp == nil:
+		t.resent.Store(true)
+	case t.http2.Load(), before != nil && before.ConnectionState().NegotiatedProtocol == "h2":
+		t.gaveUp.Store(true)
+		t.giveUp()
+	}
 }
 
 // watchHeader recognizes HTTP/2 by its pseudo-header fields, where no TLS tells of it. What has a body is not sent again

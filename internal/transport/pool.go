@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// newPool returns a transport for backends: many callers, one host.
-func newPool(headerTimeout time.Duration) *http.Transport {
+// newPool returns a transport for backends: many callers, one host. It has no timeout for the header of an answer, which would
+// take a timer for each call: the deadline of the attempt is there already.
+func newPool() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: headerTimeout,
-		// 64 callers keep 64 connections with room to spare; net/http's default of 2 reconnects all the time.
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 10 * time.Second,
+		// Measured with 64 callers: 16 or 32 open twice as many connections as there are callers, from 64 on each keeps its own, and
+		// 256 gain nothing; net/http's default of 2 reconnects all the time. Its buffers of 4 KB are kept: others do not pay.
 		MaxIdleConnsPerHost: 128,
 		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.
 		IdleConnTimeout: 45 * time.Second,

@@ -69,7 +69,7 @@ func startHTTP2(server *httptest.Server) {
 
 func TestPoolSettings(t *testing.T) {
 	t.Parallel()
-	pool := newPool(7 * time.Second)
+	pool := newPool()
 	assert.GreaterOrEqual(t, pool.MaxIdleConnsPerHost, 64, "64 callers keep 64 connections")
 	assert.True(t, pool.MaxIdleConns == 0 || pool.MaxIdleConns >= pool.MaxIdleConnsPerHost)
 	assert.Zero(t, pool.MaxConnsPerHost, "more callers are not throttled")
@@ -77,7 +77,6 @@ func TestPoolSettings(t *testing.T) {
 	assert.Less(t, pool.IdleConnTimeout, 60*time.Second, "before load balancers do")
 	assert.Positive(t, pool.TLSHandshakeTimeout)
 	assert.LessOrEqual(t, pool.TLSHandshakeTimeout, 30*time.Second)
-	assert.Equal(t, 7*time.Second, pool.ResponseHeaderTimeout)
 	assert.NotNil(t, pool.DialContext)
 	assert.True(t, pool.ForceAttemptHTTP2)
 	assert.False(t, pool.DisableKeepAlives)

@@ -123,7 +123,7 @@ func New(config Config) *Client {
 		}
 	}
 	if c.base == nil {
-		c.base = newPool(c.config.AttemptTimeout)
+		c.base = newPool()
 	}
 	c.engine = retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: shield{c}},
@@ -164,8 +164,8 @@ func (c *Client) resume(ctx context.Context, s *sending) error {
 	return s.last.err
 }
 
-// newRequest builds the request without parsing its URL once more, as http.NewRequest would.
-func newRequest(ctx context.Context, r *Request) *http.Request {
+// newRequest builds the request without parsing its URL once more, as http.NewRequest would. It reads its body through body.
+func newRequest(ctx context.Context, r *Request, body *bytes.Reader) *http.Request {
 	req := http.Request{
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -173,15 +173,15 @@ func newRequest(ctx context.Context, r *Request) *http.Request {
 	switch {
 	case r.Upload != nil:
 		req.ContentLength = r.Upload.Len()
+		req.Body = io.NopCloser(r.Upload.Open())
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.Upload.Open()), nil }
 	case r.Body != nil:
 		req.ContentLength = int64(len(r.Body))
+		body.Reset(r.Body)
+		req.Body = io.NopCloser(body)
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 	case !r.Replay && resent(r.Method):
 		req.Body = io.NopCloser(strings.NewReader("")) // one that is empty is not sent
-	}
-	if req.GetBody != nil {
-		req.Body, _ = req.GetBody() // neither fails
 	}
 	if !r.Replay && resent(r.Method) {
 		req.GetBody = nil

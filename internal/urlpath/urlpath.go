@@ -2,9 +2,9 @@
 package urlpath
 
 import (
-	"bytes"
 	"errors"
 	"net/url"
+	"strings"
 )
 
 // ErrSegment is returned for a segment that servers and proxies would drop or resolve.
@@ -21,23 +21,28 @@ func Check(segment string) error {
 // Join returns a copy of base whose path has the segments appended. Each segment is escaped, so
 // that whatever its text is, it stays one segment.
 func Join(base *url.URL, segments ...string) (*url.URL, error) {
-	const usual = 128 // bytes of a path, which then need no memory of their own
-	plain := append(make([]byte, 0, usual), base.Path...)
-	escaped := append(make([]byte, 0, usual), base.EscapedPath()...)
-	if bytes.HasSuffix(escaped, []byte("/")) { // and not %2F, which belongs to the last segment
-		plain, escaped = plain[:len(plain)-1], escaped[:len(escaped)-1]
-	}
+	u, escape := *base, base.RawPath != ""
 	for _, segment := range segments {
 		if err := Check(segment); err != nil {
 			return nil, err
 		}
-		plain = append(append(plain, '/'), segment...)
-		escaped = append(append(escaped, '/'), url.PathEscape(segment)...)
+		escape = escape || url.PathEscape(segment) != segment
 	}
-	u := *base
-	u.Path = string(plain)
-	if base.RawPath != "" || !bytes.Equal(plain, escaped) {
-		u.RawPath = string(escaped)
+	root, escaped := base.Path, base.EscapedPath()
+	if strings.HasSuffix(escaped, "/") { // and not %2F, which belongs to the last segment
+		root, escaped = root[:len(root)-1], escaped[:len(escaped)-1]
+	}
+	u.Path = join(root, segments, func(segment string) string { return segment })
+	if escape {
+		u.RawPath = join(escaped, segments, url.PathEscape)
 	}
 	return &u, nil
+}
+
+func join(root string, segments []string, encode func(string) string) string {
+	path := append(make([]byte, 0, 128), root...) // most need no more memory than this
+	for _, segment := range segments {
+		path = append(append(path, '/'), encode(segment)...)
+	}
+	return string(path)
 }

@@ -58,7 +58,8 @@ type TokenizeResponse struct {
 type Client struct {
 	BaseURL string
 	HTTP    *http.Client
-	auth    string
+
+	auth, tokenizeURL string
 }
 
 // NewClient returns a client.
@@ -67,11 +68,13 @@ func NewClient(baseURL string, transport http.RoundTripper) *Client {
 		BaseURL: baseURL,
 		HTTP:    &http.Client{Transport: transport},
 		auth:    "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+client.Key)),
+
+		tokenizeURL: baseURL + "/pg/tokenize",
 	}
 }
 
 // Do sends a body and decodes the answer.
-func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+func (c *Client) Do(ctx context.Context, method, url string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -80,7 +83,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		}
 		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.BaseURL+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,6 @@ func (c *Client) Send(req *http.Request, out any) error {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", c.auth)
-	req.Header.Set("User-Agent", "floor/1.0")
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return err
@@ -113,7 +115,7 @@ func (c *Client) Send(req *http.Request, out any) error {
 // Tokenize stores a card.
 func (c *Client) Tokenize(ctx context.Context, req *TokenizeRequest) (*TokenizeResponse, error) {
 	var out TokenizeResponse
-	if err := c.Do(ctx, http.MethodPost, "/pg/tokenize", req, &out); err != nil {
+	if err := c.Do(ctx, http.MethodPost, c.tokenizeURL, req, &out); err != nil {
 		return nil, err
 	}
 	if out.RCode != "000" {

@@ -44,6 +44,7 @@ func parts(quick bool) []part {
 		{"loopback", func() (benchmarks.Section, error) { return benchmarks.Loopback(max(5, 40/scale)) }},
 		{"decode", func() (benchmarks.Section, error) { return benchmarks.Decode(max(5, 40/scale)) }},
 		{"load", func() (benchmarks.Section, error) { return benchmarks.Load(max(2, 20/scale), 64, 2000/scale) }},
+		{"pool", func() (benchmarks.Section, error) { return benchmarks.Pool(max(2, 20/scale), 64, 2000/scale) }},
 		{"pages", func() (benchmarks.Section, error) {
 			return benchmarks.Pages(max(1, 3/scale), 200/scale, 20*time.Millisecond)
 		}},

@@ -1,0 +1,90 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"example.com/payvault"
+	"example.com/payvault/benchmarks/client/floor"
+	"example.com/payvault/benchmarks/client/sdk"
+)
+
+// Pool shows what the sizes of a pool do: idle connections per host under many callers, and buffers per connection. Its
+// buffers are those of net/http, so nothing but this table speaks for them.
+func Pool(chunks, callers, calls int) (Section, error) {
+	s := Section{
+		Title: fmt.Sprintf("sizes of the pool, HTTP/1.1, %d callers × %d calls", callers, calls),
+		Head:  []string{"pool", "calls/s", "calls per CPU second", "connections opened", "page of 100 customers, CPU time"},
+	}
+	sized := func(idle, buffer int) func(*http.Transport) {
+		return func(t *http.Transport) {
+			t.MaxIdleConnsPerHost, t.ReadBufferSize, t.WriteBufferSize = idle, buffer, buffer
+		}
+	}
+	var pools []*pool
+	for _, idle := range []int{16, 32, 64, 128, 256} {
+		pools = append(pools, &pool{name: fmt.Sprintf("%d idle connections per host", idle), size: sized(idle, 0)})
+	}
+	for _, kb := range []int{2, 4, 16, 64} {
+		pools = append(pools, &pool{name: fmt.Sprintf("128, buffers of %d KB", kb), size: sized(128, kb<<10)})
+	}
+	g := newGate(answering(floor.Answer))
+	small, large := NewServer(HTTP1, g), NewServer(HTTP1, answering(customers(100)))
+	defer small.Close()
+	defer large.Close()
+	for chunk := range chunks {
+		for _, p := range pools {
+			if chunk == 0 {
+				g.close(callers)
+			}
+			if err := p.run(small, large, callers, calls/chunks); err != nil {
+				return s, err
+			}
+		}
+	}
+	for _, p := range pools {
+		s.row(p.name, int(1/median(p.wall)), int(1/median(p.cpu)), p.opened, seconds(median(p.page)))
+	}
+	return s, nil
+}
+
+// pool is one set of sizes.
+type pool struct {
+	name string
+	size func(*http.Transport)
+
+	call            func(context.Context) error
+	pages           *payvault.Client
+	opened          int64
+	wall, cpu, page []float64 // seconds per call, one for each chunk
+}
+
+func (p *pool) run(small, large *Server, callers, calls int) (err error) {
+	if p.call == nil {
+		t := small.Transport()
+		p.size(t)
+		if p.call, err = sdk.New(small.URL, t); err != nil {
+			return err
+		}
+		if p.pages, err = sdk.NewClient(large.URL, t); err != nil {
+			return err
+		}
+	}
+	before, cpu := small.Connections.Load(), cpuTime()
+	rate, err := burst(p.call, callers, calls)
+	if err != nil {
+		return err
+	}
+	p.opened += small.Connections.Load() - before
+	p.wall, p.cpu = append(p.wall, 1/rate), append(p.cpu, (cpuTime()-cpu).Seconds()/float64(callers*calls))
+	const pages = 20
+	cpu = cpuTime()
+	for range pages {
+		if _, err := p.pages.Customers.List(context.Background(), nil); err != nil {
+			return err
+		}
+	}
+	p.page = append(p.page, (cpuTime()-cpu).Seconds()/pages)
+	return nil
+}
