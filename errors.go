@@ -45,7 +45,7 @@ var (
 	ErrRejected = errors.New("rejected")
 	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
 	ErrValidation = errors.New("validation failed")
-	// ErrUnavailable is HTTP status 500 to 599.
+	// ErrUnavailable is an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrMalformedResponse is an answer that is not of the documented shape: not JSON, cut off, without a code or a
 	// documented ID, a redirect, or with a value that cannot be read.
@@ -87,8 +87,9 @@ func (d Delivery) String() string {
 }
 
 // Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code
-// and the message; it holds no body, query, header or path value, and texts of the service are
-// cleared of the secrets of the request. The raw answer is available through [WithResponse].
+// and the message. Of the request it holds no body, query, header or path value; the texts of the service, which may repeat
+// them, are cleared of secrets, keys, IDs in the path, values of the query and own headers, as far as they have 3 characters
+// or more, but not of names, addresses and the like. The raw answer is available through [WithResponse].
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -98,7 +99,7 @@ type Error struct {
 	Fields     map[string][]string // messages keyed by wire path (of an argument or option without one, its Go name), from the service or from local checks
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
-	RetryAfter time.Duration       // what the service asked to wait; 0 if it did not
+	RetryAfter time.Duration       // what the service asked to wait, 24 hours at most; 0 if it did not
 
 	replayable bool
 	cause      error
@@ -204,10 +205,11 @@ func (e *Error) rejected() bool {
 	return e.StatusCode < 500 && e.Code != "" && e.Code != codeSuccess && e.Code != rcodeSuccess
 }
 
-// SafeToRetry reports whether calling again with the same request cannot perform the operation twice and may
-// help: nothing was sent, the service turned the request away unperformed (429), or the operation is replayable
-// and the failure may pass. It is false for a request that failed a local check, since the same
-// request would fail again, and for errors of other packages.
+// SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have been
+// performed, since nothing was sent or the service turned the request away (429), or the operation is replayable by what it
+// does, so that performing it twice changes nothing, and the failure may pass. [WithReplay] does not count here: it is for
+// the attempts of one call. It is false for a request that failed a local check, since the same request would fail again, and
+// for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e == nil || e.refusedLocally() {

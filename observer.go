@@ -107,6 +107,9 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 	}
 	return func(a transport.Attempt) {
 		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration}
+		if a.Status >= 500 {
+			result.Delivery = Unknown
+		}
 		if a.Err != nil {
 			result.Err = safeCause(ctx, a.Err)
 		}

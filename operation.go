@@ -132,7 +132,6 @@ func do[T any](ctx context.Context, c *Client, op operation, opts []CallOption) 
 // exchange sends an operation and decodes its success.
 func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []CallOption) error {
 	o := newCallOptions(opts)
-	op.replay = op.replay || o.replay
 	if len(c.core.observers) == 0 || ctx == nil { // newRequest refuses a nil context
 		_, err := c.perform(ctx, &op, into, &o, nil)
 		return err
@@ -208,7 +207,8 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	}
 	u.RawQuery = op.input.query.Encode()
 	req = transport.Request{
-		Method: op.method, URL: u, Header: c.header(op, o), Body: body, Replay: op.replay, MaxAttempts: o.attempts,
+		Method: op.method, URL: u, Header: c.header(op, o), Body: body, Replay: op.replay || o.replay,
+		MaxAttempts: o.attempts,
 	}
 	if op.upload != nil {
 		req.Upload = op.upload
@@ -216,7 +216,7 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	return req, nil
 }
 
-// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of filters and own headers.
+// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own headers.
 func (op *operation) private(header http.Header) []string {
 	texts := secretsOf(op.input.body)
 	for _, segment := range op.path {
@@ -224,8 +224,20 @@ func (op *operation) private(header http.Header) []string {
 			texts = append(texts, segment.text)
 		}
 	}
-	for _, filter := range op.input.query["filter"] {
-		texts = append(texts, strings.Split(filter, ",")[2:]...)
+	for name, values := range op.input.query {
+		switch name {
+		case "order_on", "order_by", "count", "page", "merchant_id":
+			continue
+		}
+		for _, value := range values {
+			parts := strings.Split(value, ",")
+			if name == "filter" { // the field and the conditional may be named
+				parts = parts[min(2, len(parts)):]
+			}
+			for _, part := range parts {
+				texts = append(texts, part, url.QueryEscape(part))
+			}
+		}
 	}
 	for key, values := range header {
 		if !reservedHeader(key) {
@@ -279,7 +291,11 @@ func (c *Client) send(ctx context.Context, op *operation, req *transport.Request
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
-	failed.clear(append(op.private(req.Header), keyOf(result.Authorization), strings.TrimPrefix(result.Authorization, basic)))
+	private := op.private(req.Header)
+	for _, authorization := range append(result.Replaced, result.Authorization) {
+		private = append(private, keyOf(authorization), strings.TrimPrefix(authorization, basic))
+	}
+	failed.clear(private)
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
 		return result, nil
 	}

@@ -124,7 +124,12 @@ type tokenizeReply struct {
 
 func (r *tokenizeReply) code() (string, string) { return string(r.RCode), rcodeSuccess }
 
-func (*tokenizeReply) missing() string { return "" }
+func (r *tokenizeReply) missing() string {
+	if r.CardID == "" {
+		return "card_id"
+	}
+	return ""
+}
 
 // Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates
 // the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything

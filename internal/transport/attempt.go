@@ -24,6 +24,7 @@ type sending struct {
 	resumed  bool // the engine knows how the first attempt went
 
 	authorization string
+	replaced      []string
 	last          outcome
 	buffer        *buffer // of the last answer
 
@@ -77,10 +78,6 @@ func (c *Client) attempt(ctx context.Context, s *sending) error {
 }
 
 func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
-	authorization, err := c.config.Authorization(ctx)
-	if err != nil {
-		return outcome{delivery: NotSent, err: &KeyError{err}}
-	}
 	timeout := c.config.AttemptTimeout
 	request := &s.request
 	if upload := request.Upload; upload != nil {
@@ -94,6 +91,10 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	authorization, err := c.config.Authorization(ctx)
+	if err != nil {
+		return outcome{delivery: NotSent, err: &KeyError{err}}
+	}
 	t := &s.first
 	if s.attempts > 1 {
 		t = new(tracker) // the attempt before may still call its hooks
@@ -110,6 +111,9 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	}
 	if s.attempts > 1 { // and it may still be writing the header
 		req.Header = maps.Clone(req.Header)
+	}
+	if s.authorization != "" && s.authorization != authorization {
+		s.replaced = append(s.replaced, s.authorization)
 	}
 	s.authorization = authorization
 	t.authorization[0] = authorization
@@ -269,7 +273,7 @@ func (s *sending) result() Result {
 	r := Result{
 		Status: s.last.status, Header: s.last.header, Body: s.last.body,
 		Attempts: s.attempts, Delivery: s.last.delivery, Unsure: s.unsure,
-		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization, buffer: s.buffer,
+		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization, Replaced: s.replaced, buffer: s.buffer,
 	}
 	if s.attempts == 0 {
 		r.Delivery = NotSent

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -12,7 +13,7 @@ import (
 func newPool() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               proxy,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
@@ -25,6 +26,14 @@ func newPool() *http.Transport {
 		// One HTTP/2 connection carries all callers: a dead one has to be noticed before they all time out on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
+}
+
+// proxy leaves requests without TLS alone: a proxy would read the key and the body.
+func proxy(req *http.Request) (*url.URL, error) {
+	if req.URL.Scheme != "https" {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(req)
 }
 
 // shield is the engine's view of the pool. It hides CloseIdleConnections, which the engine calls after every

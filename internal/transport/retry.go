@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -71,6 +70,9 @@ func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Du
 	return rand.N(max(ceiling, 1)) //nolint:gosec // jitter need not be unpredictable
 }
 
+// longestRetryAfter bounds what is made of a Retry-After header, so that a caller can wait for it and add to it.
+const longestRetryAfter = 24 * time.Hour
+
 // retryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func retryAfter(header http.Header) time.Duration {
 	values := header["Retry-After"]
@@ -80,13 +82,13 @@ func retryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(values[0])
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || seconds > int64(math.MaxInt64/time.Second) {
-			return math.MaxInt64
+		if err != nil || seconds > int64(longestRetryAfter/time.Second) {
+			return longestRetryAfter
 		}
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(at))
+		return min(max(0, time.Until(at)), longestRetryAfter)
 	}
 	return 0
 }

@@ -98,7 +98,8 @@ type Result struct {
 	Unsure     bool // an attempt before that may have performed the operation
 	RetryAfter time.Duration
 
-	Authorization string // of the last attempt
+	Authorization string   // of the last attempt
+	Replaced      []string // those of earlier attempts that differ from the one after them
 
 	buffer *buffer // holds Body
 }
