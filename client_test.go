@@ -684,6 +684,28 @@ func TestWithKeySource_failsLater(t *testing.T) {
 	}
 }
 
+// TestWithKeySource_deadline: the source has the time of the attempt, and what it takes too long for was not sent.
+func TestWithKeySource_deadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		client := tableClient(t, "http://127.0.0.1", payvault.WithTimeout(time.Second), impatient(2),
+			payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				sent++
+				return nil, io.ErrUnexpectedEOF
+			})}),
+			payvault.WithKeySource(func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				return apiKey, nil // late
+			}))
+		_, err := client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
+		assert.Equal(t, 2, asError(t, err).Attempts)
+		assert.Equal(t, payvault.NotSent, asError(t, err).Delivery)
+		assert.True(t, payvault.SafeToRetry(err))
+		assert.Zero(t, sent)
+	})
+}
+
 // TestClient_keyGoesToTheBaseURLOnly: not to the target of a redirect, nor anywhere but the Authorization header.
 func TestClient_keyGoesToTheBaseURLOnly(t *testing.T) {
 	t.Parallel()

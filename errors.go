@@ -166,7 +166,7 @@ func (e *Error) Format(f fmt.State, verb rune) {
 // LogValue logs the fields of e.
 func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("op", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
+		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
 		slog.String("message", oneLine(e.Message)), slog.String("delivery", e.Delivery.String()),
 		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
 }
@@ -215,10 +215,15 @@ func SafeToRetry(err error) bool {
 	if !ok || e == nil || e.refusedLocally() {
 		return false
 	}
-	if e.Delivery == NotSent || e.StatusCode == http.StatusTooManyRequests {
+	turnedAway := e.StatusCode == http.StatusTooManyRequests
+	switch e.Delivery {
+	case NotSent:
 		return true
+	case Answered:
+		return turnedAway
+	case Unknown:
 	}
-	return e.replayable && e.mayPass()
+	return e.replayable && (turnedAway || e.mayPass())
 }
 
 // refusedLocally tells whether a local check failed.
@@ -272,6 +277,9 @@ func (p *problems) err(op Operation) error {
 func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: NotSent, cause: ErrMerchantNotSupported}
 }
+
+// panicError is told of a call that a panic of the caller's own code has ended.
+func panicError(op Operation) error { return &Error{Op: op, cause: errors.New("panic")} }
 
 // walkError is the error of a list whose pages contradict each other.
 func walkError(op Operation, text string) error {

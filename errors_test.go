@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,6 +322,48 @@ func TestError_echoOfRotatedKey(t *testing.T) {
 	assert.Equal(t, "Basic [REDACTED] and [REDACTED]", asError(t, err).Message)
 }
 
+// TestError_echoOfEveryKey: the key of an earlier attempt may still be valid.
+func TestError_echoOfEveryKey(t *testing.T) {
+	t.Parallel()
+	server := observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		if n < 3 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		say(w, 400, `{"code":7,"message":"rotated-key-1 then rotated-key-2 then `+r.Header.Get("Authorization")+`"}`)
+	})
+	var asked atomic.Int64
+	source := func(context.Context) (string, error) {
+		return "rotated-key-" + strconv.FormatInt(asked.Add(1), 10), nil
+	}
+	_, err := tableClient(t, server.URL, payvault.WithKeySource(source)).Applications.Validate(t.Context(), 1)
+	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", asError(t, err).Message)
+}
+
+// TestError_echoOfQuery: of the query only what names no data may be repeated, raw or as it was sent.
+func TestError_echoOfQuery(t *testing.T) {
+	t.Parallel()
+	server := observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		text, _ := json.Marshal(map[string]any{"code": 7, "message": r.URL.RawQuery + " " + fmt.Sprint(r.URL.Query())})
+		say(w, 400, string(text))
+	})
+	client := tableClient(t, server.URL)
+	_, err := client.Customers.List(t.Context(), &payvault.ListOptions{
+		OrderOn: "customer_id", Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", "jane@example.com")},
+	})
+	assertHidden(t, err, "jane@example.com", "jane%40example.com")
+	assert.Contains(t, asError(t, err).Message, "order_on=customer_id")
+	for _, query := range []url.Values{
+		{"filter": {"private value"}}, {"filter": {"field,private value"}}, {"filter": {""}}, {"filter": {"field,EQUALS,private value"}}, {"q": {"private value"}, "page": {"0"}},
+	} {
+		err = client.Call(t.Context(), payvault.Request{Method: "GET", Path: []string{"x"}, Query: query}, nil)
+		require.ErrorIs(t, err, payvault.ErrRejected)
+		if query.Has("q") || strings.Count(query.Get("filter"), ",") == 2 {
+			assertHidden(t, err, "private value", "private+value")
+		}
+	}
+}
+
 // roundTripper is a transport made by hand.
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -565,14 +608,25 @@ func TestSafeToRetry(t *testing.T) {
 		assert.Equal(t, []string{"ErrMerchantNotSupported"}, kinds(err))
 		assert.False(t, payvault.SafeToRetry(err))
 	})
-	t.Run("WithReplay makes a call replayable", func(t *testing.T) {
+	t.Run("WithReplay does not make another call harmless", func(t *testing.T) {
 		t.Parallel()
 		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 		client := tableClient(t, server.URL)
 		_, err := client.Webhooks.AddEvent(t.Context(), "w", "e")
 		assert.False(t, payvault.SafeToRetry(err))
 		_, err = client.Webhooks.AddEvent(t.Context(), "w", "e", payvault.WithReplay())
-		assert.True(t, payvault.SafeToRetry(err))
+		assert.False(t, payvault.SafeToRetry(err))
+	})
+	t.Run("429 after a lost attempt", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range opCases() {
+			server := observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(map[bool]int{true: 503, false: 429}[n == 1])
+			})
+			_, err := c.call(t.Context(), tableClient(t, server.URL), payvault.WithReplay(), payvault.WithAttempts(2))
+			assert.Equal(t, 2, asError(t, err).Attempts)
+			assert.Equal(t, c.replay, payvault.SafeToRetry(err), c.name)
+		}
 	})
 }
 

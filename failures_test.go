@@ -231,10 +231,7 @@ func badShapes() []badAnswer {
 	} {
 		answer := body("data of another shape "+text, 200, text, malformed(200, text).withCode(ownSuccess))
 		answer.accepted = func(c opCase) string {
-			if c.op != payvault.OpTokensTokenize {
-				return c.noData
-			}
-			return ""
+			return c.noData
 		}
 		answers = append(answers, answer)
 	}
@@ -363,7 +360,7 @@ func badStatuses() []badAnswer {
 	sentinel := map[int]string{
 		401: "ErrUnauthorized", 403: "ErrForbidden", 404: "ErrNotFound", 409: "ErrConflict", 429: "ErrRateLimited",
 	}
-	const html, rejection, success = "<html>No</html>", `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, `{"code":0,"rcode":"000","data":{"customer_id":"C1","payee_id":1}}`
+	const html, rejection, success = "<html>No</html>", `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, `{"code":0,"rcode":"000","card_id":"C1","data":{"customer_id":"C1","payee_id":1}}`
 	var answers []badAnswer
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 408, 409, 410, 422, 425, 429, 451, 499, 500, 501, 502, 503, 504, 509, 529, 599} {
 		want := outcome{status: status, delivery: payvault.Answered}

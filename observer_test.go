@@ -111,6 +111,30 @@ func TestObserver_callInfoOfCall(t *testing.T) {
 	assert.Equal(t, want, d.calls[0].call)
 }
 
+// TestObserver_panic: a call ends also when the caller's own code panics in it.
+func TestObserver_panic(t *testing.T) {
+	t.Parallel()
+	var d diary
+	client := tableClient(t, "http://127.0.0.1:1", payvault.WithObserver(d.observer()),
+		payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
+	assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent) })
+	require.Len(t, d.calls, 1)
+	require.Len(t, d.calls[0].end, 1)
+	assert.EqualError(t, d.calls[0].end[0].Err, "payvault: webhooks.add_event: panic (outcome unknown)")
+	assert.Equal(t, payvault.Unknown, d.calls[0].end[0].Delivery)
+}
+
+// TestObserver_unavailable: an attempt with a 5xx may have performed the operation, whatever it says.
+func TestObserver_unavailable(t *testing.T) {
+	t.Parallel()
+	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 503, `{"code":7}`) })
+	var d diary
+	_, err := tableClient(t, server.URL, payvault.WithObserver(d.observer())).Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
+	require.Error(t, err)
+	assert.Equal(t, payvault.Unknown, d.calls[0].attempts[0].Delivery)
+	assert.Equal(t, payvault.Unknown, d.calls[0].end[0].Delivery)
+}
+
 func TestObserver_serverHasAPort(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{

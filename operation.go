@@ -102,6 +102,8 @@ func segments(parts ...any) []segment {
 			path[i] = segment{name: "webhook_id", text: string(part)}
 		case Event:
 			path[i] = segment{name: "event", text: string(part)}
+		default:
+			path[i] = segment{name: "path", problem: "holds an ID of an unknown type"}
 		}
 	}
 	return path
@@ -146,8 +148,10 @@ func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []
 	}
 	call := c.info(&op)
 	ctx = c.core.observers.start(ctx, call)
-	result, err := c.perform(ctx, &op, into, &o, c.core.observers.attempts(ctx, call))
-	c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
+	var result transport.Result
+	err := panicError(op.name) // for a panic of the caller's own code: a key source, a transport
+	defer func() { c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err)) }()
+	result, err = c.perform(ctx, &op, into, &o, c.core.observers.attempts(ctx, call))
 	return err
 }
 
@@ -184,9 +188,9 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 	if c.merchant != nil && *c.merchant <= 0 {
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
-	texts := make([]string, len(op.path))
-	for i, segment := range op.path {
-		texts[i] = segment.text
+	texts := make([]string, 0, 8) // enough for all documented paths
+	for _, segment := range op.path {
+		texts = append(texts, segment.text)
 		if segment.problem != "" {
 			p.add(segment.name, segment.problem)
 		} else if err := urlpath.Check(segment.text); err != nil {

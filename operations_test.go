@@ -67,15 +67,13 @@ const (
 func opCases() []opCase {
 	return []opCase{
 		{
-			name: "tokens.tokenize without card_id", op: payvault.OpTokensTokenize, success: `{"rcode":"000"}`,
-			noData: "tokenize has no data",
+			name: "tokens.tokenize without card_id", op: payvault.OpTokensTokenize, success: `{"rcode":"000","card_id":"CARD1"}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: "4111111111111111", ExpDate: "1230"}, opts...))
 			},
 		},
 		{
-			name: "tokens.tokenize with card_id", op: payvault.OpTokensTokenize, replay: true, success: `{"rcode":"000"}`,
-			noData: "tokenize has no data",
+			name: "tokens.tokenize with card_id", op: payvault.OpTokensTokenize, replay: true, success: `{"rcode":"000","card_id":"CARD1"}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: "CARD1", CardNumber: "4111111111111111"}, opts...))
 			},

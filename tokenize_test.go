@@ -64,7 +64,7 @@ func TestTokensTokenize(t *testing.T) {
 		want         *payvault.TokenizeResponse
 	}{
 		"full":     {fullTokenize(), "tokens/tokenize.request.json", "tokens/tokenize.response.json", tokenized()},
-		"minimal":  {minimal, "tokens/tokenize.request.min.json", `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}},
+		"minimal":  {minimal, "tokens/tokenize.request.min.json", `{"rcode":"000","card_id":"C1"}`, &payvault.TokenizeResponse{RCode: "000", CardID: "C1"}},
 		"tolerant": {minimal, "tokens/tokenize.request.min.json", "tokens/tokenize.response.tolerant.json", tokenized()},
 	}
 	for name, test := range tests {

@@ -95,19 +95,17 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	if err != nil {
 		return outcome{delivery: NotSent, err: &KeyError{err}}
 	}
+	if err := ctx.Err(); err != nil { // the source has taken all the time
+		return outcome{delivery: NotSent, err: err}
+	}
 	t := &s.first
 	if s.attempts > 1 {
 		t = new(tracker) // the attempt before may still call its hooks
 	}
-	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks()), request, &t.body)
-	if !s.request.Replay {
-		t.giveUp = cancel
-		if req.Body == nil {
-			t.watchHeader()
-		}
-		if !c.http1.Load() {
-			req.GetBody = nil // so that net/http does not send it again, and tells why it would have
-		}
+	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks(c.opaque)), request, &t.body)
+	t.giveUp, t.replay = cancel, s.request.Replay
+	if !c.http1.Load() {
+		req.GetBody = nil // so that net/http does not send it again, and tells why it would have
 	}
 	if s.attempts > 1 { // and it may still be writing the header
 		req.Header = maps.Clone(req.Header)
@@ -194,27 +192,32 @@ func readBody(buf []byte, body io.ReadCloser, length, limit int64) ([]byte, erro
 }
 
 // tracker is the state of one attempt. It tells whether a byte of the request can have been written, and keeps net/http
-// from writing a request twice that must not be repeated. On HTTP/2 net/http does so if the stream is reset with
-// PROTOCOL_ERROR, even though the server may have performed the operation.
+// from sending the request again and again by itself on HTTP/2. There it does so, without a limit or a pause, if the stream is
+// reset with PROTOCOL_ERROR, even though the server may have performed the operation. On HTTP/1 it does so only if
+// nothing was written, or with methods that are safe, and once.
 type tracker struct {
 	asked, connected      atomic.Bool
 	http2, gaveUp, resent atomic.Bool
 
 	conn   atomic.Pointer[tls.Conn] // the last one, nil without TLS
-	giveUp context.CancelFunc       // nil if the request may be repeated
+	giveUp context.CancelFunc
+	replay bool
 	trace  httptrace.ClientTrace
 
 	authorization [1]string // the values of the header of that name
 	body          bytes.Reader
 }
 
-func (t *tracker) hooks() *httptrace.ClientTrace {
+func (t *tracker) hooks(opaque bool) *httptrace.ClientTrace {
 	t.trace.GetConn = func(string) { t.asked.Store(true) }
 	t.trace.GotConn = func(info httptrace.GotConnInfo) {
 		conn, _ := info.Conn.(*tls.Conn)
 		before := t.conn.Swap(conn)
-		if t.connected.Swap(true) {
+		switch again := t.connected.Swap(true); {
+		case again:
 			t.again(before)
+		case opaque && conn == nil:
+			t.watchHeader()
 		}
 	}
 	return &t.trace
@@ -223,20 +226,29 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 // again is called when net/http takes a second connection, to send the request again.
 func (t *tracker) again(before *tls.Conn) {
 	switch {
-	case t.giveUp == nil:
-		t.resent.Store(true)
 	case t.http2.Load(), before != nil && before.ConnectionState().NegotiatedProtocol == "h2":
 		t.gaveUp.Store(true)
 		t.giveUp()
+	case t.replay:
+		t.resent.Store(true)
 	}
 }
 
-// watchHeader recognizes HTTP/2 by its pseudo-header fields, where no TLS tells of it. What has a body is not sent again
-// there without GetBody; what has none is.
+// opaque tells whether a transport may speak HTTP/2 without a *tls.Conn that shows it.
+func opaque(rt http.RoundTripper) bool {
+	t, ok := rt.(*http.Transport)
+	return !ok || t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
+}
+
+// watchHeader recognizes HTTP/2 by its pseudo-header fields.
 func (t *tracker) watchHeader() {
-	t.trace.WroteHeaderField = func(key string, _ []string) {
+	callers := t.trace.WroteHeaderField // of a trace in the context of the call
+	t.trace.WroteHeaderField = func(key string, values []string) {
 		if strings.HasPrefix(key, ":") {
 			t.http2.Store(true)
+		}
+		if callers != nil {
+			callers(key, values)
 		}
 	}
 }

@@ -110,6 +110,7 @@ type Client struct {
 	base   http.RoundTripper
 	config Config
 	http1  atomic.Bool // the last response came over HTTP/1
+	opaque bool        // what HTTP version its connections speak has to be watched
 
 	buffers sync.Pool // of *buffer
 }
@@ -126,6 +127,7 @@ func New(config Config) *Client {
 	if c.base == nil {
 		c.base = newPool()
 	}
+	c.opaque = opaque(c.base)
 	c.engine = retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: shield{c}},
 		RetryMax:     1 << 30, // checkRetry counts
