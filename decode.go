@@ -132,9 +132,10 @@ func readReply(body []byte, into reply) error {
 }
 
 // tooDense refuses a body of tiny values, such as [{},{},…], which would take a hundred times its size in memory. Records of
-// the interface have more than 8 bytes for each comma.
+// the interface have more than 8 bytes for each comma and 24 for each object.
 func tooDense(body []byte) bool {
-	return len(body) > 64<<10 && bytes.Count(body, []byte{','}) > len(body)/8
+	return len(body) > 64<<10 &&
+		(bytes.Count(body, []byte{','}) > len(body)/8 || bytes.Count(body, []byte{'{'}) > len(body)/24)
 }
 
 // malformedError tells where a body that cannot be decoded goes wrong. It shows nothing of the body, which the errors

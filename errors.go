@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +39,8 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it.
 	ErrRateLimited = errors.New("rate limited")
-	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7), and a status below 500.
+	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7), and a status below 500. A
+	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
 	ErrRejected = errors.New("rejected")
 	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
 	ErrValidation = errors.New("validation failed")
@@ -202,7 +201,9 @@ func (e *Error) Is(target error) bool {
 
 // rejected does not hold for a 5xx: gateways give codes too, and the service behind may have performed the operation.
 func (e *Error) rejected() bool {
-	return e.StatusCode < 500 && e.Code != "" && e.Code != codeSuccess && e.Code != rcodeSuccess
+	number, err := strconv.ParseFloat(strings.TrimSpace(e.Code), 64)
+	zero := err == nil && number == 0 // what looks like it may well mean success
+	return e.StatusCode < 500 && e.Code != "" && !zero
 }
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have been
@@ -345,11 +346,16 @@ func delivery(d transport.Delivery) Delivery {
 	return Unknown
 }
 
+// largestFailure bounds what is read of a failure; the raw answer is there all the same.
+const largestFailure = 2 << 20
+
 // readFailure takes code, message and fields from the body, whatever of them is there, and decides whether
 // the answer is one: a code that is not success, or a status that refuses the request.
 func (e *Error) readFailure(r transport.Result) {
 	var f failure
-	_ = json.Unmarshal(r.Body, &f) // a body that is not JSON leaves it empty
+	if len(r.Body) <= largestFailure && !tooDense(r.Body) {
+		_ = json.Unmarshal(r.Body, &f) // a body that is not JSON leaves it empty
+	}
 	e.Code, e.Message = string(f.Code), string(f.Message)
 	if e.Code == "" || e.Op == OpTokensTokenize && f.RCode != "" {
 		e.Code, e.Message = string(f.RCode), string(f.RMsg)
@@ -390,14 +396,13 @@ func (e *Error) readData(data json.RawMessage) {
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
-	r := secretPattern(secrets)
-	if r == nil {
-		return
-	}
-	clean := func(text string) string { return r.ReplaceAllLiteralString(text, redacted) }
+	clean := newEraser(secrets).clean
 	e.Message, e.Detail = clean(e.Message), clean(e.Detail)
 	if len(e.Code) >= longSecret { // a code may well have the digits of a security code or of an ID
 		e.Code = clean(e.Code)
+	}
+	if len(e.Fields) == 0 {
+		return
 	}
 	fields := make(map[string][]string, len(e.Fields))
 	for name, texts := range e.Fields {
@@ -407,40 +412,7 @@ func (e *Error) clear(secrets []string) {
 		}
 		fields[clean(name)] = cleared
 	}
-	if len(fields) > 0 {
-		e.Fields = fields
-	}
-}
-
-// longSecret is the length from which a secret is looked for with separators in it, and in codes.
-const longSecret = 8
-
-// secretPattern matches any of the secrets, long ones also with separators between their characters. It is nil without
-// secrets. Texts of one or two characters are left out: they stand everywhere.
-func secretPattern(secrets []string) *regexp.Regexp {
-	// The longest first: a card number may start with the digits of a security code.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var patterns []string
-	for _, secret := range secrets {
-		switch n := len(secret); {
-		case n >= longSecret && n <= 64:
-			var characters []string
-			for _, r := range secret {
-				characters = append(characters, regexp.QuoteMeta(string(r)))
-			}
-			patterns = append(patterns, strings.Join(characters, `[^0-9A-Za-z]{0,2}`))
-		case n >= 3:
-			patterns = append(patterns, regexp.QuoteMeta(secret))
-		}
-	}
-	if len(patterns) == 0 {
-		return nil
-	}
-	pattern, err := regexp.Compile(strings.Join(patterns, "|"))
-	if err != nil { // too long: nothing of the text can be trusted then
-		return regexp.MustCompile(`(?s).+`)
-	}
-	return pattern
+	e.Fields = fields
 }
 
 // safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.

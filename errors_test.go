@@ -154,15 +154,15 @@ func TestError_localText(t *testing.T) {
 
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", 1<<19) // 1 MiB
+	long := strings.Repeat("é", 1<<18) // 1/2 MiB
 	messages := map[string]string{
-		"line breaks":       "first\nsecond\r\nlevel=ERROR msg=\"forged\"\u2028third\u0085fourth",
-		"control":           "\x00\x07\x1b[31mred\x1b[0m\x7f\u009b",
-		"other directions":  "\u202eabc\u2066def\u200b",
-		"invalid UTF-8":     "\xff\xfe\xc3",
-		"only white space":  "\n\n\n",
-		"one MiB":           long,
-		"one MiB of breaks": strings.Repeat("\n", 1<<20),
+		"line breaks":      "first\nsecond\r\nlevel=ERROR msg=\"forged\"\u2028third\u0085fourth",
+		"control":          "\x00\x07\x1b[31mred\x1b[0m\x7f\u009b",
+		"other directions": "\u202eabc\u2066def\u200b",
+		"invalid UTF-8":    "\xff\xfe\xc3",
+		"only white space": "\n\n\n",
+		"half a MiB":       long,
+		"breaks":           strings.Repeat("\n", 1<<18),
 	}
 	for name, message := range messages {
 		t.Run(name, func(t *testing.T) {
@@ -338,6 +338,23 @@ func TestError_echoOfEveryKey(t *testing.T) {
 	}
 	_, err := tableClient(t, server.URL, payvault.WithKeySource(source)).Applications.Validate(t.Context(), 1)
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", asError(t, err).Message)
+}
+
+// TestError_echoInAnotherForm: a number with separators of any length, and a text in another case.
+func TestError_echoInAnotherForm(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"4111---1111 - 1111... 1111 is no card": "[REDACTED] is no card",
+		"WALLET PAYLOAD 5KQ0X":                  "[REDACTED]",
+		"cvv 937, 9 3 7":                        "cvv [REDACTED], 9 3 7",
+		"41111111111111111":                     "[REDACTED]1",
+	} {
+		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"rcode":"905","rmsg":"`+text+`"}`) })
+		_, err := tableClient(t, server.URL).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{
+			CardNumber: "4111111111111111", CVV2: "937", PayloadWalletOnePay: "wallet-payload-5Kq0x",
+		})
+		assert.Equal(t, want, asError(t, err).Message)
+	}
 }
 
 // TestError_echoOfQuery: of the query only what names no data may be repeated, raw or as it was sent.

@@ -206,7 +206,7 @@ func badCodes() []badAnswer {
 	} {
 		answers = append(answers, body("code 7 "+text, 200, text, rejected("7", text)))
 	}
-	for _, code := range []string{"-1", "1", "10", "00", "0000"} {
+	for _, code := range []string{"-1", "1", "10", "0x0"} {
 		text := `{"code":"` + code + `","rcode":"` + code + `"}`
 		answers = append(answers, body("code "+code, 200, text, rejected(code, text)))
 	}

@@ -307,7 +307,7 @@ func (p *Page[T]) pagesKnown() int {
 	if p.TotalPages <= 0 && len(p.Items) > 0 {
 		return p.Number + 2
 	}
-	return p.TotalPages
+	return max(p.TotalPages, 0)
 }
 
 // checkWalk refuses a page on which the walk would go on for ever.

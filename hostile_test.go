@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,6 +52,62 @@ func TestFailures_dense(t *testing.T) {
 		_, err := client.Subscriptions.Transactions(t.Context(), 1, nil)
 		require.ErrorIs(t, err, payvault.ErrMalformedResponse, value)
 		assert.ErrorContains(t, err, "more values than its size allows")
+	}
+}
+
+// TestFailures_largeAndDense: what a failure says is read within bounds of memory and time, however many secrets it may repeat.
+func TestFailures_largeAndDense(t *testing.T) {
+	t.Parallel()
+	cards := make([]payvault.AccountUpdaterCard, payvault.MaxAccountUpdaterCards)
+	for i := range cards {
+		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.Secret(fmt.Sprintf("4444444444444%03d", i)), ExpDate: "1230"}
+	}
+	for name, test := range map[string]struct {
+		text     string
+		rejected bool
+	}{
+		"digits":       {`{"code":7,"message":"` + strings.Repeat("4", 1<<20) + `"}`, true},
+		"dense":        {`{"code":2,"data":{"a":[1` + strings.Repeat(",1", 1<<19) + `]}}`, false},
+		"large":        {`{"code":7,"message":"` + strings.Repeat("x", 3<<20) + `"}`, false},
+		"tiny records": {`{"code":7,"data":[{"a":123}` + strings.Repeat(`,{"a":123}`, 1<<17) + `]}`, false},
+	} {
+		client := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(test.text)) })
+		_, err := client.AccountUpdater.Submit(t.Context(), cards)
+		require.Error(t, err, name)
+		assert.Equal(t, test.rejected, errors.Is(err, payvault.ErrRejected), name)
+		assert.NotEqual(t, test.rejected, errors.Is(err, payvault.ErrOutcomeUnknown), name)
+	}
+}
+
+// TestZeroLikeCodes: a code that looks like zero is no refusal, for the service may well have performed the operation.
+func TestZeroLikeCodes(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{`0.0`, `-0`, `0e0`, `"00"`, `" 0"`, `"000"`} {
+		client := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"code":` + code + `,"data":{"payee_id":1}}`))
+		})
+		_, err := client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Acme"})
+		if err != nil {
+			assert.ErrorIs(t, err, payvault.ErrOutcomeUnknown, code)
+		}
+	}
+}
+
+// TestWalkWithANegativeNumberOfPages ends, wherever it starts.
+func TestWalkWithANegativeNumberOfPages(t *testing.T) {
+	t.Parallel()
+	for _, total := range []string{"-9223372036854775808", "-1"} {
+		asked := 0
+		client := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			if asked++; asked > 3 {
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = w.Write([]byte(`{"code":0,"totalPages":` + total + `,"data":[]}`))
+		})
+		for _, err := range client.Customers.All(t.Context(), &payvault.ListOptions{Page: 1}) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 1, asked)
 	}
 }
 
