@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // variantsOf gives the variants that "go test -bench" runs, for profiles. The report is made by cmd/report.
 func variantsOf(tb testing.TB) map[string][]Variant {

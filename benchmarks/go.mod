@@ -7,6 +7,7 @@ require (
 	github.com/google/go-github/v89 v89.0.0
 	github.com/openai/openai-go/v3 v3.95.0
 	github.com/stripe/stripe-go/v85 v85.0.0
+	go.uber.org/goleak v1.3.0
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	resty.dev/v3 v3.0.0-rc.4
 )

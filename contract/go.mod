@@ -6,6 +6,7 @@ require (
 	example.com/payvault v0.0.0
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 )
 
 require (

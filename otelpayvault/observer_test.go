@@ -21,11 +21,14 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
 
 	"example.com/payvault"
 	"example.com/payvault/otelpayvault"
 	"example.com/payvault/payvaulttest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is an emulator, its client, and what the client's observer makes.
 type rig struct {

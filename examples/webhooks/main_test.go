@@ -13,10 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }

@@ -8,9 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/payvault/payvaulttest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // names are those of the spans that were printed, in the order of their ends.
 func names(t *testing.T, out *bytes.Buffer) []string {
