@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write api/payvault.txt anew") //nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
 
 // publicPackages are the directories of the packages that users import.
 func publicPackages() []string { return []string{".", "payvaulttest", "otelpayvault"} }

@@ -84,16 +84,19 @@
 //
 // What happens under each failure, which the test TestMatrix proves for every operation and prints:
 //
-//	failure                                        replayable       all others
-//	no connection, DNS, TLS handshake cut off      repeated         repeated
-//	429, whatever Retry-After says                 repeated         repeated
-//	connection lost, attempt timed out             repeated         error, unknown
-//	502, 503, 504                                  repeated         error, unknown
-//	any other 5xx                                  error, unknown   error, unknown
-//	200 empty, cut off, malformed, without code    error, unknown   error, unknown
-//	endless body, compressed bomb, redirect        error, unknown   error, unknown
-//	401, 403, 404, 409, 200 with another code      error, answered  error, answered
-//	untrusted certificate                          error, not sent  error, not sent
+//	failure                                            replayable       all others
+//	no connection, DNS failure, TLS handshake cut off  retried          retried
+//	untrusted certificate                              error: not sent  error: not sent
+//	HTTP/2 stream refused by the server                retried          error: unknown or retried
+//	idle connection dead, nothing written              retried          retried
+//	connection closed while it is made or written to   retried          error: unknown or retried
+//	connection lost or attempt timed out               retried          error: unknown, never repeated
+//	429, whatever Retry-After says                     retried          retried
+//	502, 503, 504                                      retried          error: unknown, never repeated
+//	any other 5xx                                      error: unknown   error: unknown
+//	401, 403, 404, 409; 200 with another code          error: answered  error: answered
+//	200 empty, cut off, malformed or without a code    error: unknown   error: unknown
+//	endless body, compressed bomb, redirect            error: unknown   error: unknown
 //
 // # Secrets
 //

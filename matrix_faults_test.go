@@ -1,6 +1,8 @@
 package payvault_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -27,6 +29,8 @@ const (
 	htmlPage      = "<html><head><title>Bad Gateway</title></head><body>nginx</body></html>"
 	successAnswer = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 	responseCap   = 64 << 10
+
+	longestRetryAfter time.Duration = math.MaxInt64 // that an Error tells
 )
 
 // matrixFaults are the faults of the matrix, in the order in which they strike on the way of a request.
@@ -74,14 +78,11 @@ func connectionFaults(t *testing.T) []matrixFault {
 			}),
 		},
 		// The reset may be seen while the connection is made.
-		{name: "reset as soon as it is connected", is: effectLost, or: effectUnsent, inject: payvaulttest.Fault{Kind: payvaulttest.RefuseConnection}},
+		{name: "reset as soon as it is connected", is: effectLost, or: effectUnsent, network: peering(resetPeer)},
 		{name: "reset after the header", is: effectLost, inject: payvaulttest.Fault{Kind: payvaulttest.ResetConnection}},
 		{
-			name: "reset half way through the body", is: effectLost,
-			network: writing(func(conn net.Conn, p []byte) (int, error) {
-				n, _ := conn.Write(p[:len(p)/2])
-				return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
-			}),
+			name: "reset half way through the body", is: effectLost, note: "half way through the header where there is no body",
+			network: over(func(c *matrixCell, conn net.Conn) net.Conn { return &cutConn{Conn: conn, cell: c} }),
 		},
 	}
 }
@@ -92,7 +93,7 @@ func idleFaults() []matrixFault {
 	return []matrixFault{
 		{
 			name: "idle connection closed at the same time", warm: true, once: once, is: effectLost, or: effectHealed,
-			strike: func(c *matrixCell) { c.server.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})() },
+			network: relaying,
 		},
 		{
 			name: "idle connection closed, nothing written", warm: true, once: once, is: effectHealed,
@@ -109,6 +110,78 @@ func idleFaults() []matrixFault {
 				return len(p), nil
 			}),
 		},
+	}
+}
+
+// cutConn loses its connection half way through the body of a request, or through the header if there is no body. What is
+// written may be a part of a request.
+type cutConn struct {
+	net.Conn
+
+	cell    *matrixCell
+	request []byte // as far as it was written
+}
+
+func (c *cutConn) Write(p []byte) (int, error) {
+	before := len(c.request)
+	c.request = append(c.request, p...)
+	if at := halfWay(c.request); at > 0 && at <= len(c.request) && c.cell.strikes() {
+		n, _ := c.Conn.Write(p[:at-before])
+		return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
+	}
+	return c.Conn.Write(p)
+}
+
+// halfWay is where a request is to be cut; 0 if its header is not complete.
+func halfWay(request []byte) int {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
+	if err != nil {
+		return 0
+	}
+	header := bytes.Index(request, []byte("\r\n\r\n"))
+	if r.ContentLength <= 0 {
+		return header / 2
+	}
+	return header + 4 + int(r.ContentLength/2)
+}
+
+// recordedConn keeps what is written.
+type recordedConn struct {
+	net.Conn
+
+	written *bytes.Buffer
+}
+
+func (c recordedConn) Write(p []byte) (int, error) {
+	c.written.Write(p)
+	return c.Conn.Write(p)
+}
+
+// TestMatrixCutsTheBody reads what is written of a request that is cut.
+func TestMatrixCutsTheBody(t *testing.T) {
+	t.Parallel()
+	ops := matrixOperations()
+	for i := range ops {
+		op := &ops[i]
+		var written []*bytes.Buffer // by connection
+		c, err := newCell(t.Context(), &matrixFault{network: over(func(c *matrixCell, conn net.Conn) net.Conn {
+			written = append(written, new(bytes.Buffer))
+			return &cutConn{Conn: recordedConn{conn, written[len(written)-1]}, cell: c}
+		})}, op, false, nil)
+		require.NoError(t, err, op.name)
+		_, _ = c.call.do(t.Context(), c.client)
+		c.close()
+		require.NotEmpty(t, written, op.name)
+		request, err := http.ReadRequest(bufio.NewReader(written[0]))
+		if op.get || op.bodyless {
+			assert.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s: a part of the header", op.name)
+			continue
+		}
+		require.NoError(t, err, op.name)
+		body, err := io.ReadAll(request.Body)
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, op.name)
+		assert.Positive(t, len(body), op.name)
+		assert.EqualValues(t, request.ContentLength/2, len(body), op.name)
 	}
 }
 
@@ -179,7 +252,7 @@ func rateLimits() []matrixFault {
 		limit("seconds", "2", 2*time.Second, 2*time.Second),
 		limit("a date", inAnHour, 50*time.Minute, time.Hour),
 		limit("a date in the past", "Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
-		limit("absurdly long", "99999999999999999999", math.MaxInt64, math.MaxInt64),
+		limit("absurdly long", "99999999999999999999", longestRetryAfter, longestRetryAfter),
 		limit("not a time", "-1 fortnight", 0, 0),
 	}
 }
@@ -269,13 +342,18 @@ func dialing(strike func(context.Context, *net.Dialer) (net.Conn, error)) func(c
 // writing is a network in which strike takes what is written to a connection when the fault strikes. The connection is
 // of no use after that.
 func writing(strike func(conn net.Conn, p []byte) (int, error)) func(c *matrixCell) http.RoundTripper {
+	return over(func(c *matrixCell, conn net.Conn) net.Conn { return &struckConn{Conn: conn, cell: c, strike: strike} })
+}
+
+// over is a network with connections of another kind over those to the emulator.
+func over(kind func(c *matrixCell, conn net.Conn) net.Conn) func(c *matrixCell) http.RoundTripper {
 	return func(c *matrixCell) http.RoundTripper {
 		return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			return &struckConn{Conn: conn, cell: c, strike: strike}, nil
+			return kind(c, conn), nil
 		}}
 	}
 }
@@ -328,14 +406,53 @@ func dialingTLS(serve func(conn net.Conn), roots ...*x509.Certificate) func(c *m
 			if !c.strikes() {
 				return new(net.Dialer).DialContext(ctx, network, addr)
 			}
-			return c.dialPeer(ctx, serve)
+			return dialPeer(ctx, serve)
 		}
 		return transport
 	}
 }
 
+// peering is a network in which serve is the other side of a connection when the fault strikes.
+func peering(serve func(conn net.Conn)) func(c *matrixCell) http.RoundTripper {
+	return dialing(func(ctx context.Context, _ *net.Dialer) (net.Conn, error) { return dialPeer(ctx, serve) })
+}
+
+func resetPeer(conn net.Conn) {
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	_ = conn.Close()
+}
+
+// relaying is a network with a relay before the emulator, which closes a connection just before something is written to
+// it when the fault strikes.
+func relaying(c *matrixCell) http.RoundTripper {
+	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		emulator, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		relay := make(chan net.Conn, 1)
+		conn, err := dialPeer(ctx, func(conn net.Conn) {
+			relay <- conn
+			go func() {
+				_, _ = io.Copy(emulator, conn)
+				_ = emulator.Close()
+			}()
+			_, _ = io.Copy(conn, emulator)
+			_ = conn.Close()
+		})
+		if err != nil {
+			_ = emulator.Close()
+			return nil, err
+		}
+		return &struckConn{Conn: conn, cell: c, strike: func(conn net.Conn, p []byte) (int, error) {
+			_ = (<-relay).Close()
+			return conn.Write(p)
+		}}, nil
+	}}
+}
+
 // dialPeer connects to serve, over loopback.
-func (c *matrixCell) dialPeer(ctx context.Context, serve func(conn net.Conn)) (net.Conn, error) {
+func dialPeer(ctx context.Context, serve func(conn net.Conn)) (net.Conn, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

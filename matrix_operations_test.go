@@ -3,6 +3,7 @@ package payvault_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -78,11 +79,22 @@ func TestMatrixOperations(t *testing.T) {
 	assert.Len(t, got, 15)
 }
 
+// calling is a call that fmt and log/slog are shown the request of.
+func calling[T any](request any, do func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (T, error)) matrixCall {
+	return matrixCall{request: request, do: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		result, err := do(ctx, c, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
+	}}
+}
+
+// done is the result of an operation that has none.
+type done struct{}
+
 func prepareTokenize(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Tokens.Tokenize(ctx, tokenizeEverything(""), opts...)
-		return err
-	}, nil
+	return tokenizing(tokenizeEverything("")), nil
 }
 
 func prepareTokenizeSaved(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
@@ -90,12 +102,15 @@ func prepareTokenizeSaved(ctx context.Context, srv *payvaulttest.Server) (matrix
 	defer client.CloseIdleConnections()
 	saved, err := client.Tokens.Tokenize(ctx, tokenizeEverything(""))
 	if err != nil {
-		return nil, err
+		return matrixCall{}, err
 	}
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Tokens.Tokenize(ctx, tokenizeEverything(saved.CardID), opts...)
-		return err
-	}, nil
+	return tokenizing(tokenizeEverything(saved.CardID)), nil
+}
+
+func tokenizing(req *payvault.TokenizeRequest) matrixCall {
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Tokens.Tokenize(ctx, req, opts...)
+	})
 }
 
 func tokenizeEverything(cardID string) *payvault.TokenizeRequest {
@@ -106,30 +121,29 @@ func tokenizeEverything(cardID string) *payvault.TokenizeRequest {
 }
 
 func prepareCustomer(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Customers.Create(ctx, &payvault.CustomerCreateRequest{
-			AutoGenerateCustomerID: true, FirstName: "Jane", LastName: "Doe",
-			BillingCards: []payvault.BillingCardRequest{
-				{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV, Primary: true},
-				{TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH},
-			},
-		}, opts...)
-		return err
-	}, nil
+	req := &payvault.CustomerCreateRequest{
+		AutoGenerateCustomerID: true, FirstName: "Jane", LastName: "Doe",
+		BillingCards: []payvault.BillingCardRequest{
+			{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV, Primary: true},
+			{TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH},
+		},
+	}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Customers.Create(ctx, req, opts...)
+	}), nil
 }
 
 func prepareCustomers(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Customers.List(ctx, nil, opts...)
-		return err
-	}, nil
+	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Customers.List(ctx, nil, opts...)
+	}), nil
 }
 
 func preparePayee(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Payees.Create(ctx, newPayee(), opts...)
-		return err
-	}, nil
+	req := newPayee()
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Payees.Create(ctx, req, opts...)
+	}), nil
 }
 
 func newPayee() *payvault.PayeeCreateRequest {
@@ -143,18 +157,18 @@ func preparePayeeDelete(ctx context.Context, srv *payvaulttest.Server) (matrixCa
 	defer client.CloseIdleConnections()
 	payee, err := client.Payees.Create(ctx, newPayee())
 	if err != nil {
-		return nil, err
+		return matrixCall{}, err
 	}
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		return c.Payees.Delete(ctx, payee.ID, opts...)
-	}, nil
+	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (done, error) {
+		return done{}, c.Payees.Delete(ctx, payee.ID, opts...)
+	}), nil
 }
 
 func prepareApplication(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}, opts...)
-		return err
-	}, nil
+	req := &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Applications.Create(ctx, req, opts...)
+	}), nil
 }
 
 func newApplication(ctx context.Context, srv *payvaulttest.Server) (payvault.ApplicationID, error) {
@@ -170,68 +184,67 @@ func newApplication(ctx context.Context, srv *payvaulttest.Server) (payvault.App
 
 func prepareSaveData(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	id, err := newApplication(ctx, srv)
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Applications.SaveData(ctx, id, payvault.ApplicationData{
-			LegalName: "Acme LLC", TaxID: secretTaxID, BankRouting: secretRouting, BankAccountNumber: secretAccount,
-			Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{SSN: secretSSN}}},
-		}, opts...)
-		return err
-	}, err
+	req := payvault.ApplicationData{
+		LegalName: "Acme LLC", TaxID: secretTaxID, BankRouting: secretRouting, BankAccountNumber: secretAccount,
+		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{SSN: secretSSN}}},
+	}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Applications.SaveData(ctx, id, req, opts...)
+	}), err
 }
 
 func prepareValidate(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	id, err := newApplication(ctx, srv)
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Applications.Validate(ctx, id, opts...)
-		return err
-	}, err
+	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Applications.Validate(ctx, id, opts...)
+	}), err
 }
 
 func prepareDispute(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		return c.Disputes.Respond(ctx, dispute.ID, &payvault.DisputeResponse{
-			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n")),
-		}, opts...)
-	}, nil
+	req := &payvault.DisputeResponse{
+		Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n")),
+	}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (done, error) {
+		return done{}, c.Disputes.Respond(ctx, dispute.ID, req, opts...)
+	}), nil
 }
 
 func prepareTransactions(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Subscriptions.Transactions(ctx, subscription.ID, nil, opts...)
-		return err
-	}, nil
+	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Subscriptions.Transactions(ctx, subscription.ID, nil, opts...)
+	}), nil
 }
 
 func prepareCancel(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	subscription := srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"})
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Subscriptions.Cancel(ctx, subscription.ID, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}, opts...)
-		return err
-	}, nil
+	req := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Subscriptions.Cancel(ctx, subscription.ID, req, opts...)
+	}), nil
 }
 
 func prepareInvoice(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		return c.Invoices.Send(ctx, invoice.ID, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}, opts...)
-	}, nil
+	req := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (done, error) {
+		return done{}, c.Invoices.Send(ctx, invoice.ID, req, opts...)
+	}), nil
 }
 
 func prepareUpdater(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030)}}, opts...)
-		return err
-	}, nil
+	req := []payvault.AccountUpdaterCard{{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030)}}
+	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.AccountUpdater.Submit(ctx, req, opts...)
+	}), nil
 }
 
 func prepareEvent(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	webhook := srv.SeedWebhook(payvaulttest.Webhook{})
-	return func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-		_, err := c.Webhooks.AddEvent(ctx, webhook.ID, payvault.EventTransactionStatusUpdated, opts...)
-		return err
-	}, nil
+	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return c.Webhooks.AddEvent(ctx, webhook.ID, payvault.EventTransactionStatusUpdated, opts...)
+	}), nil
 }
 
 // matrixCell is one operation under one fault, with an emulator of its own.
@@ -242,28 +255,29 @@ type matrixCell struct {
 	client *payvault.Client
 	call   matrixCall
 
-	before int          // commits before the call
-	bubble atomic.Int64 // commits in the bubble
-	left   atomic.Int64 // how often the network still strikes
-	closes []func()
+	options []payvault.Option // of the client
+	before  int               // commits before the call
+	left    atomic.Int64      // how often the network still strikes
+	struck  atomic.Int64      // how often the fault has struck; all is counted when the cell is closed
+	closes  []func()
 }
 
-// newCell prepares everything up to the call.
-func newCell(
-	ctx context.Context, f *matrixFault, op *matrixOp, stays bool, srvOpts []payvaulttest.Option, opts ...payvault.Option,
-) (*matrixCell, error) {
-	srvOpts = append([]payvaulttest.Option{payvaulttest.WithBasePath(basePath), payvaulttest.WithRequestHistory(0)}, srvOpts...)
+// newCell prepares everything up to the call. The log handlers are the emulator's.
+func newCell(ctx context.Context, f *matrixFault, op *matrixOp, stays bool, logs []slog.Handler, opts ...payvault.Option) (*matrixCell, error) {
+	c := &matrixCell{fault: f, op: op, options: append(opts, f.options...)}
+	logger := slog.New(slog.NewMultiHandler(append(logs, strikeCounter{c})...))
+	srvOpts := []payvaulttest.Option{payvaulttest.WithBasePath(basePath), payvaulttest.WithRequestHistory(10), payvaulttest.WithLogger(logger)}
 	if f.tls {
 		srvOpts = append(srvOpts, payvaulttest.WithTLS())
 	}
-	c := &matrixCell{fault: f, op: op, server: payvaulttest.NewServer(srvOpts...)}
+	c.server = payvaulttest.NewServer(srvOpts...)
 	c.closes = append(c.closes, c.server.Close)
 	var err error
 	if c.call, err = op.prepare(ctx, c.server); err != nil {
 		c.close()
 		return nil, err
 	}
-	c.client = c.newClient(append(opts, f.options...)...)
+	c.client = c.newClient()
 	if f.warm {
 		if _, err = c.client.Customers.List(ctx, nil); err != nil {
 			c.close()
@@ -271,15 +285,33 @@ func newCell(
 		}
 	}
 	c.before = c.server.Commits(op.op)
+	c.server.ResetRequests()
 	c.arm(stays)
 	return c, nil
+}
+
+// strikeCounter reads in the log of the emulator how often its fault has struck.
+type strikeCounter struct{ cell *matrixCell }
+
+func (strikeCounter) Enabled(context.Context, slog.Level) bool { return true }
+func (s strikeCounter) WithAttrs([]slog.Attr) slog.Handler     { return s }
+func (s strikeCounter) WithGroup(string) slog.Handler          { return s }
+
+func (s strikeCounter) Handle(_ context.Context, record slog.Record) error {
+	record.Attrs(func(a slog.Attr) bool {
+		if a.Key == "fault" {
+			s.cell.struck.Add(1)
+		}
+		return true
+	})
+	return nil
 }
 
 // newClient returns a client whose network strikes as the fault says.
 func (c *matrixCell) newClient(opts ...payvault.Option) *payvault.Client {
 	opts = append([]payvault.Option{payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attemptsAtMost, MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MaxRetryAfter: 2 * time.Millisecond,
-	})}, opts...)
+	})}, append(opts, c.options...)...)
 	if c.fault.network != nil {
 		opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: c.fault.network(c)}))
 	}
@@ -302,21 +334,22 @@ func (c *matrixCell) arm(stays bool) {
 		c.left.Store(1 << 30)
 	}
 	if f := c.fault.inject; f.Kind != "" {
-		if f.Kind != payvaulttest.RefuseConnection {
-			f.Operation = c.op.op
-		}
+		f.Operation = c.op.op
 		if !stays {
 			f.Times = 1
 		}
 		c.server.Inject(f)
 	}
-	if c.fault.strike != nil {
-		c.fault.strike(c)
-	}
 }
 
 // strikes tells the network whether to strike now.
-func (c *matrixCell) strikes() bool { return c.left.Add(-1) >= 0 }
+func (c *matrixCell) strikes() bool {
+	if c.left.Add(-1) < 0 {
+		return false
+	}
+	c.struck.Add(1)
+	return true
+}
 
 // heal ends the fault.
 func (c *matrixCell) heal() {
@@ -324,15 +357,13 @@ func (c *matrixCell) heal() {
 	c.server.ClearFaults()
 }
 
-func (c *matrixCell) commits() int {
-	return c.server.Commits(c.op.op) - c.before + int(c.bubble.Load())
-}
+func (c *matrixCell) commits() int { return c.server.Commits(c.op.op) - c.before }
 
 // perform performs the operation behind the back of the client under test, as a service does whose answer is lost.
 func (c *matrixCell) perform(ctx context.Context) error {
 	client := c.connect()
 	defer client.CloseIdleConnections()
-	err := c.call(ctx, client)
+	_, err := c.call.do(ctx, client)
 	if e, ok := errors.AsType[*payvault.Error](err); ok && e.StatusCode == c.op.again {
 		return nil // it was performed before
 	}
@@ -343,4 +374,5 @@ func (c *matrixCell) close() {
 	for _, f := range c.closes {
 		f()
 	}
+	c.closes = nil
 }

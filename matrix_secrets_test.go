@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -64,17 +65,18 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// logger writes everything but the time, whose digits may be anything.
-func (b *logBuffer) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{
+// handlers write JSON and text, all but times and durations, whose digits may be anything.
+func (b *logBuffer) handlers() []slog.Handler {
+	opts := &slog.HandlerOptions{
 		Level: slog.LevelDebug, AddSource: true,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
+			if a.Key == slog.TimeKey || a.Value.Kind() == slog.KindDuration {
 				return slog.Attr{}
 			}
 			return a
 		},
-	}))
+	}
+	return []slog.Handler{slog.NewJSONHandler(b, opts), slog.NewTextHandler(b, opts)}
 }
 
 // TestMatrixSecrets runs every operation under every fault, with debug logging on, and searches everything that comes out.
@@ -82,14 +84,13 @@ func TestMatrixSecrets(t *testing.T) {
 	t.Parallel()
 	faults := matrixFaults(t)
 	for i := range faults {
-		if faults[i].hangs != nil {
-			continue // those hang, and say what others say
-		}
 		t.Run(faults[i].name, func(t *testing.T) {
 			t.Parallel()
 			ops := matrixOperations()
 			for k := range ops {
-				assertCellIsSilent(t, &faults[i], &ops[k])
+				for _, withReplay := range []bool{false, true} {
+					assertCellIsSilent(t, &faults[i], &ops[k], matrixRun{withReplay, faults[i].once == ""})
+				}
 			}
 		})
 	}
@@ -112,7 +113,7 @@ func TestMatrixGossip(t *testing.T) {
 						Kind: payvaulttest.Respond, Status: status, Body: strings.ReplaceAll(body, "SECRETS", secretsOf(t, &ops[i])),
 						Header: http.Header{"Location": {"/" + url.PathEscape(secretsOf(t, &ops[i]))}},
 					}
-					assertCellIsSilent(t, &matrixFault{name: fmt.Sprintf("gossip %d %.20s", status, body), inject: gossip}, &ops[i])
+					assertCellIsSilent(t, &matrixFault{name: fmt.Sprintf("gossip %d %.20s", status, body), inject: gossip}, &ops[i], matrixRun{stays: true})
 				}
 			}
 		})
@@ -131,19 +132,61 @@ func secretsOf(t *testing.T, op *matrixOp) string {
 	return strings.Join(append([]string{key, payvaulttest.BasicToken(key)}, op.secrets...), ", ")
 }
 
-func assertCellIsSilent(t *testing.T, f *matrixFault, op *matrixOp) {
+// assertCellIsSilent runs a cell and searches whatever it shows: all that the caller has, under every verb and in both
+// handlers of slog, what observers are told, and the logs of both sides.
+func assertCellIsSilent(t *testing.T, f *matrixFault, op *matrixOp, run matrixRun) {
 	t.Helper()
-	var clientLog, serverLog logBuffer
-	where := op.name + " × " + f.name
-	c, err := newCell(t.Context(), f, op, f.once == "", []payvaulttest.Option{payvaulttest.WithLogger(serverLog.logger())}, payvault.WithLogger(clientLog.logger()))
+	var clientLog, serverLog, shown logBuffer
+	where := fmt.Sprintf("%s × %s, %+v", op.name, f.name, run)
+	c, err := newCell(t.Context(), f, op, run.stays, serverLog.handlers(),
+		payvault.WithLogger(slog.New(slog.NewMultiHandler(clientLog.handlers()...))), payvault.WithObserver(shown.observer()))
 	require.NoError(t, err, where)
-	defer c.close()
-	for _, text := range everyText(c.call(t.Context(), c.client)) {
-		assertNoCanary(t, c.server, text, where+": error")
-	}
+	attempts := 0
+	c.run(t, run.stays, func(t *testing.T) {
+		t.Helper()
+		var response payvault.Response
+		result, err := c.call.do(t.Context(), c.client, append(run.options(), payvault.WithResponse(&response))...)
+		attempts, response.Duration = response.Attempts, 0
+		for _, text := range everyText(err) {
+			_, _ = fmt.Fprintln(&shown, text)
+		}
+		shown.show(err, result, c.call.request, response, &response, c.client, c.server)
+	})
+	c.assertStruck(t, where, run.stays, attempts)
+	assert.NotEmpty(t, shown.String(), where)
 	assert.NotEmpty(t, clientLog.String(), where)
-	assertNoCanary(t, c.server, clientLog.String(), where+": log of the client")
-	assertNoCanary(t, c.server, serverLog.String(), where+": log of the emulator")
+	for name, text := range map[string]string{
+		"what the caller sees": shown.String(), "log of the client": clientLog.String(), "log of the emulator": serverLog.String(),
+	} {
+		assertNoCanary(t, c.server, text, where+": "+name)
+	}
+}
+
+// show formats values under every verb and logs them with both handlers, the elements of a slice one by one.
+func (b *logBuffer) show(values ...any) {
+	logger := slog.New(slog.NewMultiHandler(b.handlers()...))
+	for _, value := range values {
+		_, _ = fmt.Fprintf(b, "%v %+v %#v %s %q\n", value, value, value, value, value)
+		if list := reflect.ValueOf(value); list.Kind() == reflect.Slice { // a JSON handler shows the wire form of a whole one
+			for i := range list.Len() {
+				logger.Info("shown", "value", list.Index(i).Interface())
+			}
+			continue
+		}
+		logger.Info("shown", "value", value)
+	}
+}
+
+// observer shows what observers are told.
+func (b *logBuffer) observer() payvault.Observer {
+	told := func(_ context.Context, call payvault.CallInfo, result payvault.CallResult) {
+		result.Duration = 0
+		b.show(call, result, result.Err)
+	}
+	return payvault.Observer{Attempt: told, End: told, Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
+		b.show(call)
+		return ctx
+	}}
 }
 
 // everyText formats an error, and all that it wraps, in every way.
@@ -189,12 +232,14 @@ func TestKeyStaysWithItsHost(t *testing.T) {
 	}}}
 	ops := matrixOperations()
 	for i := range ops {
-		c, err := newCell(t.Context(), lure, &ops[i], false, []payvaulttest.Option{payvaulttest.WithRequestHistory(10)})
+		c, err := newCell(t.Context(), lure, &ops[i], false, nil)
 		require.NoError(t, err, ops[i].name)
 		t.Cleanup(c.close)
 		c.server.ResetRequests()
-		require.Error(t, c.call(t.Context(), c.client), ops[i].name)
-		require.NoError(t, c.call(t.Context(), c.client), ops[i].name)
+		_, err = c.call.do(t.Context(), c.client)
+		require.Error(t, err, ops[i].name)
+		_, err = c.call.do(t.Context(), c.client)
+		require.NoError(t, err, ops[i].name)
 		key := c.server.Merchant().APIKey
 		if ops[i].partner {
 			key = c.server.Partner().APIKey

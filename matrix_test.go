@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,7 +84,10 @@ func ruleFor(e effect) matrixRule {
 }
 
 // matrixCall is an operation with its request.
-type matrixCall func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error
+type matrixCall struct {
+	request any // nil if it has none
+	do      func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error)
+}
 
 // matrixOp is an operation of the matrix.
 type matrixOp struct {
@@ -126,11 +126,11 @@ type matrixFault struct {
 	waitsFrom time.Duration // Error.RetryAfter
 	waitsTo   time.Duration
 
-	tls     bool                // the emulator speaks HTTP/2
-	warm    bool                // there is an idle connection
-	strike  func(c *matrixCell) // done when the fault is armed, with the idle connection
-	options []payvault.Option   // of the client
-	once    string              // why it cannot stay
+	tls     bool              // the emulator speaks HTTP/2
+	warm    bool              // there is an idle connection
+	options []payvault.Option // of the client
+	once    string            // why it cannot stay
+	note    string            // for those who read the table
 
 	or      effect                                   // it is a race: this may come as well
 	special func(op *matrixOp, replay bool) []effect // what it is to some operations
@@ -245,100 +245,92 @@ func sentinelNames(holds func(sentinel error) bool) []string {
 	return names
 }
 
-// mark is an outcome in a few words.
-func (o matrixOutcome) mark(op *matrixOp) string {
-	var text string
-	switch {
-	case !o.ok && o.commits > 0 && o.status == op.again && op.again != 0:
-		return "retried, refused (done)"
-	case o.ok && o.attempts > 1:
-		text = "retried, ok"
-	case o.ok:
-		text = "ok"
-	case o.status >= 400 && o.delivery == payvault.Answered.String():
-		text = fmt.Sprintf("error: %s %d", o.delivery, o.status)
-	default:
-		text = "error: " + o.delivery
-	}
-	if !o.ok && o.attempts > 1 {
-		text += fmt.Sprintf(" after %d", o.attempts)
-	}
-	switch {
-	case o.commits > 1:
-		return text + " (twice)"
-	case o.commits == 1 && !o.ok:
-		return text + " (done)"
-	}
-	return text
-}
-
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	faults, table := matrixFaults(t), &matrixTable{marks: map[string]map[string]bool{}}
+	faults, table := matrixFaults(t), &matrixTable{marks: map[string]map[string][]string{}}
 	t.Run("faults", func(t *testing.T) {
 		t.Parallel()
 		t.Cleanup(func() { t.Log("\n" + table.text(faults)) })
 		for i := range faults {
 			t.Run(faults[i].name, func(t *testing.T) {
 				t.Parallel()
-				table.row(t, &faults[i])
+				ops := matrixOperations()
+				for k := range ops {
+					for _, run := range faults[i].runs() {
+						table.add(&faults[i], &ops[k], run, runCell(t, &faults[i], &ops[k], run))
+					}
+				}
 			})
 		}
 	})
 }
 
-// matrixTable collects the marks of all cells.
-type matrixTable struct {
-	mu    sync.Mutex
-	marks map[string]map[string]bool
-	cells int
+// matrixRun is how a fault and an operation meet.
+type matrixRun struct{ withReplay, stays bool }
+
+func (r matrixRun) options() []payvault.CallOption {
+	if r.withReplay {
+		return []payvault.CallOption{payvault.WithReplay()}
+	}
+	return nil
 }
 
-// row runs all cells of one fault.
-func (m *matrixTable) row(t *testing.T, f *matrixFault) {
-	t.Helper()
-	ops := matrixOperations()
-	for i := range ops {
-		for _, withReplay := range []bool{false, true} {
-			for _, stays := range []bool{false, true} {
-				if !stays || f.once == "" {
-					m.add(f, &ops[i], withReplay, stays, runCell(t, f, &ops[i], withReplay, stays))
-				}
-			}
-		}
+// runs are the cells of a fault with each operation.
+func (f *matrixFault) runs() []matrixRun {
+	runs := []matrixRun{{false, false}, {true, false}}
+	if f.once == "" {
+		runs = append(runs, matrixRun{false, true}, matrixRun{true, true})
 	}
+	return runs
 }
 
 // runCell runs one cell and checks it.
-func runCell(t *testing.T, f *matrixFault, op *matrixOp, withReplay, stays bool) (got matrixOutcome) {
+func runCell(t *testing.T, f *matrixFault, op *matrixOp, run matrixRun) (got matrixOutcome) {
 	t.Helper()
-	c, err := newCell(t.Context(), f, op, stays, nil)
-	if !assert.NoError(t, err, op.name) {
+	name := fmt.Sprintf("%s × %s, %+v", op.name, f.name, run)
+	c, err := newCell(t.Context(), f, op, run.stays, nil)
+	if !assert.NoError(t, err, name) {
 		return got
 	}
-	defer c.close()
-	if f.hangs == nil {
-		return c.check(t, withReplay, stays)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		c.hang(t, stays)
-		got = c.check(t, withReplay, stays)
+	c.run(t, run.stays, func(t *testing.T) {
+		t.Helper()
+		got = c.check(t, name, run)
 	})
+	c.assertStruck(t, name, run.stays, got.attempts)
 	return got
 }
 
+// run runs f, in a bubble if the fault takes time, and closes the cell.
+func (c *matrixCell) run(t *testing.T, stays bool, f func(t *testing.T)) {
+	t.Helper()
+	defer c.close()
+	if c.fault.hangs == nil {
+		f(t)
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c.hang(t, stays)
+		f(t)
+	})
+}
+
+// assertStruck proves that the fault was there, in a cell that is closed.
+func (c *matrixCell) assertStruck(t *testing.T, name string, stays bool, attempts int) {
+	t.Helper()
+	if stays {
+		assert.GreaterOrEqual(t, c.struck.Load(), int64(attempts), "%s: the fault did not strike every attempt", name)
+		return
+	}
+	assert.EqualValues(t, 1, c.struck.Load(), "%s: how often the fault struck", name)
+}
+
 // check makes the call of a cell and holds what comes of it against the rules.
-func (c *matrixCell) check(t *testing.T, withReplay, stays bool) matrixOutcome {
+func (c *matrixCell) check(t *testing.T, name string, run matrixRun) matrixOutcome {
 	t.Helper()
 	f, op := c.fault, c.op
-	name := fmt.Sprintf("%s × %s, WithReplay %t, stays %t", op.name, f.name, withReplay, stays)
-	var opts []payvault.CallOption
-	if withReplay {
-		opts = append(opts, payvault.WithReplay())
-	}
 	var response payvault.Response
-	err := c.call(t.Context(), c.client, append(opts, payvault.WithResponse(&response))...)
-	got, want := c.outcome(err, response), f.possible(op, withReplay, stays)
+	_, err := c.call.do(t.Context(), c.client, append(run.options(), payvault.WithResponse(&response))...)
+	got, want := c.outcome(err, response), f.possible(op, run.withReplay, run.stays)
 	if len(want) == 1 {
 		assert.Equal(t, want[0], got, "%s: %v", name, err)
 	} else {
@@ -347,24 +339,39 @@ func (c *matrixCell) check(t *testing.T, withReplay, stays bool) matrixOutcome {
 	f.checkError(t, name, err)
 	if f.hangs != nil { // in a bubble time is exact
 		hung := 1
-		if stays {
+		if run.stays {
 			hung = got.attempts
 		}
 		assert.InDelta(t, time.Duration(hung)*time.Minute, response.Duration, float64(attemptsAtMost*2*time.Millisecond), name)
 	}
-
-	// The promise of SafeToRetry: calling again helps, and performs the operation once in all.
 	if payvault.SafeToRetry(err) {
 		c.heal()
-		err = c.call(t.Context(), c.client, opts...)
-		again := matrixOutcome{commits: got.commits}.performed(op)
-		assert.Equal(t, again.ok, err == nil, "%s, called again: %v", name, err)
-		assert.Equal(t, again.commits, c.commits(), "%s, called again", name)
+		c.checkAgain(t, name+", called again", got.commits, run)
 	}
-	if !op.replayable && !withReplay {
+	if !op.replayable && !run.withReplay {
 		assert.LessOrEqual(t, c.commits(), 1, "%s: performed twice", name)
 	}
 	return got
+}
+
+// checkAgain holds SafeToRetry to its word: once the fault has passed, calling again succeeds, and unless the operation
+// is replayable it is performed once in all. WithReplay is the caller's word that repeating is harmless. Where the lost call
+// performed what can be performed once only, a repetition is refused, and performs nothing.
+func (c *matrixCell) checkAgain(t *testing.T, name string, commits int, run matrixRun) {
+	t.Helper()
+	_, err := c.call.do(t.Context(), c.client, run.options()...)
+	if commits > 0 && c.op.again != 0 && run.withReplay {
+		e, ok := errors.AsType[*payvault.Error](err)
+		if assert.True(t, ok, "%s: %v", name, err) {
+			assert.Equal(t, c.op.again, e.StatusCode, name)
+			assert.Equal(t, payvault.Answered, e.Delivery, name)
+		}
+		assert.False(t, payvault.SafeToRetry(err), name)
+		assert.Equal(t, commits, c.commits(), name)
+		return
+	}
+	assert.NoError(t, err, name)
+	assert.Equal(t, commits+1, c.commits(), name)
 }
 
 // checkError checks what is special about the error of a fault.
@@ -390,64 +397,4 @@ func (c *matrixCell) outcome(err error, response payvault.Response) matrixOutcom
 		got.is = sentinelNames(func(sentinel error) bool { return errors.Is(err, sentinel) })
 	}
 	return got
-}
-
-// matrixColumns are the classes of operations; a replayable one is the same with WithReplay.
-func matrixColumns() []string { return []string{"replayable", "all others", "others WithReplay"} }
-
-func matrixColumn(op *matrixOp, withReplay bool) string {
-	switch {
-	case op.replayable:
-		return matrixColumns()[0]
-	case !withReplay:
-		return matrixColumns()[1]
-	}
-	return matrixColumns()[2]
-}
-
-func matrixKey(f *matrixFault, column string, stays bool) string {
-	return fmt.Sprint(f.name, column, stays)
-}
-
-func (m *matrixTable) add(f *matrixFault, op *matrixOp, withReplay, stays bool, got matrixOutcome) {
-	key := matrixKey(f, matrixColumn(op, withReplay), stays)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cells++
-	if m.marks[key] == nil {
-		m.marks[key] = map[string]bool{}
-	}
-	m.marks[key][got.mark(op)] = true
-}
-
-// text prints the table: what happened, not what was expected.
-func (m *matrixTable) text(faults []matrixFault) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d cells: every operation under every fault. An attempt is made at most %d times.\n", m.cells, attemptsAtMost)
-	for _, stays := range []bool{false, true} {
-		title := "THE FAULT STRIKES ONCE"
-		if stays {
-			title = "THE FAULT STAYS"
-		}
-		line := func(cells ...string) {
-			fmt.Fprintf(&b, "%-44s | %-28s | %-28s | %s\n", cells[0], cells[1], cells[2], cells[3])
-		}
-		b.WriteByte('\n')
-		line(append([]string{title}, matrixColumns()...)...)
-		line(strings.Repeat("-", 44), strings.Repeat("-", 28), strings.Repeat("-", 28), strings.Repeat("-", 28))
-		for i := range faults {
-			cells := []string{faults[i].name}
-			for _, column := range matrixColumns() {
-				marks := slices.Sorted(maps.Keys(m.marks[matrixKey(&faults[i], column, stays)]))
-				cells = append(cells, strings.Join(marks, " or "))
-			}
-			if cells[1] != "" {
-				line(cells...)
-			}
-		}
-	}
-	b.WriteString("\nok: performed, and the caller knows. (done): performed, though the call failed. (twice): performed more than once, which\n" +
-		"is harmless for a replayable operation, and what WithReplay allows. refused: the emulator performs it once per record.\n" +
-		"after 3: all attempts were used up.\n")
-	return b.String()
 }

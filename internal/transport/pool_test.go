@@ -13,6 +13,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,29 +87,89 @@ func TestPoolSettings(t *testing.T) {
 	assert.False(t, pool.TLSClientConfig.InsecureSkipVerify)
 }
 
-// closedPort is an address on which nobody listens, nor can while the test runs: it is the near end of a connection.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = conn.Close()
-		_ = listener.Close()
-	})
-	return conn.LocalAddr().String()
+// memory is a server whose connections stay within the process, so that it can live in a bubble of package synctest, and a
+// client that counts those it asks for. On a real clock net/http gives up a connection if the goroutine that wrote the
+// request does not say so within 50 ms; in a bubble that time does not pass while a goroutine has work to do, so that
+// no connection is lost by chance.
+type memory struct {
+	client  *Client
+	address string
+	dials   atomic.Int64
 }
 
-// fewest runs f until it opens no more than n connections, five times at most. Where processors are short, net/http gives up
-// a connection if the goroutine that wrote the request is late to say so, and each caller that misses it dials.
-func fewest(n int64, f func() (opened int64)) (opened int64) {
-	for range 5 {
-		if opened = f(); opened <= n {
-			break
-		}
+// noServer is a host to which no connection can be made.
+const noServer = "http://nobody.test:80"
+
+// newMemory starts the server, inside of a bubble; authority, started outside of it, says how it speaks.
+func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
+	t.Helper()
+	m := &memory{client: pooled(t, authority), address: "http://example.com"}
+	conns := make(memoryListener)
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	return opened
+	serve := server.Serve
+	if authority.TLS != nil {
+		m.address, server.TLSConfig = "https://example.com", authority.TLS.Clone()
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	m.client.base.(*http.Transport).DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
+		if "http://"+address == noServer {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		}
+		m.dials.Add(1)
+		near, far := net.Pipe()
+		conns <- far
+		return near, nil
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = serve(conns) })
+	t.Cleanup(func() {
+		m.client.CloseIdleConnections()
+		_ = server.Close()
+		serving.Wait()
+	})
+	return m
+}
+
+// memoryListener takes connections within the process, until it is closed.
+type memoryListener chan net.Conn
+
+func (l memoryListener) Accept() (net.Conn, error) {
+	conn, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (l memoryListener) Close() error {
+	close(l)
+	return nil
+}
+
+func (l memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
+
+// hold is the path of requests that are held until all of them are there; others are answered as their path says.
+const hold = "/hold"
+
+// round has n callers make calls each, and waits for them.
+func (m *memory) round(t *testing.T, n, calls int, path string) {
+	t.Helper()
+	var running sync.WaitGroup
+	for range n {
+		running.Go(func() {
+			for range calls {
+				result, err := m.client.Do(t.Context(), post(false).to(t, m.address+path))
+				if err != nil || result.Attempts != 1 || string(result.Body) != `{"code":0}` {
+					t.Errorf("got %q in %d attempts: %v", result.Body, result.Attempts, err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	synctest.Wait() // for connections that are still being made
 }
 
 func TestManyCallersKeepTheirConnections(t *testing.T) {
@@ -116,94 +178,148 @@ func TestManyCallersKeepTheirConnections(t *testing.T) {
 	for name, test := range map[string]struct {
 		start func(*httptest.Server)
 		proto int
-		calls int
-		most  int64
+		most  int64 // connections; with HTTP/2 all callers dial until the first connection has told its protocol
+		least int64
 	}{
-		"HTTP/1.1":      {(*httptest.Server).Start, 1, 50, 70},
-		"HTTP/1.1, TLS": {(*httptest.Server).StartTLS, 1, 50, 70},
-		"HTTP/2":        {startHTTP2, 2, 5, 64}, // until the first connection has told its protocol, all callers dial
+		"HTTP/1.1":      {(*httptest.Server).Start, 1, callers, callers},
+		"HTTP/1.1, TLS": {(*httptest.Server).StartTLS, 1, callers, callers},
+		"HTTP/2":        {startHTTP2, 2, callers, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opened := fewest(test.most, func() int64 {
+			authority := httptest.NewUnstartedServer(nil)
+			test.start(authority)
+			t.Cleanup(authority.Close)
+			synctest.Test(t, func(t *testing.T) {
 				wait := together(callers)
-				server, opened := countConnections(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				m := newMemory(t, authority, func(w http.ResponseWriter, r *http.Request) {
 					if wait(); r.ProtoMajor != test.proto {
 						t.Error(r.Proto)
 					}
 					_, _ = io.WriteString(w, `{"code":0}`)
-				}), test.start)
-				c := pooled(t, server)
-				var running sync.WaitGroup
-				for range callers {
-					running.Go(func() {
-						for range test.calls {
-							result, err := c.Do(t.Context(), post(false).to(t, server.URL))
-							if err != nil || result.Attempts != 1 || string(result.Body) != `{"code":0}` {
-								t.Errorf("got %q in %d attempts: %v", result.Body, result.Attempts, err)
-								return
-							}
-						}
-					})
-				}
-				running.Wait()
-				c.CloseIdleConnections()
-				return opened.Load()
+				})
+				m.round(t, callers, 1, hold)
+				warm := m.dials.Load()
+				assert.LessOrEqual(t, warm, test.most)
+				assert.GreaterOrEqual(t, warm, test.least)
+				m.round(t, callers, 10, "/")
+				assert.Equal(t, warm, m.dials.Load(), "connections opened after that")
 			})
-			assert.LessOrEqual(t, opened, test.most)
 		})
 	}
 }
 
-// TestFailureOfOneLeavesTheConnectionsOfOthers has one caller fail all the time, in each way that the engine answers
-// with CloseIdleConnections, while the connections of 64 others are idle.
+// failure is a way in which a call fails.
+type failure struct {
+	path     string
+	replay   bool
+	change   func(ctx context.Context, cancel context.CancelFunc) context.Context
+	attempts int
+	status   int
+	err      error
+	costs    int // connections of its own that it loses
+}
+
+type keylessKey struct{}
+
+// failures are those that the engine answers with CloseIdleConnections, and all others.
+func failures() map[string]failure {
+	return map[string]failure{
+		"no key": {path: "/", err: errNoKey, attempts: 1, change: func(ctx context.Context, _ context.CancelFunc) context.Context {
+			return context.WithValue(ctx, keylessKey{}, true)
+		}},
+		"no server": {path: noServer, err: syscall.ECONNREFUSED, attempts: 3},
+		"canceled before": {path: "/", err: context.Canceled, change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
+			cancel()
+			return ctx
+		}},
+		"canceled meanwhile": {path: "/hang", err: context.Canceled, attempts: 1, costs: 1, change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
+			return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }})
+		}},
+		"dropped":         {path: "/drop", err: io.EOF, attempts: 1, costs: 1},
+		"dropped, replay": {path: "/drop", err: io.EOF, attempts: 3, costs: 3, replay: true},
+		"too large":       {path: "/large", err: ErrTooLarge, attempts: 1, status: 200, costs: 1},
+		"409":             {path: "/409", attempts: 1, status: 409},
+		"429":             {path: "/429", attempts: 3, status: 429},
+		"500":             {path: "/500", attempts: 1, status: 500},
+		"503":             {path: "/503", attempts: 1, status: 503},
+		"503, replay":     {path: "/503", attempts: 3, status: 503, replay: true},
+	}
+}
+
+// fail makes a call that fails.
+func (m *memory) fail(t *testing.T, name string, f *failure) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if f.change != nil {
+		ctx = f.change(ctx, cancel)
+	}
+	address := m.address + f.path
+	if f.path == noServer {
+		address = noServer
+	}
+	result, err := m.client.Do(ctx, post(f.replay).to(t, address))
+	assert.ErrorIs(t, err, f.err, name)
+	assert.Equal(t, f.attempts, result.Attempts, name)
+	assert.Equal(t, f.status, result.Status, name)
+}
+
+// TestFailureOfOneLeavesTheConnectionsOfOthers has one caller fail in every way while 64 others are at work and some
+// connections are idle. In the end as many requests as there have to be connections are in the server at once.
 func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	t.Parallel()
 	const callers = 64
-	nobody := "http://" + closedPort(t)
-	opened := fewest(callers, func() int64 {
+	plain := httptest.NewServer(nil)
+	t.Cleanup(plain.Close)
+	ways := failures()
+	left := callers + 1
+	warm := left
+	for _, way := range ways {
+		warm += way.costs
+	}
+	synctest.Test(t, func(t *testing.T) {
 		var gate atomic.Pointer[func()]
-		server, opened := countConnections(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			(*gate.Load())()
-			_, _ = io.WriteString(w, "{}")
-		}), (*httptest.Server).Start)
-		c := pooled(t, server)
-		type failing struct{}
-		c.config.Authorization = func(ctx context.Context) (string, error) {
-			if ctx.Value(failing{}) != nil {
+		m := newMemory(t, plain, func(w http.ResponseWriter, r *http.Request) {
+			switch status, err := strconv.Atoi(r.URL.Path[1:]); {
+			case r.URL.Path == hold:
+				(*gate.Load())()
+			case r.URL.Path == "/drop":
+				_, _ = io.Copy(io.Discard, r.Body)
+				panic(http.ErrAbortHandler)
+			case r.URL.Path == "/hang":
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			case r.URL.Path == "/large":
+				_, _ = io.WriteString(w, repeated(2<<20))
+			case err == nil:
+				w.WriteHeader(status)
+			}
+			_, _ = io.WriteString(w, `{"code":0}`)
+		})
+		m.client.config.Policy.MaxBackoff = 0 // a wait would last until the others are done
+		m.client.config.Authorization = func(ctx context.Context) (string, error) {
+			if ctx.Value(keylessKey{}) != nil {
 				return "", errNoKey
 			}
 			return "Basic key", nil
 		}
-		round := func() {
-			wait := together(callers)
+		held := func(n int) {
+			wait := together(int64(n))
 			gate.Store(&wait)
-			var running sync.WaitGroup
-			for range callers {
-				running.Go(func() {
-					_, err := c.Do(t.Context(), post(false).to(t, server.URL))
-					assert.NoError(t, err)
-				})
-			}
-			running.Wait()
+			m.round(t, n, 1, hold)
 		}
-		round() // warms the pool up
-		for range 5 {
-			_, err := c.Do(context.WithValue(t.Context(), failing{}, true), post(false).to(t, server.URL))
-			require.ErrorIs(t, err, errNoKey)
-			result, err := c.Do(t.Context(), post(false).to(t, nobody))
-			require.ErrorIs(t, err, syscall.ECONNREFUSED)
-			require.Equal(t, 3, result.Attempts)
-			require.Equal(t, NotSent, result.Delivery)
-			ended, cancel := context.WithCancel(t.Context())
-			cancel()
-			_, err = c.Do(ended, post(false).to(t, server.URL))
-			require.ErrorIs(t, err, context.Canceled)
-			round()
+		held(warm)
+		require.EqualValues(t, warm, m.dials.Load())
+		for name, way := range ways {
+			var failing sync.WaitGroup
+			failing.Go(func() { m.fail(t, name, &way) })
+			m.round(t, callers, 3, "/")
+			failing.Wait()
 		}
-		return opened.Load()
+		held(left)
+		assert.EqualValues(t, warm, m.dials.Load(), "no connection was opened again")
 	})
-	assert.EqualValues(t, callers, opened, "no connection was opened again")
 }
 
 func TestCloseIdleConnections(t *testing.T) {

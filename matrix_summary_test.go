@@ -1,0 +1,131 @@
+package payvault_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// summaryRows are the rows of the summary for readers, and the effects that each stands for.
+func summaryRows() []struct {
+	title   string
+	effects []effect
+} {
+	return []struct {
+		title   string
+		effects []effect
+	}{
+		{"no connection, DNS failure, TLS handshake cut off", []effect{effectUnsent}},
+		{"untrusted certificate", []effect{effectDistrusted}},
+		{"HTTP/2 stream refused by the server", []effect{summaryRefused}},
+		{"idle connection dead, nothing written", []effect{effectHealed}},
+		{"connection closed while it is made or written to", []effect{summaryRace}},
+		{"connection lost or attempt timed out", []effect{effectLost}},
+		{"429, whatever Retry-After says", []effect{effectTurnedAway}},
+		{"502, 503, 504", []effect{effectGatewayDown, effectGatewayCode}},
+		{"any other 5xx", []effect{effectFailed, effectFailedCode}},
+		{"401, 403, 404, 409; 200 with another code", []effect{effectRefused, effectRejected}},
+		{"200 empty, cut off, malformed or without a code", []effect{effectMalformed, effectUnreadable}},
+		{"endless body, compressed bomb, redirect", []effect{effectTooLarge, effectRedirected}},
+	}
+}
+
+// Rows of faults that have several effects.
+const (
+	summaryRefused effect = "refused stream"
+	summaryRace    effect = "race"
+)
+
+func (f *matrixFault) summaryEffect() effect {
+	switch {
+	case f.or != "":
+		return summaryRace
+	case f.is == effectUnsent && f.special != nil:
+		return summaryRefused
+	}
+	return f.is
+}
+
+// summary computes the rows of the summary from the rules that TestMatrix holds the client against, and counts its cells.
+func summary(t *testing.T, faults []matrixFault) (rows [][]string, cells int) {
+	t.Helper()
+	ops, left := matrixOperations(), len(faults)
+	for _, row := range summaryRows() {
+		words := map[string]map[string]bool{}
+		for i := range faults {
+			if !slices.Contains(row.effects, faults[i].summaryEffect()) {
+				continue
+			}
+			left--
+			for k := range ops {
+				for _, run := range faults[i].runs() {
+					cells++
+					column := matrixColumn(&ops[k], run.withReplay)
+					for _, outcome := range faults[i].possible(&ops[k], run.withReplay, run.stays) {
+						if words[column] == nil {
+							words[column] = map[string]bool{}
+						}
+						words[column][outcome.word(&faults[i])] = true
+					}
+				}
+			}
+		}
+		line := []string{row.title}
+		for _, column := range matrixColumns() {
+			text := strings.Join(slices.Sorted(maps.Keys(words[column])), " or ")
+			if text == "error: unknown" && len(line) > 1 && line[1] == "retried" {
+				text += ", never repeated"
+			}
+			line = append(line, text)
+		}
+		rows = append(rows, line)
+	}
+	assert.Zero(t, left, "faults that are in no row, or in two")
+	return rows, cells
+}
+
+// word is an outcome in a word or two. After another status than that of the fault it was net/http that tried again.
+func (o matrixOutcome) word(f *matrixFault) string {
+	if o.ok || o.attempts > 1 || o.status != f.status {
+		return "retried"
+	}
+	return "error: " + o.delivery
+}
+
+// TestMatrixSummary holds what README.md and doc.go say of the matrix against its rules.
+func TestMatrixSummary(t *testing.T) {
+	t.Parallel()
+	rows, cells := summary(t, matrixFaults(t))
+	var readme, doc strings.Builder
+	fmt.Fprintf(&readme, "`go test -run 'TestMatrix$' -v .` runs every operation through every failure, %d,%03d cells, and prints them. In short:\n\n"+
+		"| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n", cells/1000, cells%1000)
+	fmt.Fprintf(&doc, "//\t%-49s  %-15s  %s\n", "failure", "replayable", "all others")
+	for _, row := range rows {
+		fmt.Fprintf(&readme, "| %s |\n", strings.Join(row, " | "))
+		fmt.Fprintf(&doc, "//\t%-49s  %-15s  %s\n", row[0], row[1], row[2])
+	}
+	compareText(t, "README.md", `(?s)(<!-- matrix[^\n]*-->\n).*?(\n<!-- end of matrix -->)`, readme.String())
+	compareText(t, "doc.go", `(?s)(for every operation and prints:\n//\n).*?(//\n// # Secrets)`, doc.String())
+}
+
+// compareText compares a text with what stands in a file between two places, and writes it there if -update is given.
+func compareText(t *testing.T, file, places, want string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	at := regexp.MustCompile(places).FindSubmatchIndex(content)
+	require.NotNil(t, at, file)
+	begin, end := at[3], at[4]
+	if *update {
+		require.NoError(t, os.WriteFile(file, slices.Concat(content[:begin], []byte(want), content[end:]), 0o600)) //nolint:gosec // one of two names
+		return
+	}
+	assert.Equal(t, want, string(content[begin:end]), "%s: write it anew with: go test -run 'TestMatrixSummary$' . -update", file)
+}
