@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +29,7 @@ const (
 	successAnswer = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 	responseCap   = 64 << 10
 
-	longestRetryAfter time.Duration = math.MaxInt64 // that an Error tells
+	longestRetryAfter = 24 * time.Hour // that an Error tells
 )
 
 // matrixFaults are the faults of the matrix, in the order in which they strike on the way of a request.
@@ -404,9 +403,9 @@ func dialingTLS(serve func(conn net.Conn), roots ...*x509.Certificate) func(c *m
 		}
 		transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if !c.strikes() {
-				return new(net.Dialer).DialContext(ctx, network, addr)
+				return c.keep(new(net.Dialer).DialContext(ctx, network, addr))
 			}
-			return dialPeer(ctx, serve)
+			return c.keep(dialPeer(ctx, serve))
 		}
 		return transport
 	}

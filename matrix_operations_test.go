@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -260,6 +262,24 @@ type matrixCell struct {
 	left    atomic.Int64      // how often the network still strikes
 	struck  atomic.Int64      // how often the fault has struck; all is counted when the cell is closed
 	closes  []func()
+
+	mu     sync.Mutex
+	closed bool
+	conns  []net.Conn // which net/http may have dialed for an attempt of its own that it was not allowed to make
+}
+
+// keep closes conn with the cell.
+func (c *matrixCell) keep(conn net.Conn, err error) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case c.closed:
+		_ = conn.Close()
+	}
+	c.conns = append(c.conns, conn)
+	return conn, nil
 }
 
 // newCell prepares everything up to the call. The log handlers are the emulator's.
@@ -375,4 +395,10 @@ func (c *matrixCell) close() {
 		f()
 	}
 	c.closes = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
 }
