@@ -13,7 +13,7 @@ import (
 // names the section of the interface that its fields are from.
 func TestEveryExportedNameHasAComment(t *testing.T) {
 	t.Parallel()
-	for _, dir := range publicPackages() {
+	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			documented := false

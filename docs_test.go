@@ -106,7 +106,7 @@ func markdownFile(t *testing.T, path string) []block {
 func commentBlocks(t *testing.T) []block {
 	t.Helper()
 	var blocks []block
-	for _, dir := range publicPackages() {
+	for _, dir := range publicPackages(t) {
 		for _, file := range parsePackage(t, dir) {
 			for _, group := range file.Comments {
 				for _, content := range new(comment.Parser).Parse(group.Text()).Content {
