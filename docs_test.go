@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc/comment"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,12 +65,9 @@ func TestReadmeProgram(t *testing.T) {
 func markdownBlocks(t *testing.T) []block {
 	t.Helper()
 	var blocks []block
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".md" {
-			blocks = append(blocks, markdownFile(t, path)...)
-		}
-		return err
-	}))
+	for _, path := range markdownFiles(t) {
+		blocks = append(blocks, markdownFile(t, path)...)
+	}
 	return blocks
 }
 
