@@ -21,29 +21,29 @@ const TransactionStatusP TransactionStatus = "P"
 // besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
-	Time                Timestamp         `json:"tran_time,omitzero"`
-	Status              TransactionStatus `json:"tran_status,omitzero"`
-	AuthCode            string            `json:"auth_code,omitzero"`
-	RCode               string            `json:"rcode,omitzero"`
-	RMsg                string            `json:"rmsg,omitzero"`
+	Time                Timestamp         `json:"tran_time,omitzero"`   // with the offset of the service
+	Status              TransactionStatus `json:"tran_status,omitzero"` // see TransactionStatusP
+	AuthCode            string            `json:"auth_code,omitzero"`   // of the authorization
+	RCode               string            `json:"rcode,omitzero"`       // result code; 000 is success
+	RMsg                string            `json:"rmsg,omitzero"`        // result message
 	CardNumber          string            `json:"card_number,omitzero"` // masked
 	CardType            string            `json:"card_type,omitzero"`
 	PurchaseID          string            `json:"purchase_id,omitzero"`
 	PGID                string            `json:"pg_id,omitzero"`
 	CardholderFirstName string            `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string            `json:"cardholder_last_name,omitzero"`
-	AmtTran             Amount            `json:"amt_tran,omitzero"`
+	AmtTran             Amount            `json:"amt_tran,omitzero"`      // in units of Currency
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
-	AmtRefunded         Amount            `json:"amt_refunded,omitzero"`
-	BatchNumber         Int               `json:"batch_number,omitzero"`
+	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
+	BatchNumber         Int               `json:"batch_number,omitzero"` // not the same as BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             Int               `json:"batch_id,omitzero"`
-	BatchDate           Date              `json:"batch_date,omitzero"`
-	SettleDate          Date              `json:"settle_date,omitzero"`
-	AmtFunded           Amount            `json:"amt_funded,omitzero"`
+	BatchID             Int               `json:"batch_id,omitzero"`        // not the same as BatchNumber
+	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
+	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
+	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency
 	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
 }
 
