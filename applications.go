@@ -90,10 +90,13 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // LogValue logs the problems.
 func (v Validation) LogValue() slog.Value { return logGroup(v) }
 
-// Create starts an application and returns it with its ID. A request without a channel ID or sales representative fails
-// before anything is sent.
+// Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales representative fail
+// before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// [ErrMerchantNotSupported]. A refusal is [ErrRejected], or [ErrForbidden] where the service gives status 403 to an account
+// that is no partner's. An answer without an app_id is [ErrMalformedResponse].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] there may be an
+// application that nobody knows the ID of.
 //
 // POST /platform/application/add (interface §2.4; §4, rule 6).
 func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {

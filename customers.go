@@ -186,7 +186,9 @@ func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateReques
 	}, opts)
 }
 
-// List returns one page of customer profiles. It is replayable.
+// List returns one page of customer profiles. A negative Count or Page, a direction that is neither asc nor desc, a filter without a
+// field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order
+// fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is replayable.
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
@@ -194,7 +196,7 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 }
 
 // All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
-// first error. It is replayable.
+// first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. It is replayable.
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {

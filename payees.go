@@ -108,9 +108,11 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 	}, opts)
 }
 
-// Delete removes a payee profile for good.
+// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service, not even when an HTTP/2 server says that it has not processed
+// it; see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may be gone: a second call that is refused, with [ErrRejected] or
+// [ErrNotFound], may say just that.
 //
 // DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {

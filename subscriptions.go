@@ -72,7 +72,12 @@ type Confirmation struct {
 // LogValue logs the fields that are set.
 func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 
-// Transactions returns one page of the transactions of a subscription. It is replayable.
+// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count or Page, a
+// direction that is neither asc nor desc, a filter without a field, conditional or value or with a comma in one, and
+// days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is sent. It is replayable.
+//
+// An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an ID that it does
+// not know with 404, which the interface does not show; see [SafeToRetry] for the others.
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
@@ -80,7 +85,8 @@ func (s *SubscriptionsService) Transactions(ctx context.Context, id Subscription
 }
 
 // AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started
-// again, and ends with its first error. It is replayable.
+// again, and ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
+// other. It is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) AllTransactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) iter.Seq2[*Transaction, error] {
@@ -91,9 +97,12 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 	return list[Transaction]{s.client, OpSubscriptionsTransactions, segments("platform", "subscription", "transactions", id)}
 }
 
-// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed.
+// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID that is
+// not positive, a nil request and one without a customer ID fail before anything is sent, with [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it may have been
+// canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound] or [ErrConflict], may come
+// from the first one having succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
 func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {
