@@ -186,8 +186,8 @@ func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateReques
 	}, opts)
 }
 
-// List returns one page of customer profiles. A negative Count or Page, a direction that is neither asc nor desc, a filter without a
-// field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order
+// List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor desc, a filter
+// without a field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not in the calendar or in order
 // fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is replayable.
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).

@@ -72,7 +72,7 @@ type Confirmation struct {
 // LogValue logs the fields that are set.
 func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 
-// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count or Page, a
+// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count, Page or Prefetch, a
 // direction that is neither asc nor desc, a filter without a field, conditional or value or with a comma in one, and
 // days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is sent. It is replayable.
 //
