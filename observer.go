@@ -37,7 +37,7 @@ type CallInfo struct {
 // CallResult tells what came of a call, or of one attempt.
 type CallResult struct {
 	StatusCode int           // HTTP status; 0 if no response arrived
-	Code       string        // platform code or tokenize rcode, on one line; "" for an attempt, whose body is not decoded
+	Code       string        // platform code or tokenize rcode, text of the service on one line; "" for an attempt, whose body is not decoded
 	Attempts   int           // how many there were; for an attempt its number, from 1
 	Delivery   Delivery      // whether the request reached the service
 	Duration   time.Duration // of a call all of it, waits included
