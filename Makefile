@@ -15,7 +15,7 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	cd benchmarks && go run ./cmd/report -readme README.md
+	cd benchmarks && go run ./cmd/report -readme README.md -summary ../README.md
 
 cover:
 	.ci/run cover

@@ -7,6 +7,7 @@ import (
 	"go/printer"
 	"go/token"
 	"go/types"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,16 +21,37 @@ import (
 
 var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
 
-// publicPackages are the directories of the packages that users import.
-func publicPackages() []string { return []string{".", "payvaulttest", "otelpayvault"} }
+// publicPackages are the directories of the packages that users import: all of this module and of otelpayvault that are neither
+// internal nor programs.
+func publicPackages(t *testing.T) []string {
+	t.Helper()
+	var dirs []string
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		name := d.Name()
+		_, notAModule := os.Stat(filepath.Join(path, "go.mod"))
+		switch {
+		case path == ".", path == "otelpayvault":
+		case name == "internal", name == "testdata", strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"), notAModule == nil:
+			return fs.SkipDir
+		}
+		if files := parsePackage(t, path); len(files) > 0 && files[0].Name.Name != "main" {
+			dirs = append(dirs, path)
+		}
+		return nil
+	}))
+	return dirs
+}
 
 // TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/payvault.txt"
 	var is []string
-	for _, dir := range publicPackages() {
-		is = append(is, exportedAPI(t, dir)...)
+	for _, dir := range publicPackages(t) {
+		is = append(is, exportedAPI(t, parsePackage(t, dir))...)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(strings.Join(is, "\n")+"\n"), 0o600))
@@ -48,19 +70,87 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }
 
+// TestAPI_lines: what users can write must have a line, wherever it is declared.
+func TestAPI_lines(t *testing.T) {
+	t.Parallel()
+	const text = `package p
+type Open struct { hidden; *Other; Wire int ` + "`json:\"wire,omitzero\" url:\"w\"`" + `; own int }
+type hidden struct { Count int ` + "`json:\"count\"`" + `; deep; lower int }
+type deep struct { Name string }
+func (*hidden) Do(n int) error { return nil }
+func (deep) String() string { return "" }
+func (hidden) lower() {}
+type Defined hidden
+type Reader interface { closer; Read() }
+type closer interface { Close() error }
+type Other struct{}
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"pkg p, type Defined hidden",
+		"pkg p, type Defined hidden, Count int `json:\"count\"`",
+		"pkg p, type Defined hidden, Name string",
+		"pkg p, type Defined hidden, String() string",
+		"pkg p, type Defined hidden, embedded deep",
+		"pkg p, type Open struct",
+		"pkg p, type Open struct, Count int `json:\"count\"`",
+		"pkg p, type Open struct, Do(n int) error",
+		"pkg p, type Open struct, Name string",
+		"pkg p, type Open struct, String() string",
+		"pkg p, type Open struct, Wire int `json:\"wire,omitzero\" url:\"w\"`",
+		"pkg p, type Open struct, embedded *Other",
+		"pkg p, type Open struct, embedded deep",
+		"pkg p, type Open struct, embedded hidden",
+		"pkg p, type Other struct",
+		"pkg p, type Reader interface",
+		"pkg p, type Reader interface, Close func() error",
+		"pkg p, type Reader interface, Read func()",
+		"pkg p, type Reader interface, embedded closer",
+	}, exportedAPI(t, []*ast.File{file}))
+}
+
 // exportedAPI has a line for each exported name of a package, sorted.
-func exportedAPI(t *testing.T, dir string) []string {
+func exportedAPI(t *testing.T, files []*ast.File) []string {
 	t.Helper()
+	p := declarations(files)
 	var lines []string
-	for _, file := range parsePackage(t, dir) {
+	for _, file := range files {
 		for _, decl := range file.Decls {
-			for _, line := range apiOf(t, decl) {
+			for _, line := range p.apiOf(t, decl) {
 				lines = append(lines, "pkg "+file.Name.Name+", "+line)
 			}
 		}
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// declared are the types of a package and their methods, by the name of the type.
+type declared struct {
+	types   map[string]*ast.TypeSpec
+	methods map[string][]*ast.FuncDecl
+}
+
+func declarations(files []*ast.File) declared {
+	p := declared{map[string]*ast.TypeSpec{}, map[string][]*ast.FuncDecl{}}
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Recv != nil {
+					p.methods[receiver(d)] = append(p.methods[receiver(d)], d)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if spec, ok := s.(*ast.TypeSpec); ok {
+						p.types[spec.Name.Name] = spec
+					}
+				}
+			}
+		}
+	}
+	return p
 }
 
 // parsePackage parses the files of a package, tests left out.
@@ -77,12 +167,11 @@ func parsePackage(t *testing.T, dir string) []*ast.File {
 		require.NoError(t, err)
 		files = append(files, file)
 	}
-	require.NotEmpty(t, files, dir)
 	return files
 }
 
 // apiOf has a line for each exported name of a declaration.
-func apiOf(t *testing.T, decl ast.Decl) []string {
+func (p declared) apiOf(t *testing.T, decl ast.Decl) []string {
 	t.Helper()
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -91,7 +180,7 @@ func apiOf(t *testing.T, decl ast.Decl) []string {
 		if d.Tok == token.TYPE {
 			var lines []string
 			for _, spec := range d.Specs {
-				lines = append(lines, typeAPI(spec.(*ast.TypeSpec))...)
+				lines = append(lines, p.typeAPI(spec.(*ast.TypeSpec))...)
 			}
 			return lines
 		}
@@ -104,11 +193,14 @@ func funcAPI(d *ast.FuncDecl) []string {
 	if !isPublic(d) {
 		return nil
 	}
-	signature := d.Name.Name + typeParams(d.Type.TypeParams) + strings.TrimPrefix(types.ExprString(d.Type), "func")
 	if d.Recv == nil {
-		return []string{"func " + signature}
+		return []string{"func " + signature(d)}
 	}
-	return []string{"method (" + types.ExprString(d.Recv.List[0].Type) + ") " + signature}
+	return []string{"method (" + types.ExprString(d.Recv.List[0].Type) + ") " + signature(d)}
+}
+
+func signature(d *ast.FuncDecl) string {
+	return d.Name.Name + typeParams(d.Type.TypeParams) + strings.TrimPrefix(types.ExprString(d.Type), "func")
 }
 
 // isPublic tells whether a function is exported, and the type that it is a method of.
@@ -135,30 +227,56 @@ func typeParams(list *ast.FieldList) string {
 	return "[" + strings.Join(params, ", ") + "]"
 }
 
-func typeAPI(spec *ast.TypeSpec) []string {
+func (p declared) typeAPI(spec *ast.TypeSpec) []string {
 	if !spec.Name.IsExported() {
 		return nil
 	}
 	name := "type " + spec.Name.Name + typeParams(spec.TypeParams)
 	switch kind := spec.Type.(type) {
 	case *ast.StructType:
-		return append([]string{name + " struct"}, memberAPI(name+" struct, ", kind.Fields)...)
+		return append([]string{name + " struct"}, p.memberAPI(name+" struct, ", kind.Fields)...)
 	case *ast.InterfaceType:
-		return append([]string{name + " interface"}, memberAPI(name+" interface, ", kind.Methods)...)
+		return append([]string{name + " interface"}, p.memberAPI(name+" interface, ", kind.Methods)...)
 	}
 	if spec.Assign.IsValid() {
 		name += " ="
 	}
-	return []string{name + " " + types.ExprString(spec.Type)}
+	name += " " + types.ExprString(spec.Type)
+	return append([]string{name}, p.hiddenAPI(name+", ", spec.Type, spec.Assign.IsValid())...)
 }
 
-// memberAPI has a line for each exported field or method, and one for what is embedded.
-func memberAPI(prefix string, members *ast.FieldList) []string {
+// hiddenAPI has a line for each exported field and method that comes from an unexported type.
+func (p declared) hiddenAPI(prefix string, expr ast.Expr, withMethods bool) []string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(expr), "*"), "[")
+	spec := p.types[name]
+	if spec == nil || spec.Name.IsExported() {
+		return nil
+	}
+	var lines []string
+	switch kind := spec.Type.(type) {
+	case *ast.StructType:
+		lines = p.memberAPI(prefix, kind.Fields)
+	case *ast.InterfaceType:
+		lines = p.memberAPI(prefix, kind.Methods)
+	}
+	for _, method := range p.methods[name] {
+		if withMethods && method.Name.IsExported() {
+			lines = append(lines, prefix+signature(method))
+		}
+	}
+	return lines
+}
+
+// memberAPI has a line for each exported field, with its tag, or method, and one for what is embedded.
+func (p declared) memberAPI(prefix string, members *ast.FieldList) []string {
 	var lines []string
 	for _, member := range members.List {
 		kind := types.ExprString(member.Type)
 		if len(member.Names) == 0 {
-			lines = append(lines, prefix+"embedded "+kind)
+			lines = append(append(lines, prefix+"embedded "+kind), p.hiddenAPI(prefix, member.Type, true)...)
+		}
+		if member.Tag != nil {
+			kind += " " + member.Tag.Value
 		}
 		for _, name := range member.Names {
 			if name.IsExported() {

@@ -80,37 +80,37 @@ type ApplicationData struct {
 	BusinessName              string              `json:"business_name"`
 	BusinessWebsites          string              `json:"business_websites"` // how several are written is not shown
 	BusinessEmail             string              `json:"business_email"`
-	BusinessPhone             string              `json:"business_phone"`
+	BusinessPhone             string              `json:"business_phone"` // the form is not shown
 	BusinessAddress           ApplicationAddress  `json:"business_address"`
 	BusinessType              BusinessType        `json:"business_type"`
-	LimitedPartnership        *bool               `json:"limited_partnership"`
-	TradingStatus             TradingStatus       `json:"trading_status"`
+	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
+	TradingStatus             TradingStatus       `json:"trading_status"`      // pt or np
 	TaxIDType                 TaxIDType           `json:"tax_id_type"`
-	TaxID                     Secret              `json:"tax_id"`
-	StateFiled                string              `json:"state_filed"` // U.S. state
-	BusinessEstablished       Date                `json:"business_established"`
-	BusinessMCC               string              `json:"business_mcc"` // merchant category code
+	TaxID                     Secret              `json:"tax_id"`               // of the kind TaxIDType
+	StateFiled                string              `json:"state_filed"`          // U.S. state
+	BusinessEstablished       Date                `json:"business_established"` // YYYY-MM-DD
+	BusinessMCC               string              `json:"business_mcc"`         // merchant category code
 	BusinessDescription       string              `json:"business_description"`
 	Ownership                 Ownership           `json:"ownership"`
-	ProcessingHistory         *bool               `json:"processing_history"`
+	ProcessingHistory         *bool               `json:"processing_history"` // nil is not sent
 	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
-	BusinessServicesAuthTime  []AuthTime          `json:"business_services_auth_time"`
+	BusinessServicesAuthTime  []AuthTime          `json:"business_services_auth_time"` // a set; written {1,30,30+}
 	CardBrands                *CardBrands         `json:"card_brands"`
-	CardVolume                *Amount             `json:"card_volume"`
-	ACHVolume                 *Amount             `json:"ach_volume"`
-	TotalVolume               *Amount             `json:"total_volume"`
-	HighTicket                *Amount             `json:"high_ticket"`
+	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not shown
+	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not shown
+	TotalVolume               *Amount             `json:"total_volume"` // exact; unit and period are not shown
+	HighTicket                *Amount             `json:"high_ticket"`  // exact; the unit is not shown
 	FulfillmentProviderFlag   FulfillmentProvider `json:"fulfillment_provider_flag"`
 	FulfillmentDeliveryMethod *DeliveryMethods    `json:"fulfillment_delivery_method"`
-	DeliveryConfirmation      *bool               `json:"delivery_confirmation"`
+	DeliveryConfirmation      *bool               `json:"delivery_confirmation"` // nil is not sent
 	FulfillmentName           string              `json:"fulfillment_name"`
 	FulfillmentContact        string              `json:"fulfillment_contact"`
 	FulfillmentEmail          string              `json:"fulfillment_email"`
-	FulfillmentPhone          string              `json:"fulfillment_phone"`
+	FulfillmentPhone          string              `json:"fulfillment_phone"` // the form is not shown
 	FulfillmentAddress        ApplicationAddress  `json:"fulfillment_address"`
-	FulfillmentProcessFlag    *bool               `json:"fulfillment_process_flag"`
-	BankRouting               Secret              `json:"bank_routing"` // goes with BankAccountNumber
-	BankAccountNumber         Secret              `json:"bank_account_number"`
+	FulfillmentProcessFlag    *bool               `json:"fulfillment_process_flag"` // nil is not sent
+	BankRouting               Secret              `json:"bank_routing"`             // goes with BankAccountNumber
+	BankAccountNumber         Secret              `json:"bank_account_number"`      // goes with BankRouting
 
 	Extra []ApplicationField `json:"-"`
 }
@@ -119,7 +119,7 @@ type ApplicationData struct {
 // seen is best a [Secret].
 type ApplicationField struct {
 	Key   string `json:"key"`
-	Value any    `json:"value"`
+	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
 }
 
 // LogValue logs the key, and the value unless it is a secret.
@@ -290,15 +290,15 @@ func openValue(raw json.RawMessage) any {
 // [json.Number]; null is nil.
 type SavedField struct {
 	Key      string
-	Value    any
+	Value    any    // see above
 	Type     string // kind of field, such as "text" or "toggle"
 	Settings FieldSettings
 }
 
 // FieldSettings tells what a field takes (interface §2.4).
 type FieldSettings struct {
-	Required bool          `json:"required"`
-	Options  []FieldOption `json:"options,omitempty"`
+	Required bool          `json:"required"`          // as the service reports it
+	Options  []FieldOption `json:"options,omitempty"` // the allowed values; none for a free field
 }
 
 // FieldOption is one of the values that a field takes (interface §2.4).
@@ -395,9 +395,9 @@ type ApplicationAddress struct {
 	Address1  string `json:"address1,omitzero"`
 	Address2  string `json:"address2,omitzero"`
 	City      string `json:"city,omitzero"`
-	State     string `json:"state,omitzero"`
-	Zip       string `json:"zip,omitzero"`
-	Zip4      string `json:"zip4,omitzero"`
+	State     string `json:"state,omitzero"`   // the form is not shown
+	Zip       string `json:"zip,omitzero"`     // postal code
+	Zip4      string `json:"zip4,omitzero"`    // extension of the postal code
 	Country   string `json:"country,omitzero"` // numeric code
 	Attempted bool   `json:"attempted,omitzero"`
 	Validated bool   `json:"validated,omitzero"`
@@ -425,7 +425,7 @@ type DeliveryMethods struct {
 
 // Ownership lists the owners of a business (interface §2.4).
 type Ownership struct {
-	InterestCount Int     `json:"interestCount"`
+	InterestCount Int     `json:"interestCount"` // sent as given
 	Owners        []Owner `json:"owners,omitempty"`
 }
 
@@ -445,21 +445,21 @@ type Owner struct {
 	PersonType             PersonType         `json:"personType,omitzero"`
 	ID                     string             `json:"id,omitzero"`
 	ContactType            ContactType        `json:"contactType,omitzero"`
-	Phone                  string             `json:"phone,omitzero"`
+	Phone                  string             `json:"phone,omitzero"` // the form is not shown
 	Email                  string             `json:"email,omitzero"`
-	DOB                    Date               `json:"dob,omitzero"` // date of birth
-	SSN                    Secret             `json:"ssn,omitzero"`
-	Passport               Secret             `json:"passport,omitzero"`
-	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"`
-	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`
-	DLNumber               Secret             `json:"dl_number,omitzero"` // driver's license
-	DLState                string             `json:"dl_state,omitzero"`
-	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`
-	DLIssueDate            string             `json:"dl_issue_date,omitzero"`
-	InterestPercent        *Amount            `json:"interestPercent,omitzero"`
-	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`
+	DOB                    Date               `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret             `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret             `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret             `json:"dl_number,omitzero"`                // driver's license
+	DLState                string             `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string             `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount            `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
 	CbExp                  string             `json:"cbExp,omitzero"`
-	Legal                  *bool              `json:"legal,omitzero"`
+	Legal                  *bool              `json:"legal,omitzero"` // nil is not sent
 	LegalExp               string             `json:"legalExp,omitzero"`
 	Title                  string             `json:"title,omitzero"`
 	Address                ApplicationAddress `json:"address,omitzero"`

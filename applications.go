@@ -15,8 +15,8 @@ type ApplicationsService struct{ client *Client }
 
 // ApplicationCreateRequest starts an application (interface §4, rule 6). ChannelID and SalesRep are required.
 type ApplicationCreateRequest struct {
-	ChannelID       int64 `json:"channel_id"` // assigned by the operator
-	SalesRep        int64 `json:"sales_rep"`
+	ChannelID       int64 `json:"channel_id"`                // assigned by the operator
+	SalesRep        int64 `json:"sales_rep"`                 // ID of a sales representative
 	TerminationNode int64 `json:"termination_node,omitzero"` // point in the hierarchy where the merchant is boarded
 }
 
@@ -53,12 +53,12 @@ func (a *ApplicationCreated) missing() string {
 // Application is a merchant application (interface §2.4).
 type Application struct {
 	ID              ApplicationID     `json:"app_id,omitzero"`
-	MerchantID      MerchantID        `json:"merchant_id"` // 0 until the application is approved
-	Status          ApplicationStatus `json:"app_status,omitzero"`
+	MerchantID      MerchantID        `json:"merchant_id"`         // 0 until the application is approved
+	Status          ApplicationStatus `json:"app_status,omitzero"` // see ApplicationIncomplete
 	DBAName         string            `json:"dba_name,omitzero"`
-	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`
-	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"`
-	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"`
+	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`     // UTC
+	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"` // UTC; zero if the service gives none
+	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
 // LogValue logs the fields that are set.
@@ -66,8 +66,8 @@ func (a Application) LogValue() slog.Value { return logGroup(a) }
 
 // Pricing is the pricing of an application (interface §2.4). The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
-	ID   Int             `json:"pricing_id,omitzero"`
-	Plan json.RawMessage `json:"plan,omitempty"`
+	ID   Int             `json:"pricing_id,omitzero"` // pricing_id
+	Plan json.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
 
 // LogValue logs the fields that are set.
@@ -90,10 +90,13 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // LogValue logs the problems.
 func (v Validation) LogValue() slog.Value { return logGroup(v) }
 
-// Create starts an application and returns it with its ID. A request without a channel ID or sales representative fails
-// before anything is sent.
+// Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales representative fail
+// before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// [ErrMerchantNotSupported]. A refusal is [ErrRejected], or [ErrForbidden] where the service gives status 403 to an account
+// that is no partner's. An answer without an app_id is [ErrMalformedResponse].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] there may be an
+// application that nobody knows the ID of.
 //
 // POST /platform/application/add (interface §2.4; §4, rule 6).
 func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {

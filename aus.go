@@ -18,7 +18,7 @@ const MaxAccountUpdaterCards = 100
 
 // AccountUpdaterCard is a card to refresh (interface §2.7). Number and expiration date are required.
 type AccountUpdaterCard struct {
-	CardNumber Secret `json:"card_number"`
+	CardNumber Secret `json:"card_number"`      // card number
 	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
 }
@@ -62,7 +62,7 @@ func (b *accountUpdaterBody) prepare(_ *Client, p *problems) {
 // AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days
 // (interface §8).
 type AccountUpdaterRequest struct {
-	RequestID string `json:"request_id,omitzero"`
+	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
 
 // LogValue logs the fields that are set.

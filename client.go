@@ -206,7 +206,7 @@ type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
 	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
-	MaxRetryAfter time.Duration // longest wait that the service may ask for with Retry-After; 30 s by default
+	MaxRetryAfter time.Duration // longest wait for a Retry-After; where the service asks for more, the next attempt starts after this; 30 s by default
 }
 
 func defaultConfig() config {
@@ -223,7 +223,9 @@ func defaultConfig() config {
 
 // WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt.
 // Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or without
-// this option, the client has a connection pool of its own.
+// this option, the client has a connection pool of its own. That wants TLS 1.2 or newer, and uses a proxy of the environment
+// (HTTPS_PROXY and NO_PROXY, as net/http reads them) for https only, by CONNECT. A Transport of your own decides by itself
+// on proxies, on the version of TLS and on what else it reads.
 //
 // What an error says about delivery follows from the hooks of [net/http/httptrace]. A Transport of your own that calls none of
 // them proves nothing, and its failures count as unknown; one that sends a request by several ways has to call
@@ -259,7 +261,7 @@ func setPositive[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// WithTimeout limits one attempt, from asking for a connection to the last byte of the answer; 60 s by default. An
+// WithTimeout limits one attempt, from asking the key source to the last byte of the answer; 60 s by default. An
 // upload gets a second more for each 256 KiB. The context of a call limits all its attempts together.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
@@ -313,7 +315,8 @@ func WithDeveloperID(id string) Option {
 
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation, status, code,
 // attempts, delivery and duration, and if there is an error also error_class (see [CallResult.ErrorClass]) and error. They
-// hold no IDs, queries, bodies or headers, but for what the service may repeat in the message of an error. Attempts are
+// hold no ID, query, body or header of the request, but error has what the service says, cleared of secrets, keys, IDs in the
+// path and values of the query; see "Secrets" in the package comment for what it may still repeat. Attempts are
 // logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one that fails with an unknown outcome at
 // Error.
 func WithLogger(l *slog.Logger) Option {

@@ -2,6 +2,8 @@ package payvault_test
 
 import (
 	"go/ast"
+	"go/types"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,11 +11,11 @@ import (
 )
 
 // TestEveryExportedNameHasAComment asks of each package that users import: a comment for every type, function and method, of its
-// own; for a constant or variable, of its own or of its group; for a field, of its own, unless the comment of its type
-// names the section of the interface that its fields are from.
+// own; for a constant or variable, of its own or of its group; for a field, of its own, unless the comment of its type names the
+// section of the interface that its fields are from and its name says it all; for a method of an interface and what is embedded, of its own.
 func TestEveryExportedNameHasAComment(t *testing.T) {
 	t.Parallel()
-	for _, dir := range publicPackages() {
+	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			documented := false
@@ -72,23 +74,38 @@ func undocumentedType(d *ast.GenDecl, spec *ast.TypeSpec) []string {
 	if !startsWith(doc, spec.Name.Name) {
 		names = append(names, spec.Name.Name)
 	}
-	if kind, ok := spec.Type.(*ast.StructType); ok {
-		names = append(names, undocumentedFields(spec.Name.Name, strings.Contains(doc.Text(), "interface §"), kind)...)
+	switch kind := spec.Type.(type) {
+	case *ast.StructType:
+		names = append(names, undocumentedFields(spec.Name.Name, strings.Contains(doc.Text(), "interface §"), kind.Fields)...)
+	case *ast.InterfaceType:
+		names = append(names, undocumentedFields(spec.Name.Name, false, kind.Methods)...)
 	}
 	return names
 }
 
-func undocumentedFields(owner string, sectionNamed bool, kind *ast.StructType) []string {
+// undocumentedFields names the fields, methods and embedded types without a comment of their own. The comment of a type that names its section is
+// enough for the fields whose names say it all.
+func undocumentedFields(owner string, sectionNamed bool, fields *ast.FieldList) []string {
 	var names []string
-	for _, field := range kind.Fields.List {
-		if field.Doc != nil || field.Comment != nil || sectionNamed {
+	for _, field := range fields.List {
+		if field.Doc != nil || field.Comment != nil {
 			continue
 		}
+		kind := types.ExprString(field.Type)
+		if len(field.Names) == 0 {
+			names = append(names, owner+"."+kind)
+		}
 		for _, name := range field.Names {
-			if name.IsExported() {
+			if name.IsExported() && (!sectionNamed || needsFormat(name.Name, kind)) {
 				names = append(names, owner+"."+name.Name)
 			}
 		}
 	}
 	return names
+}
+
+// needsFormat tells whether a field has a unit, a format, a limit or a meaning of its zero value that its name does not say.
+func needsFormat(name, kind string) bool {
+	return regexp.MustCompile(`^(\*bool|\*?Amount|Date|Timestamp|CompactTime|Int|u?int\d*|float\d*|any|json\.RawMessage|Secret)$`).MatchString(kind) ||
+		regexp.MustCompile(`Phone|Zip|Country|Currency|Number|Code|Date|Time|Status|Expir|MCC`).MatchString(name)
 }

@@ -20,7 +20,7 @@ type CustomerCreateRequest struct {
 	FirstName              string               `json:"customer_first_name,omitzero"`
 	LastName               string               `json:"customer_last_name,omitzero"`
 	FirmName               string               `json:"customer_firm_name,omitzero"`
-	Phone                  string               `json:"customer_phone,omitzero"`
+	Phone                  string               `json:"customer_phone,omitzero"` // the form is not shown
 	Email                  string               `json:"customer_email,omitzero"`
 	ReferenceID            string               `json:"reference_id,omitzero"`
 	Comments               string               `json:"comments,omitzero"`
@@ -67,12 +67,12 @@ func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
 // Customer is a stored customer profile (interface §2.2).
 type Customer struct {
 	ID                string            `json:"customer_id,omitzero"`
-	RecID             Int               `json:"rec_id,omitzero"`
+	RecID             Int               `json:"rec_id,omitzero"`  // assigned by the service
 	NodeID            MerchantID        `json:"node_id,omitzero"` // the merchant ID
 	FirstName         string            `json:"customer_first_name,omitzero"`
 	LastName          string            `json:"customer_last_name,omitzero"`
 	FirmName          string            `json:"customer_firm_name,omitzero"`
-	Phone             string            `json:"customer_phone,omitzero"`
+	Phone             string            `json:"customer_phone,omitzero"` // as it was stored
 	Email             string            `json:"customer_email,omitzero"`
 	ReferenceID       string            `json:"reference_id,omitzero"`
 	Comments          string            `json:"comments,omitzero"`
@@ -102,8 +102,8 @@ type ShippingAddress struct {
 	Addr2       string     `json:"shipping_addr2,omitzero"`
 	City        string     `json:"shipping_city,omitzero"`
 	State       string     `json:"shipping_state,omitzero"`
-	Zip         string     `json:"shipping_zip,omitzero"`
-	Zip4        string     `json:"shipping_zip4,omitzero"`
+	Zip         string     `json:"shipping_zip,omitzero"`          // postal code
+	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"shipping_country,omitzero"`      // name
 	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
 	Primary     bool       `json:"primary,omitzero"`
@@ -115,12 +115,12 @@ func (a ShippingAddress) LogValue() slog.Value { return logGroup(a) }
 
 // BillingCardRequest is a card or an ACH account of a customer as it is sent (interface §2.2). Results have a [BillingCard].
 type BillingCardRequest struct {
-	CardNumber  Secret     `json:"card_number,omitzero"`
-	ExpDate     string     `json:"exp_date,omitzero"` // MMYY; see the function ExpDate
-	CVV2        Secret     `json:"cvv2,omitzero"`
-	TypeID      TypeID     `json:"type_id,omitzero"`    // ACH account type
-	TRNumber    Secret     `json:"tr_number,omitzero"`  // ACH routing number
-	DDANumber   Secret     `json:"dda_number,omitzero"` // ACH account number
+	CardNumber  Secret     `json:"card_number,omitzero"` // digits
+	ExpDate     string     `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
+	CVV2        Secret     `json:"cvv2,omitzero"`        // card security code
+	TypeID      TypeID     `json:"type_id,omitzero"`     // ACH account type
+	TRNumber    Secret     `json:"tr_number,omitzero"`   // ACH routing number
+	DDANumber   Secret     `json:"dda_number,omitzero"`  // ACH account number
 	CardID      string     `json:"card_id,omitzero"`
 	FirstName   string     `json:"billing_first_name,omitzero"`
 	LastName    string     `json:"billing_last_name,omitzero"`
@@ -130,13 +130,13 @@ type BillingCardRequest struct {
 	Addr2       string     `json:"billing_addr2,omitzero"`
 	City        string     `json:"billing_city,omitzero"`
 	State       string     `json:"billing_state,omitzero"`
-	Zip         string     `json:"billing_zip,omitzero"`
-	Zip4        string     `json:"billing_zip4,omitzero"`
-	Country     string     `json:"billing_country,omitzero"`
-	CountryCode string     `json:"billing_country_code,omitzero"`
+	Zip         string     `json:"billing_zip,omitzero"`          // postal code
+	Zip4        string     `json:"billing_zip4,omitzero"`         // extension of the postal code
+	Country     string     `json:"billing_country,omitzero"`      // the form is not shown
+	CountryCode string     `json:"billing_country_code,omitzero"` // the form is not shown
 	Verify      bool       `json:"verify,omitzero"`
 	Primary     bool       `json:"primary,omitzero"`
-	MerchantID  MerchantID `json:"merchant_id,omitzero"`
+	MerchantID  MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant
 }
 
 // LogValue logs the fields that are set, secrets redacted.
@@ -161,10 +161,10 @@ type BillingCard struct {
 	Addr2        string      `json:"billing_addr2,omitzero"`
 	City         string      `json:"billing_city,omitzero"`
 	State        string      `json:"billing_state,omitzero"`
-	Zip          string      `json:"billing_zip,omitzero"`
-	Zip4         string      `json:"billing_zip4,omitzero"`
-	Country      string      `json:"billing_country,omitzero"`
-	CountryCode  string      `json:"billing_country_code,omitzero"`
+	Zip          string      `json:"billing_zip,omitzero"`          // postal code
+	Zip4         string      `json:"billing_zip4,omitzero"`         // extension of the postal code
+	Country      string      `json:"billing_country,omitzero"`      // the form is not shown
+	CountryCode  string      `json:"billing_country_code,omitzero"` // the form is not shown
 	Primary      bool        `json:"primary,omitzero"`
 	CardType     string      `json:"card_type,omitzero"`     // for example a two-letter code; allowed values are not shown
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
@@ -186,7 +186,9 @@ func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateReques
 	}, opts)
 }
 
-// List returns one page of customer profiles. It is replayable.
+// List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor desc, a filter
+// without a field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not in the calendar or in order
+// fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is replayable.
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
@@ -194,7 +196,7 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 }
 
 // All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
-// first error. It is replayable.
+// first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. It is replayable.
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {

@@ -37,14 +37,14 @@ const MaxDisputeMessage = 5000
 // dispute, for which Message and Evidence are required. The full sets of required and optional fields per
 // dispute type are not shown (interface §2.6).
 type DisputeResponse struct {
-	Message         string              `json:"message,omitzero"` // at most MaxDisputeMessage characters
-	Type            DisputeResponseType `json:"cbr_response_type,omitzero"`
-	Amount          Amount              `json:"amt_tran,omitzero"` // transaction amount
-	BatchDate       Date                `json:"batch_date,omitzero"`
-	ReferenceNumber string              `json:"reference_number,omitzero"`
-	EvidenceType    string              `json:"cbr_ce_type,omitzero"` // allowed values are not shown
-	AllocationType  string              `json:"cbr_id_type,omitzero"` // allowed values are not shown
-	Reason          string              `json:"reason_desc,omitzero"`
+	Message         string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
+	Type            DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
+	Amount          Amount              `json:"amt_tran,omitzero"`          // transaction amount
+	BatchDate       Date                `json:"batch_date,omitzero"`        // YYYY-MM-DD; goes with CP
+	ReferenceNumber string              `json:"reference_number,omitzero"`  // goes with CP
+	EvidenceType    string              `json:"cbr_ce_type,omitzero"`       // allowed values are not shown
+	AllocationType  string              `json:"cbr_id_type,omitzero"`       // allowed values are not shown
+	Reason          string              `json:"reason_desc,omitzero"`       // goes with ID
 	// Evidence is a PDF of supporting documents. It is a form part of its own and no part of the JSON form: attach it again
 	// to a response that has waited in a queue.
 	Evidence *File `json:"-"`

@@ -19,8 +19,9 @@
 //	fmt.Println(token.CardID)
 //
 // Every call takes a context, which limits all its attempts together, and [CallOption] values last. A call that fails returns no
-// result. No call changes what is passed to it, and nothing is read from the environment. [WithResponse] gives status, header and
-// raw body of an answer; [Client.Call] reaches operations that are not typed.
+// result. No call changes what is passed to it. Nothing is read from the environment but the proxy variables of net/http, for https
+// only; see [WithHTTPClient]. [WithResponse] gives status, header and raw body of an answer; [Client.Call] reaches operations that
+// are not typed.
 //
 // # Concurrency
 //
@@ -32,44 +33,61 @@
 // # Retries and replay
 //
 // Whether an operation is repeated follows from what it does, never from its HTTP method. An operation is replayable if
-// performing it twice does no harm; the others could move money, send a message or submit data twice.
+// performing it twice changes nothing: it reads, or it saves the same data in the same place. The others are not, since a second
+// performance could move money, send a message, or store or submit data once more. Delete, Cancel and AddEvent are among them
+// because a repetition hides what happened: it may be refused since the first was performed, and look like a failure, or
+// act on what somebody else has set up meanwhile.
 //
-//	operation                                 nothing was sent, or 429   lost, timed out, 502, 503, 504
-//	Tokens.Tokenize without a CardID          repeated                   error, never repeated
-//	Tokens.Tokenize with a CardID             repeated                   repeated
-//	Customers.Create                          repeated                   error, never repeated
-//	Customers.List, All                       repeated                   repeated
-//	Payees.Create, Delete                     repeated                   error, never repeated
-//	Applications.Create                       repeated                   error, never repeated
-//	Applications.SaveData, Validate           repeated                   repeated
-//	Disputes.Respond                          repeated                   error, never repeated
-//	Subscriptions.Transactions, All…          repeated                   repeated
-//	Subscriptions.Cancel                      repeated                   error, never repeated
-//	Invoices.Send                             repeated                   error, never repeated
-//	AccountUpdater.Submit, SubmitAll          repeated                   error, never repeated
-//	Webhooks.AddEvent                         repeated                   error, never repeated
-//	Client.Call                               repeated                   repeated with Request.Replay
+//	operation                                    nothing was sent, or 429   lost, timed out, 502, 503, 504
+//	Tokens.Tokenize without a CardID             repeated                   error, never repeated
+//	Tokens.Tokenize with a CardID                repeated                   repeated
+//	Customers.Create                             repeated                   error, never repeated
+//	Customers.List, All                          repeated                   repeated
+//	Payees.Create, Delete                        repeated                   error, never repeated
+//	Applications.Create                          repeated                   error, never repeated
+//	Applications.SaveData, Validate              repeated                   repeated
+//	Disputes.Respond                             repeated                   error, never repeated
+//	Subscriptions.Transactions, AllTransactions  repeated                   repeated
+//	Subscriptions.Cancel                         repeated                   error, never repeated
+//	Invoices.Send                                repeated                   error, never repeated
+//	AccountUpdater.Submit, SubmitAll             repeated                   error, never repeated
+//	Webhooks.AddEvent                            repeated                   error, never repeated
+//	Client.Call                                  repeated                   repeated with Request.Replay
 //
-// Nothing was sent: no connection could be had, or an HTTP/2 server refused the stream unprocessed. With status 429 the service
-// turns a request away unperformed. [WithReplay] lets the caller state that repeating one call is harmless. All other failures are
-// never repeated: any other status, an untrusted certificate, an answer that is malformed or too large, a redirect, the end of the
-// context.
+// Nothing was sent: no connection could be had, or an HTTP/2 server refused the stream unprocessed. The latter is not repeated, and
+// of unknown outcome, for Payees.Delete and Webhooks.AddEvent: without a body net/http might send them again by itself, so the
+// attempt is given up. Lost is also an answer with a status below 400 whose connection ends before its body does.
 //
-// There are four attempts at most, of up to a minute each ([WithTimeout]; [WithAttempts] for one call). Waits grow exponentially
-// with full jitter; a Retry-After header is honored up to a limit; see [RetryPolicy].
+// That a status of 429 means that the request was not performed is an assumption of this package: the interface shows no statuses
+// of failures (interface §7). Use [WithAttempts] with 1, and do not go by [SafeToRetry], if your service sees it otherwise.
+//
+// [WithReplay] lets the caller state that repeating one call is harmless. Then an attempt may be lost and the next one refused,
+// with 404 or 409, because the first was performed: such an error has the status and the code of the refusal, and
+// matches [ErrOutcomeUnknown].
+//
+// Not repeated, whatever the operation: any other status; an answer that came to its end but is malformed, cut off, without a code
+// or a redirect; one that is too large; an untrusted certificate; a failing key source; a local check; the end of the context.
+//
+// There are four attempts at most, of up to a minute each, the key source's time included ([WithTimeout]; [WithAttempts] for one
+// call). Waits grow exponentially with full jitter. A Retry-After header is honored up to 30 s: where the service asks for more, the
+// next attempt starts after 30 s all the same; see [RetryPolicy].
 //
 // # Errors
 //
-// Every error of a call is an [*Error]. Success is a 2xx status and code 0, or rcode 000 for tokenize; a 2xx answer with another
-// code, without one, cut off or not JSON is an error. To decide what to do with err, ask in this order:
+// Every error of a call is an [*Error]. Success is a 2xx status and code 0, or rcode 000 and a card_id for tokenize. A 2xx answer with
+// another code, without one, cut off or not JSON is an error, but for code 2 of [ApplicationsService.Validate], which is its answer.
+// To decide what to do with err, ask in this order:
 //
 //  1. errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent. Mend what
 //     Error.Fields names.
-//  2. [SafeToRetry](err): calling again cannot perform the operation twice. Try again later, with [ErrRateLimited] after
-//     Error.RetryAfter if it is set, or once the cause is mended, such as an untrusted certificate, a failing key source or a
-//     context that has ended.
-//  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came. It may have been performed: look the
-//     outcome up, in a list or with a person, before calling again.
+//  2. [SafeToRetry](err): calling again does no harm. Nothing was sent, or the service turned the request away with 429, or the
+//     operation is replayable by what it does and the failure may pass; WithReplay does not count here. Try again later, with
+//     [ErrRateLimited] after Error.RetryAfter if it is set (24 hours at most), or once the cause is mended, such as an untrusted
+//     certificate, a failing key source or a context that has ended.
+//  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came, or an attempt before the last one was
+//     lost. It may have been performed: look the outcome up, in a list or with a person, before calling again. If you
+//     do call again, remember that you had to: a refusal of the second call, such as [ErrNotFound] or [ErrConflict], may come from
+//     the first having been performed. Within one call the package remembers it for you.
 //  4. errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: mend the key or the rights of the account.
 //  5. errors.Is(err, [ErrRejected]): the service refused; Error.Code, Error.Message and, with [ErrValidation], Error.Fields say why.
 //  6. Anything else is a status without a code, in Error.StatusCode; [ErrNotFound] and [ErrConflict] match two of them.
@@ -98,13 +116,25 @@
 //	200 empty, cut off, malformed or without a code    error: unknown   error: unknown
 //	endless body, compressed bomb, redirect            error: unknown   error: unknown
 //
+// There, 200 cut off is a body that has come to its end before its JSON has; where the connection ended instead, the row
+// "connection lost" holds.
+//
 // # Secrets
 //
 // Card numbers, security codes, account numbers and the like have the type [Secret], which redacts itself under every fmt
-// verb and in log/slog; errors and log records hold no bodies, queries, headers or path values.
-// Redirects are not followed. The API key travels only in the Authorization header, only to the host of the base URL.
+// verb and in log/slog. Redirects are not followed. The API key travels only in the Authorization header, only to the host of the
+// base URL.
 //
-// What a JSON handler marshals by itself is the wire form, though: slices, maps and structs of your own. Log requests and
+// This package puts nothing of a request into an error: no body, query, header or path value. But an error has what the service says,
+// as Error.Code, Message, Detail and Fields, and the first three stand in its text and so in log records. They are cleared of what the
+// call is known to hold, wherever that has three characters or more: the secrets of the request, all API keys that were used and
+// their tokens, the IDs in the path, the values in the query (raw and escaped; not order_on, order_by, count, page and
+// merchant_id), and the values given to [WithHeader]. A code of fewer than eight characters stays as it is. Anything else the service
+// may repeat: names, e-mail addresses and the customer_id of a body, what an untyped body of [Client.Call] holds outside of
+// Secrets, data of other people. Where that must not be logged, log operation, status, delivery and [CallResult.ErrorClass] only. The
+// error of your key source and the cause of your context stand in an error as you made them.
+//
+// What a JSON handler marshals by itself is the wire form: slices, maps and structs of your own. Log requests and
 // results one by one, or give your types a LogValue method.
 //
 // # Logs, traces and metrics
@@ -118,34 +148,36 @@
 //	attempts      int         how many there were; for an attempt its number, from 1
 //	delivery      text        "not sent", "unknown" or "answered"
 //	duration      duration    of a call with its waits
-//	error_class   text        see CallResult.ErrorClass; only with an error
-//	error         text        of the error, on one line; only with an error
+//	error_class   text        one word, see CallResult.ErrorClass; only with an error
+//	error         text        of the error, on one line, with the service's message; only with an error
 //
 // [WithObserver] tells the same to any other code, and package otelpayvault, a module of its own, makes OpenTelemetry spans and
-// metrics of it. They get no IDs, queries, headers or bodies, but for what the service may repeat in the message of an error, which
-// otelpayvault leaves out.
+// metrics of it. None of them gets an ID, a query, a header or a body of the request. What the service says is in the attribute error,
+// and observers have it in CallResult.Err and CallResult.Code, cleared as described above; otelpayvault leaves it out.
 //
 // # Paging
 //
 // [CustomersService.List] and [SubscriptionsService.Transactions] return one [Page], zero-based; All and AllTransactions walk
 // over the records of all pages:
 //
+//	today := time.Now()
+//	from, to := payvault.DateOf(today.AddDate(0, -1, 0)), payvault.DateOf(today)
 //	options := &payvault.ListOptions{
-//		OrderOn:  "customer_id",
+//		OrderOn:  "tran_time",
 //		OrderBy:  payvault.Ascending,
-//		Filters:  []payvault.Filter{payvault.Where("customer_email", "EQUALS", "jane@example.com")},
+//		Filters:  []payvault.Filter{payvault.BetweenDates("tran_date", from, to)},
 //		Prefetch: 8,
 //	}
-//	for customer, err := range client.Customers.All(ctx, options) {
+//	for transaction, err := range client.Subscriptions.AllTransactions(ctx, id, options) {
 //		if err != nil {
 //			return err
 //		}
-//		fmt.Println(customer.ID)
+//		fmt.Println(transaction.Time, transaction.AmtTran)
 //	}
 //
 // A walk is lazy, starts anew each time it is ranged over, and ends with its first error. Prefetch keeps pages in
-// flight; the records come in order all the same. The interface shows one conditional, [CondBetweenDates], others that a service
-// knows can be given as text. The largest Count is not shown. Records that are added or removed meanwhile can move others from page
+// flight; the records come in order all the same. The interface shows one conditional, [CondBetweenDates]; others that your
+// service knows can be given to [Where] as text. The largest Count is not shown. Records that are added or removed meanwhile can move others from page
 // to page: sort by a field that does not change.
 //
 // # Acting for another merchant

@@ -244,7 +244,7 @@ func checkTest(textDir, name string) error {
 }
 
 func checkFlag(program, name string) error {
-	return contains(program, "*.go", regexp.MustCompile(`(?i)flags?\.\w+\((&[\w.]+, )?"`+regexp.QuoteMeta(name)+`"`))
+	return contains(program, "*.go", regexp.MustCompile(`(?i)flags?\.\w+\(([^",]+, )?"`+regexp.QuoteMeta(name)+`"`))
 }
 
 // contains looks for a pattern in the files of a directory.

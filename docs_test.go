@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc/comment"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,12 +65,9 @@ func TestReadmeProgram(t *testing.T) {
 func markdownBlocks(t *testing.T) []block {
 	t.Helper()
 	var blocks []block
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".md" {
-			blocks = append(blocks, markdownFile(t, path)...)
-		}
-		return err
-	}))
+	for _, path := range markdownFiles(t) {
+		blocks = append(blocks, markdownFile(t, path)...)
+	}
 	return blocks
 }
 
@@ -106,7 +102,7 @@ func markdownFile(t *testing.T, path string) []block {
 func commentBlocks(t *testing.T) []block {
 	t.Helper()
 	var blocks []block
-	for _, dir := range publicPackages() {
+	for _, dir := range publicPackages(t) {
 		for _, file := range parsePackage(t, dir) {
 			for _, group := range file.Comments {
 				for _, content := range new(comment.Parser).Parse(group.Text()).Content {

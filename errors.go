@@ -86,9 +86,9 @@ func (d Delivery) String() string {
 }
 
 // Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code
-// and the message. Of the request it holds no body, query, header or path value; the texts of the service, which may repeat
-// them, are cleared of secrets, keys, IDs in the path, values of the query and own headers, as far as they have 3 characters
-// or more, but not of names, addresses and the like. The raw answer is available through [WithResponse].
+// and the message. Nothing of the request is put into it, no body, query, header or path value, and texts of the service are
+// cleared of its secrets, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other things, see
+// "Secrets" in the package comment. The raw answer is available through [WithResponse].
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -98,7 +98,7 @@ type Error struct {
 	Fields     map[string][]string // messages keyed by wire path (of an argument or option without one, its Go name), from the service or from local checks
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
-	RetryAfter time.Duration       // what the service asked to wait, 24 hours at most; 0 if it did not
+	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
 	replayable bool
 	cause      error

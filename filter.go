@@ -175,10 +175,10 @@ func (o *ListOptions) check(p *problems) {
 
 // Page is one page of a list (interface §4, rule 3).
 type Page[T any] struct {
-	Items        []T `json:"data"`
-	Number       int `json:"-"` // zero-based index, as it was asked for
-	TotalPages   int `json:"totalPages"`
-	TotalRecords int `json:"totalRecords"`
+	Items        []T `json:"data"`         // in the order of the service
+	Number       int `json:"-"`            // zero-based index, as it was asked for
+	TotalPages   int `json:"totalPages"`   // 0 if the service claims none
+	TotalRecords int `json:"totalRecords"` // of all pages
 }
 
 // LogValue logs the numbers, not the items.

@@ -22,7 +22,7 @@ type Observer struct {
 	Start func(ctx context.Context, call CallInfo) context.Context
 	// Attempt is called after each attempt.
 	Attempt func(ctx context.Context, call CallInfo, result CallResult)
-	// End is called once, when the outcome is known.
+	// End is called once, when the outcome is known, also when the call panics.
 	End func(ctx context.Context, call CallInfo, result CallResult)
 }
 
@@ -37,16 +37,16 @@ type CallInfo struct {
 // CallResult tells what came of a call, or of one attempt.
 type CallResult struct {
 	StatusCode int           // HTTP status; 0 if no response arrived
-	Code       string        // platform code or tokenize rcode, on one line; "" for an attempt, whose body is not decoded
+	Code       string        // platform code or tokenize rcode, text of the service on one line; "" for an attempt, whose body is not decoded
 	Attempts   int           // how many there were; for an attempt its number, from 1
 	Delivery   Delivery      // whether the request reached the service
 	Duration   time.Duration // of a call all of it, waits included
-	Err        error         // what the caller gets; for an attempt why no complete answer came
+	Err        error         // what the caller gets, with what the service says; for an attempt why no complete answer came
 }
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
-// merchant_not_supported, canceled, timeout, rejected, status (of HTTP, without a code), response_too_large,
-// malformed_response, no_key, certificate, dns or connection.
+// merchant_not_supported, canceled, timeout, rejected (a code, with a status below 500), response_too_large, malformed_response,
+// status (of HTTP from 400 on: without a code, or with any from 500 on), no_key, certificate, dns or connection.
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:

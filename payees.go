@@ -42,7 +42,7 @@ func (r *PayeeCreateRequest) prepare(c *Client, p *problems) {
 type Payee struct {
 	ID      PayeeID      `json:"payee_id,omitzero"`
 	Name    string       `json:"payee_name,omitzero"`
-	Phone   string       `json:"payee_phone,omitzero"`
+	Phone   string       `json:"payee_phone,omitzero"` // results only; the form is not shown
 	Email   []string     `json:"payee_email,omitempty"`
 	Address PayeeAddress `json:"payee_address,omitzero"`
 	Account PayeeAccount `json:"payee_account,omitzero"`
@@ -70,9 +70,9 @@ type PayeeAddress struct {
 	Address2    string `json:"address2,omitzero"`
 	City        string `json:"city,omitzero"`
 	State       string `json:"state,omitzero"`
-	Zip         string `json:"zip,omitzero"`
-	CountryCode string `json:"country_code,omitzero"`
-	Country     string `json:"country,omitzero"`
+	Zip         string `json:"zip,omitzero"`          // postal code
+	CountryCode string `json:"country_code,omitzero"` // the form is not shown
+	Country     string `json:"country,omitzero"`      // the form is not shown
 }
 
 // LogValue logs the fields that are set.
@@ -80,7 +80,7 @@ func (a PayeeAddress) LogValue() slog.Value { return logGroup(a) }
 
 // PayeeAccount is the ACH account of a payee (interface §2.3).
 type PayeeAccount struct {
-	TypeID            TypeID    `json:"type_id,omitzero"`
+	TypeID            TypeID    `json:"type_id,omitzero"`    // ACH account type
 	TRNumber          Secret    `json:"tr_number,omitzero"`  // routing number
 	DDANumber         Secret    `json:"dda_number,omitzero"` // account number
 	AccountholderName string    `json:"accountholder_name,omitzero"`
@@ -108,9 +108,11 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 	}, opts)
 }
 
-// Delete removes a payee profile for good.
+// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service, not even when an HTTP/2 server says that it has not processed
+// it; see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may be gone: a second call that is refused, with [ErrRejected] or
+// [ErrNotFound], may say just that.
 //
 // DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {

@@ -21,29 +21,29 @@ const TransactionStatusP TransactionStatus = "P"
 // besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
-	Time                Timestamp         `json:"tran_time,omitzero"`
-	Status              TransactionStatus `json:"tran_status,omitzero"`
-	AuthCode            string            `json:"auth_code,omitzero"`
-	RCode               string            `json:"rcode,omitzero"`
-	RMsg                string            `json:"rmsg,omitzero"`
+	Time                Timestamp         `json:"tran_time,omitzero"`   // with the offset of the service
+	Status              TransactionStatus `json:"tran_status,omitzero"` // see TransactionStatusP
+	AuthCode            string            `json:"auth_code,omitzero"`   // of the authorization
+	RCode               string            `json:"rcode,omitzero"`       // result code; 000 is success
+	RMsg                string            `json:"rmsg,omitzero"`        // result message
 	CardNumber          string            `json:"card_number,omitzero"` // masked
 	CardType            string            `json:"card_type,omitzero"`
 	PurchaseID          string            `json:"purchase_id,omitzero"`
 	PGID                string            `json:"pg_id,omitzero"`
 	CardholderFirstName string            `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string            `json:"cardholder_last_name,omitzero"`
-	AmtTran             Amount            `json:"amt_tran,omitzero"`
+	AmtTran             Amount            `json:"amt_tran,omitzero"`      // in units of Currency
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
-	AmtRefunded         Amount            `json:"amt_refunded,omitzero"`
-	BatchNumber         Int               `json:"batch_number,omitzero"`
+	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
+	BatchNumber         Int               `json:"batch_number,omitzero"` // not the same as BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             Int               `json:"batch_id,omitzero"`
-	BatchDate           Date              `json:"batch_date,omitzero"`
-	SettleDate          Date              `json:"settle_date,omitzero"`
-	AmtFunded           Amount            `json:"amt_funded,omitzero"`
+	BatchID             Int               `json:"batch_id,omitzero"`        // not the same as BatchNumber
+	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
+	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
+	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency
 	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
 }
 
@@ -72,7 +72,12 @@ type Confirmation struct {
 // LogValue logs the fields that are set.
 func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 
-// Transactions returns one page of the transactions of a subscription. It is replayable.
+// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count, Page or Prefetch, a
+// direction that is neither asc nor desc, a filter without a field, conditional or value or with a comma in one, and
+// days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is sent. It is replayable.
+//
+// An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an ID that it does
+// not know with 404, which the interface does not show; see [SafeToRetry] for the others.
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
@@ -80,7 +85,8 @@ func (s *SubscriptionsService) Transactions(ctx context.Context, id Subscription
 }
 
 // AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started
-// again, and ends with its first error. It is replayable.
+// again, and ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
+// other. It is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) AllTransactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) iter.Seq2[*Transaction, error] {
@@ -91,9 +97,12 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 	return list[Transaction]{s.client, OpSubscriptionsTransactions, segments("platform", "subscription", "transactions", id)}
 }
 
-// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed.
+// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID that is
+// not positive, a nil request and one without a customer ID fail before anything is sent, with [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it may have been
+// canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound] or [ErrConflict], may come
+// from the first one having succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
 func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {

@@ -306,7 +306,9 @@ func checkDate(path string, d Date, p *problems) {
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
 // form, and read from ISO 8601 with Z, +07:00 or +0700, with or without a fraction. The zero value is no
 // time: it is written as an empty string and read from one or from null.
-type Timestamp struct{ time.Time }
+type Timestamp struct {
+	time.Time // its Location has the offset of the service
+}
 
 // MarshalJSON writes the instant in RFC 3339 form, or an empty string for no time.
 func (t Timestamp) MarshalJSON() ([]byte, error) {

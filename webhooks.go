@@ -22,9 +22,12 @@ const (
 	EventAccountUpdaterRequestCompleted Event = "account_updater_request_completed"
 )
 
-// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs.
+// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs. An ID or event that is empty
+// or a dot segment fails before anything is sent, with [ErrInvalidRequest]; any other name of an event is left to the
+// service. It does not take a merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// It is never repeated by itself once it may have reached the service, not even when an HTTP/2 server says that it has not processed
+// it; see [SafeToRetry]. A refusal is [ErrRejected], or [ErrNotFound] where the service answers an ID that it does not know with 404.
 //
 // POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
 func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -51,13 +52,27 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 	return nil
 }
 
-// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error. An
-// application that does not pass its validation is no error, whatever the status.
+// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error. Code 2 of
+// Validate is its answer and no error if the status is 2xx, 400 or 422; there is no Err then, but a Code.
 func errorType(r payvault.CallResult) string {
 	if r.StatusCode >= http.StatusBadRequest && (r.Err != nil || r.Code == "") {
 		return strconv.Itoa(r.StatusCode)
 	}
 	return r.ErrorClass()
+}
+
+// code is one of the platform, or "other": it is text of the service, of any length, and could hold anything.
+func code(r payvault.CallResult) attribute.KeyValue {
+	const longest, allowed = 16, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	if len(r.Code) > longest || strings.Trim(r.Code, allowed) != "" {
+		return codeKey.String("other")
+	}
+	return codeKey.String(r.Code)
+}
+
+// sentNothing tells whether there was no key for an attempt: then there was no HTTP request either, not even a connection.
+func sentNothing(r payvault.CallResult) bool {
+	return r.StatusCode == 0 && r.Delivery == payvault.NotSent && r.ErrorClass() == "no_key"
 }
 
 func template(call payvault.CallInfo) []attribute.KeyValue {

@@ -45,6 +45,9 @@ func (i instruments) attempt(ctx context.Context, call payvault.CallInfo, r payv
 	if r.Attempts > 1 {
 		i.retries.Add(ctx, 1, metric.WithAttributes(operation))
 	}
+	if sentNothing(r) {
+		return
+	}
 	host, port := server(call)
 	attrs := append(append([]attribute.KeyValue{operation}, template(call)...), outcome(r)...)
 	i.requests.Record(ctx, r.Duration.Seconds(), httpconv.RequestMethodAttr(method(call)), host, port, attrs...)

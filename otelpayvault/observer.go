@@ -24,19 +24,33 @@ type config struct {
 	meters  metric.MeterProvider
 }
 
-// WithTracerProvider takes the place of the global provider of tracers.
-func WithTracerProvider(p trace.TracerProvider) Option { return func(c *config) { c.tracers = p } }
+// WithTracerProvider takes the place of the global provider of tracers, unless p is nil.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(c *config) {
+		if p != nil {
+			c.tracers = p
+		}
+	}
+}
 
-// WithMeterProvider takes the place of the global provider of meters.
-func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.meters = p } }
+// WithMeterProvider takes the place of the global provider of meters, unless p is nil.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(c *config) {
+		if p != nil {
+			c.meters = p
+		}
+	}
+}
 
 // Observer returns what traces and measures the calls of a client, for [payvault.WithObserver]. Several clients may
-// share it. Without options it uses the global providers. An instrument that a provider refuses to make is
+// share it. Without options it uses the global providers; an option that is nil is left out. An instrument that a provider refuses to make is
 // reported to the error handler of OpenTelemetry, and left out.
 func Observer(opts ...Option) payvault.Observer {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, opt := range opts {
-		opt(&c)
+		if opt != nil {
+			opt(&c)
+		}
 	}
 	o := &observer{
 		tracer: c.tracers.Tracer(scope, trace.WithInstrumentationVersion(payvault.Version), trace.WithSchemaURL(semconv.SchemaURL)),
@@ -59,12 +73,12 @@ func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Co
 	return context.WithValue(ctx, callKey{o}, span)
 }
 
-// attempt makes the span of an attempt that is over.
+// attempt makes the span of an attempt that is over, if it made an HTTP request.
 func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
 	end := time.Now()
 	o.instruments.attempt(ctx, call, r)
 	parent := o.span(ctx)
-	if !parent.IsRecording() {
+	if !parent.IsRecording() || sentNothing(r) {
 		return
 	}
 	_, span := o.tracer.Start(trace.ContextWithSpan(ctx, parent), attemptName(call), trace.WithSpanKind(trace.SpanKindClient),
@@ -80,7 +94,7 @@ func (o *observer) end(ctx context.Context, call payvault.CallInfo, r payvault.C
 	o.instruments.call(ctx, call, r)
 	span := o.span(ctx)
 	span.SetAttributes(answer(r)...)
-	span.SetAttributes(codeKey.String(r.Code), attemptsKey.Int(r.Attempts))
+	span.SetAttributes(code(r), attemptsKey.Int(r.Attempts))
 	finish(span, r)
 }
 

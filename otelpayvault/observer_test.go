@@ -2,7 +2,9 @@ package otelpayvault_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -254,6 +256,56 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 		got = append(got, point.Attributes)
 	}
 	assert.ElementsMatch(t, want, got)
+}
+
+// TestCodesAreShort: a code is text of the service and must not carry more than a code.
+func TestCodesAreShort(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"7": "7", "declined_51-A.b": "declined_51-A.b", "jane@example.com": "other", "Jane Doe": "other",
+		"ABCDEFGHIJKLMNOP": "ABCDEFGHIJKLMNOP", "ABCDEFGHIJKLMNOPQ": "other", "ü": "other",
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+				return &http.Response{
+					StatusCode: http.StatusOK, ProtoMajor: 1, Request: req,
+					Body: io.NopCloser(strings.NewReader(`{"code":"` + code + `","message":"no"}`)),
+				}, nil
+			})}))
+			_, err := r.client.Customers.List(t.Context(), nil)
+			require.ErrorIs(t, err, payvault.ErrRejected)
+			spans := r.spans.GetSpans()
+			require.Len(t, spans, 2)
+			assert.Subset(t, spans[1].Attributes, []attribute.KeyValue{attribute.String("payvault.code", want)})
+		})
+	}
+}
+
+// TestNoKeyIsNoRequest: there is a call that failed, and no HTTP request to measure.
+func TestNoKeyIsNoRequest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) { return "", errors.New("vault is sealed") }))
+	_, err := r.client.Customers.List(t.Context(), nil)
+	require.Error(t, err)
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 1)
+	assert.Equal(t, "customers.list", spans[0].Name)
+	assert.Subset(t, spans[0].Attributes, []attribute.KeyValue{
+		attribute.String("error.type", "no_key"), attribute.String("payvault.delivery", "not sent"), attribute.Int("payvault.attempts", 1),
+	})
+	metrics := r.metrics(t)
+	assert.Contains(t, metrics, "payvault.client.operation.duration")
+	assert.NotContains(t, metrics, "http.client.request.duration")
+}
+
+// TestNilOptionsAreLeftOut: what is nil leaves the global providers.
+func TestNilOptionsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	assert.NotPanics(t, func() {
+		observer := otelpayvault.Observer(nil, otelpayvault.WithTracerProvider(nil), otelpayvault.WithMeterProvider(nil))
+		observer.End(observer.Start(t.Context(), payvault.CallInfo{}), payvault.CallInfo{}, payvault.CallResult{})
+	})
 }
 
 // TestTwoObservers: each keeps to its own spans.

@@ -20,10 +20,10 @@ const ApplicationIncomplete = "INCOMPLETE"
 type Application struct {
 	ID              payvault.ApplicationID
 	Partner         payvault.MerchantID // the merchant ID of the partner account that created it
-	Status          string
-	ChannelID       int64
-	SalesRep        int64
-	TerminationNode int64
+	Status          string              // app_status, such as "INCOMPLETE"
+	ChannelID       int64               // as it was sent
+	SalesRep        int64               // as it was sent
+	TerminationNode int64               // as it was sent; 0 for none
 	Created         time.Time
 	Keys            []string // of the saved data, in the order of interface §2.4
 

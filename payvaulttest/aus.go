@@ -19,8 +19,8 @@ type AccountUpdaterRequest struct {
 
 // UpdaterCard is a card of an account updater request (interface §2.7), its number masked.
 type UpdaterCard struct {
-	MaskedNumber string
-	ExpDate      string
+	MaskedNumber string // first four and last six digits
+	ExpDate      string // MMYY
 	CardID       string // the caller's own ID
 }
 

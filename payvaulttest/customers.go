@@ -13,10 +13,10 @@ import (
 type Customer struct {
 	MerchantID          payvault.MerchantID
 	ID                  string
-	RecID               int64
+	RecID               int64 // counted up
 	FirstName, LastName string
 	FirmName            string
-	Phone, Email        string
+	Phone, Email        string // as they were sent
 	ReferenceID         string
 	Comments            string
 	DeveloperID         string

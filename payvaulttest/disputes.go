@@ -39,13 +39,13 @@ type DisputeResponse struct {
 	Message         string
 	Type            string // ND, CP, CE, OT or ID
 	Amount          json.Number
-	BatchDate       string
-	ReferenceNumber string
+	BatchDate       string // YYYY-MM-DD
+	ReferenceNumber string // as it was sent
 	EvidenceType    string
 	AllocationType  string
 	Reason          string
 	FileName        string // empty without a file
-	FileSize        int64
+	FileSize        int64  // in bytes; 0 without a file
 	FileSHA256      [32]byte
 }
 

@@ -36,10 +36,10 @@ type Subscription struct {
 // Transaction is a transaction of a subscription, as interface §2.5 lists its fields.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
-	Time                time.Time               `json:"tran_time"`
-	Status              string                  `json:"tran_status"`
-	AuthCode            string                  `json:"auth_code"`
-	RCode               string                  `json:"rcode"`
+	Time                time.Time               `json:"tran_time"`   // with its offset
+	Status              string                  `json:"tran_status"` // tran_status, such as "P"
+	AuthCode            string                  `json:"auth_code"`   // as it was seeded
+	RCode               string                  `json:"rcode"`       // 000 is success
 	RMsg                string                  `json:"rmsg"`
 	CardNumber          string                  `json:"card_number"` // masked when it is seeded in full
 	CardType            string                  `json:"card_type"`
@@ -48,18 +48,18 @@ type Transaction struct {
 	CardholderFirstName string                  `json:"cardholder_first_name"`
 	CardholderLastName  string                  `json:"cardholder_last_name"`
 	Amount              json.Number             `json:"amt_tran"`
-	Currency            string                  `json:"tran_currency"`
+	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmountRefunded      json.Number             `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number"`
+	BatchNumber         int64                   `json:"batch_number"` // as it was seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
 	MerchRefNum         string                  `json:"merch_ref_num"`
-	BatchID             int64                   `json:"batch_id"`
-	BatchDate           string                  `json:"batch_date"`
-	SettleDate          string                  `json:"settle_date"`
+	BatchID             int64                   `json:"batch_id"`    // as it was seeded
+	BatchDate           string                  `json:"batch_date"`  // YYYY-MM-DD
+	SettleDate          string                  `json:"settle_date"` // YYYY-MM-DD
 	AmountFunded        json.Number             `json:"amt_funded"`
-	FundedCurrency      string                  `json:"funded_currency"`
+	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
 // SeedSubscription adds a subscription and returns it as it was stored. What is left out is filled

@@ -26,7 +26,7 @@ type Card struct {
 	ID             string
 	Kind           CardKind
 	MaskedNumber   string // empty for ACH
-	ExpDate        string
+	ExpDate        string // MMYY
 	Type           string
 	CardholderName string
 	SingleUse      bool

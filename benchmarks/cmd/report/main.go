@@ -1,7 +1,7 @@
 // Command report runs all measurements and prints one table of the figures to reach, and the details. Run it in
 // the directory of the module:
 //
-//	go run ./cmd/report [-quick] [-only small,load] [-readme README.md]
+//	go run ./cmd/report [-quick] [-only small,load] [-readme README.md] [-summary ../README.md]
 package main
 
 import (
@@ -22,8 +22,9 @@ func main() {
 	quick := flag.Bool("quick", false, "a tenth of the work, for a first look")
 	only := flag.String("only", "", "parts to run, separated by commas; all if empty")
 	readme := flag.String("readme", "", "file whose text between the report markers is replaced")
+	summary := flag.String("summary", "", "file whose text between the bench markers is replaced by a short table")
 	flag.Parse()
-	if err := run(*quick, *only, *readme); err != nil {
+	if err := run(*quick, *only, *readme, *summary); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
@@ -59,7 +60,7 @@ func parts(quick bool) []part {
 	}
 }
 
-func run(quick bool, only, readme string) error {
+func run(quick bool, only, readme, summary string) error {
 	var sections []benchmarks.Section
 	for _, p := range parts(quick) {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
@@ -73,9 +74,12 @@ func run(quick bool, only, readme string) error {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", s.Title, time.Since(start).Round(100*time.Millisecond))
 		sections = append(sections, s)
 	}
-	var report bytes.Buffer
-	fmt.Fprintf(&report, "%s, %s/%s, %d processors (%s); %s; command: go run ./cmd/report %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		runtime.GOMAXPROCS(0), processor(), time.Now().UTC().Format("2006-01-02 15:04 UTC"), strings.Join(os.Args[1:], " "))
+	var report, short bytes.Buffer
+	where := fmt.Sprintf("%s, %s/%s, %d processors (%s); %s", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.GOMAXPROCS(0), processor(), time.Now().UTC().Format("2006-01-02 15:04 UTC"))
+	fmt.Fprintf(&report, "%s; command: go run ./cmd/report %s\n\n", where, strings.Join(os.Args[1:], " "))
+	fmt.Fprintf(&short, "%s. Several figures in a cell are in the order of the first column.\n\n", where)
+	benchmarks.WriteSummary(&short, sections)
 	benchmarks.WriteGoals(&report, sections)
 	for _, s := range sections {
 		s.Write(&report)
@@ -83,10 +87,15 @@ func run(quick bool, only, readme string) error {
 	if _, err := os.Stdout.Write(report.Bytes()); err != nil {
 		return err
 	}
-	if readme == "" {
-		return nil
+	if readme != "" {
+		if err := replace(readme, "<!-- report -->\n", "<!-- end of the report -->\n", report.Bytes()); err != nil {
+			return err
+		}
 	}
-	return replace(readme, report.Bytes())
+	if summary != "" {
+		return replace(summary, "<!-- bench -->\n", "<!-- end of bench -->\n", short.Bytes())
+	}
+	return nil
 }
 
 // processor is the model of the processor, where the system tells.
@@ -100,13 +109,8 @@ func processor() string {
 	return "unknown model"
 }
 
-// The report stands between these lines.
-const (
-	begin = "<!-- report -->\n"
-	end   = "<!-- end of the report -->\n"
-)
-
-func replace(path string, report []byte) error {
+// replace puts a text between two lines of a file.
+func replace(path, begin, end string, report []byte) error {
 	text, err := os.ReadFile(path) //nolint:gosec // named on the command line
 	if err != nil {
 		return err
@@ -114,7 +118,7 @@ func replace(path string, report []byte) error {
 	before, rest, found := bytes.Cut(text, []byte(begin))
 	_, after, ended := bytes.Cut(rest, []byte(end))
 	if !found || !ended {
-		return fmt.Errorf("%s has no place for the report", path)
+		return fmt.Errorf("%s has no place for it between %q and %q", path, begin, end)
 	}
 	return os.WriteFile(path, slices.Concat(before, []byte(begin+"\n"), report, []byte(end), after), 0o600) //nolint:gosec // named on the command line
 }
