@@ -218,7 +218,7 @@ func syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path)) //nolint:gosec // that of the user's own file
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ func lock(file *os.File) error {
 }
 
 // names counts the names of an open file.
-func names(file *os.File) (int, error) {
+func names(file *os.File) (uint64, error) {
 	var stat unix.Stat_t
 	err := unix.Fstat(int(file.Fd()), &stat)
-	return int(stat.Nlink), err //nolint:unconvert // not the same type everywhere
+	return uint64(stat.Nlink), err //nolint:unconvert // not the same type everywhere
 }

@@ -18,8 +18,8 @@ func lock(file *os.File) error {
 }
 
 // names counts the names of an open file.
-func names(file *os.File) (int, error) {
+func names(file *os.File) (uint64, error) {
 	var info windows.ByHandleFileInformation
 	err := windows.GetFileInformationByHandle(windows.Handle(file.Fd()), &info)
-	return int(info.NumberOfLinks), err
+	return uint64(info.NumberOfLinks), err
 }

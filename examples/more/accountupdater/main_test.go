@@ -222,7 +222,7 @@ func TestFileThatChangesDuringTheRun(t *testing.T) {
 			_, err = f.run(t.Context(), io.Discard)
 			require.Error(t, err, "it is another file now")
 
-			require.NoError(t, os.WriteFile(f.cards, text, 0o600))
+			require.NoError(t, os.WriteFile(f.cards, text, 0o600)) //nolint:gosec // in the directory of the test
 			_, err = f.run(t.Context(), io.Discard)
 			require.NoError(t, err)
 			assert.Len(t, f.arrived(), 3000)
