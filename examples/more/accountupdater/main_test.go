@@ -337,7 +337,7 @@ func TestRunEndsWhenItCannotGoOn(t *testing.T) {
 			out, err := f.run(t.Context(), io.Discard)
 			require.ErrorIs(t, err, errIncomplete)
 			assert.Contains(t, out, "0 of 3000 cards are accepted; in this run ")
-			assert.LessOrEqual(t, len(f.states()), 2*f.concurrency)
+			assert.LessOrEqual(t, len(f.states()), maxUnknown+2*f.concurrency-2, "a refused connection may have taken a request")
 			if test.want != nil {
 				require.ErrorIs(t, err, test.want)
 				assert.Equal(t, test.state, f.states()[0])
