@@ -2,15 +2,17 @@
 // service finds missing, and mends it from what it has on file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL names a sandbox. Then PAYVAULT_PARTNER_API_KEY,
-// PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too.
+// PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are not.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
@@ -18,7 +20,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "boarding:", err)
@@ -38,7 +40,11 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		b.partner = srv.PartnerClient()
 		return b.board(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
 	}
-	b.partner, err = payvault.NewClient(getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY"))
+	key := getenv("PAYVAULT_PARTNER_API_KEY")
+	if key == "" {
+		return errors.New("set PAYVAULT_PARTNER_API_KEY: merchants are boarded with the key of a partner")
+	}
+	b.partner, err = payvault.NewClient(getenv("PAYVAULT_BASE_URL"), key)
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,10 @@ func TestSandboxRun(t *testing.T) {
 
 func TestSandboxNeedsAllVariables(t *testing.T) {
 	t.Parallel()
-	variables := map[string]string{"PAYVAULT_BASE_URL": "https://sandbox.example.com"}
-	require.ErrorIs(t, run(t.Context(), environment(variables), &bytes.Buffer{}), payvault.ErrInvalidRequest)
+	variables := map[string]string{
+		"PAYVAULT_BASE_URL": "https://sandbox.example.com", "PAYVAULT_API_KEY": "key", "PAYVAULT_MERCHANT_ID": "1",
+	}
+	require.ErrorContains(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "set PAYVAULT_PARTNER_API_KEY: ")
 	variables["PAYVAULT_PARTNER_API_KEY"] = "key"
 	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "PAYVAULT_CHANNEL_ID is not a positive number")
 	variables["PAYVAULT_CHANNEL_ID"] = "7"

@@ -39,10 +39,10 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):
 		return fmt.Errorf("nothing was sent, mend the answer: %s: %w", fields(err), err)
-	case payvault.SafeToRetry(err):
-		return fmt.Errorf("the dispute is not answered, try again later: %w", err)
 	case errors.Is(err, payvault.ErrOutcomeUnknown):
 		return fmt.Errorf("the answer may have arrived, look in the manager portal before answering again: %w", err)
+	case payvault.SafeToRetry(err):
+		return fmt.Errorf("the dispute is not answered, try again later: %w", err)
 	}
 	return fmt.Errorf("the service refused the answer: %w", err)
 }

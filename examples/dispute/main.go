@@ -15,13 +15,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -41,6 +42,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	}
 	if client == nil {
 		return a.sendOffline(ctx, out)
+	}
+	if err := a.complete(); err != nil {
+		return err
 	}
 	return a.send(ctx, client, out)
 }
@@ -71,4 +75,17 @@ func parseAnswer(args []string) (answer, error) {
 		return a, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	return a, nil
+}
+
+// complete names the flags that are missing; a retrieval dispute, which has no -type, needs a file.
+func (a *answer) complete() error {
+	switch {
+	case a.dispute < 1:
+		return errors.New("-id is required")
+	case a.file == "" && a.response.Type == "":
+		return errors.New("-file is required without -type")
+	case a.response.Message == "" && a.response.Type == "":
+		return errors.New("-message is required without -type")
+	}
+	return nil
 }

@@ -102,5 +102,14 @@ func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}), `unexpected argument "receipt.pdf"`)
 	require.ErrorContains(t, run(t.Context(), []string{"-amount", "twelve"}, nothing, &bytes.Buffer{}), "not a decimal number")
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	for want, args := range map[string][]string{
+		"-id is required":                    {"-file", "receipt.pdf"},
+		"-file is required without -type":    {"-id", "7102"},
+		"-message is required without -type": {"-id", "7102", "-file", "receipt.pdf", "-message", ""},
+	} {
+		require.EqualError(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}), want)
+	}
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
 }

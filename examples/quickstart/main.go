@@ -12,12 +12,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"example.com/payvault"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)

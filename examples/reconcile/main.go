@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
@@ -21,7 +22,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		if q.subscription == 0 {
 			q.subscription = seed(srv)
 		}
+	}
+	if q.subscription < 1 {
+		return errors.New("-subscription is required")
 	}
 	sum, err := q.ask(ctx, client)
 	if err != nil {
@@ -72,6 +76,9 @@ func parseQuestion(args []string) (question, error) {
 	}
 	if flags.NArg() > 0 {
 		return q, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if q.from.String() > q.to.String() {
+		return q, errors.New("-from is after -to")
 	}
 	return q, nil
 }

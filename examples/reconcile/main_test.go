@@ -35,6 +35,17 @@ $`, out.String())
 	assert.Contains(t, out.String(), "2026-10-01 to 2026-12-31")
 }
 
+// sandboxed is the environment of an emulator that stands for a sandbox.
+func sandboxed(srv *payvaulttest.Server) func(string) string {
+	return func(name string) string {
+		return map[string]string{
+			"PAYVAULT_BASE_URL":    srv.URL,
+			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
+			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
+		}[name]
+	}
+}
+
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -48,13 +59,7 @@ func TestSandboxRun(t *testing.T) {
 	}}).ID
 	var out bytes.Buffer
 	args := []string{"-subscription", strconv.FormatInt(int64(id), 10), "-from", "2026-11-01", "-to", "2026-11-03"}
-	require.NoError(t, run(t.Context(), args, func(name string) string {
-		return map[string]string{
-			"PAYVAULT_BASE_URL":    srv.URL,
-			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
-			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
-		}[name]
-	}, &out))
+	require.NoError(t, run(t.Context(), args, sandboxed(srv), &out))
 	assert.Contains(t, out.String(), "       P       840      2                 0.30     0.005                0.295\n")
 	assert.Contains(t, out.String(), "       V       840      1  9007199254740993.01         0  9007199254740993.01\n")
 }
@@ -92,5 +97,8 @@ func TestFlags(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)
 	require.ErrorContains(t, run(t.Context(), []string{"-to", "today"}, nothing, &bytes.Buffer{}), "not a date")
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
-	require.ErrorIs(t, run(t.Context(), []string{"-from", "2027-01-01"}, nothing, &bytes.Buffer{}), payvault.ErrInvalidRequest)
+	require.EqualError(t, run(t.Context(), []string{"-from", "2027-01-01"}, nothing, &bytes.Buffer{}), "-from is after -to")
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")
 }

@@ -164,6 +164,6 @@ func TestReceive(t *testing.T) {
 	for _, body := range []string{`{"event":"a"}`, `{"event":"a"}`, `[]`} {
 		require.NoError(t, r.receive(t.Context(), &payvault.Notification{Body: []byte(body)}))
 	}
-	assert.Equal(t, "Received: \"a\"\nReceived again: \"a\"\nReceived: 2 bytes of an unknown shape\n", out.String())
-	assert.Equal(t, 2, r.count())
+	assert.Equal(t, "Received: \"a\"\nReceived: \"a\"\nReceived: 2 bytes of an unknown shape\n", out.String())
+	assert.Equal(t, 3, r.count(), "equal bodies may be two notifications")
 }

@@ -16,15 +16,20 @@ import (
 
 func columns() []string { return []string{"card_number", "exp_date", "card_id"} }
 
-// cardFile is a CSV file of cards. It is read from its beginning to its end, in batches.
+// errChanged: what a batch has is no longer what the checkpoint takes it for.
+var errChanged = errors.New("the file of the cards has changed during the run")
+
+// cardFile is a CSV file of cards. It is read from its beginning to its end, in batches: once to learn what they are, and
+// once to send them. The second time each has to be what it was the first time.
 type cardFile struct {
-	file   *os.File
-	rows   *csv.Reader
-	digest string // of the whole content
-	count  int
+	file    *os.File
+	rows    *csv.Reader
+	batch   int // the number of the next one
+	count   int // of the cards
+	digests [][sha256.Size]byte
 }
 
-// openCards reads the file once, to learn its digest and the number of its cards.
+// openCards reads the file once, to learn the digests of its batches and the number of its cards.
 func openCards(path string) (*cardFile, error) {
 	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
 	if err != nil {
@@ -40,30 +45,28 @@ func openCards(path string) (*cardFile, error) {
 func (c *cardFile) Close() error { return c.file.Close() }
 
 func (c *cardFile) measure() error {
-	hash := sha256.New()
-	if err := c.rewind(io.TeeReader(c.file, hash)); err != nil {
+	if err := c.rewind(); err != nil {
 		return err
 	}
 	for {
-		_, err := c.rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+		cards, digest, err := c.read()
 		if err != nil {
 			return err
 		}
-		c.count++
+		if len(cards) == 0 {
+			return c.rewind()
+		}
+		c.count += len(cards)
+		c.digests = append(c.digests, digest)
 	}
-	c.digest = hex.EncodeToString(hash.Sum(nil))
-	return c.rewind(c.file)
 }
 
 // rewind goes to the first card.
-func (c *cardFile) rewind(r io.Reader) error {
+func (c *cardFile) rewind() error {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	c.rows = csv.NewReader(r)
+	c.batch, c.rows = 0, csv.NewReader(c.file)
 	c.rows.FieldsPerRecord = len(columns())
 	header, err := c.rows.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -78,18 +81,45 @@ func (c *cardFile) rewind(r io.Reader) error {
 
 // next reads the cards of the next batch; none at the end.
 func (c *cardFile) next() ([]payvault.AccountUpdaterCard, error) {
-	batch := make([]payvault.AccountUpdaterCard, 0, payvault.MaxAccountUpdaterCards)
+	cards, digest, err := c.read()
+	if _, broken := errors.AsType[*csv.ParseError](err); broken { // it was not, the first time
+		return nil, fmt.Errorf("%w: %w", errChanged, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	atEnd := c.batch == len(c.digests)
+	if atEnd != (len(cards) == 0) || !atEnd && digest != c.digests[c.batch] {
+		return nil, errChanged
+	}
+	c.batch++
+	return cards, nil
+}
+
+// read reads up to a batch of cards, and their digest.
+func (c *cardFile) read() (batch []payvault.AccountUpdaterCard, digest [sha256.Size]byte, err error) {
+	hash := sha256.New()
 	for len(batch) < payvault.MaxAccountUpdaterCards {
 		row, err := c.rows.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, digest, err
 		}
+		fmt.Fprintf(hash, "%q\n", row)
 		batch = append(batch, payvault.AccountUpdaterCard{CardNumber: payvault.Secret(row[0]), ExpDate: row[1], CardID: row[2]})
 	}
-	return batch, nil
+	return batch, [sha256.Size]byte(hash.Sum(nil)), nil
+}
+
+// digest is that of all cards and of how they are cut into batches.
+func (c *cardFile) digest() string {
+	hash := sha256.New()
+	for _, batch := range c.digests {
+		hash.Write(batch[:])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // size is how many cards a batch has.
@@ -98,9 +128,7 @@ func (c *cardFile) size(batch int) int {
 }
 
 // batches is how many there are.
-func (c *cardFile) batches() int {
-	return (c.count + payvault.MaxAccountUpdaterCards - 1) / payvault.MaxAccountUpdaterCards
-}
+func (c *cardFile) batches() int { return len(c.digests) }
 
 // generate writes a file of made-up cards. Only the user can read it, and a file that is there already is kept.
 func generate(path string, n int) error {

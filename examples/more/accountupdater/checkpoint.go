@@ -2,15 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-
-	"github.com/gofrs/flock"
+	"slices"
 )
 
 // state is what is known of a batch.
@@ -35,48 +36,62 @@ type entry struct {
 	Error     string `json:"error,omitzero"`
 }
 
-// heading is the first line.
+// heading is the first line. It says what the numbers of the batches mean: nothing for other cards, and what one service
+// has, another one has not.
 type heading struct {
-	Cards string `json:"cards_sha256"` // the numbers of the batches mean nothing for another file
+	Cards    string `json:"cards_sha256"`
+	Service  string `json:"base_url"`
+	Merchant string `json:"merchant_id"`
+}
+
+// check tells why a checkpoint is not the one that is wanted.
+func (h heading) check(want heading) error {
+	if h.Cards != want.Cards {
+		return errOtherCards
+	}
+	if h != want {
+		return fmt.Errorf("%w: of merchant %s at %s, not of merchant %s at %s", errOtherService, h.Merchant, h.Service, want.Merchant, want.Service)
+	}
+	return nil
 }
 
 // checkpoint is a journal on disk: lines are only ever added. A line is in force when its end is there; what a crash has cut
 // off is dropped when the file is opened again.
 type checkpoint struct {
 	file   *os.File
-	lock   *flock.Flock
 	last   map[int]entry
 	broken error // no line may follow one that could not be written whole
 }
 
 var (
-	errOtherCards = errors.New("the checkpoint is that of other cards")
-	errInUse      = errors.New("another run is using the checkpoint")
+	errOtherCards   = errors.New("the checkpoint is that of other cards")
+	errOtherService = errors.New("the checkpoint is that of another service or merchant")
+	errNoCheckpoint = errors.New("not a checkpoint")
+	errInUse        = errors.New("another run is using the checkpoint")
 )
 
-// openCheckpoint reads the checkpoint of the cards with a digest, or starts one. No other process can use it meanwhile; the
-// lock is the system's, and ends with the process.
-func openCheckpoint(path, digest string) (*checkpoint, error) {
-	lock := flock.New(path + ".lock")
-	locked, err := lock.TryLock()
-	if err == nil && !locked {
-		err = errInUse
+// headingStart is what every checkpoint starts with.
+const headingStart = `{"cards_sha256":"`
+
+// openCheckpoint reads a checkpoint, or starts one. No other process can use it meanwhile. The lock is on the file itself,
+// whatever names it has; it is the system's, and ends with the process.
+func openCheckpoint(path string, of heading) (*checkpoint, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) //nolint:gosec // the user's own file is the point
+	if err != nil {
+		return nil, err
+	}
+	c := &checkpoint{file: file, last: map[int]entry{}}
+	if err = lock(file); err == nil {
+		err = c.load(of)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	c := &checkpoint{lock: lock, last: map[int]entry{}}
-	if err := c.open(path, digest); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
 	return c, nil
 }
 
-func (c *checkpoint) open(path, digest string) (err error) {
-	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil { //nolint:gosec // the user's own file is the point
-		return err
-	}
-	end, err := c.read(digest)
+func (c *checkpoint) load(of heading) error {
+	end, err := c.read(of)
 	if err != nil {
 		return err
 	}
@@ -86,21 +101,24 @@ func (c *checkpoint) open(path, digest string) (err error) {
 	if end > 0 {
 		return nil
 	}
-	if err := c.write(heading{digest}); err != nil {
+	if err := c.write(of); err != nil {
 		return err
 	}
-	return errors.Join(c.file.Sync(), syncDir(filepath.Dir(path)))
+	return errors.Join(c.file.Sync(), syncDir(c.file.Name()))
 }
 
 // read returns where the last whole line ends.
-func (c *checkpoint) read(digest string) (end int64, err error) {
+func (c *checkpoint) read(of heading) (end int64, err error) {
 	for r := bufio.NewReader(c.file); ; {
 		line, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
+			if end == 0 && !bytes.HasPrefix([]byte(headingStart), line[:min(len(line), len(headingStart))]) {
+				return 0, errNoCheckpoint // somebody's file that must not be cut off
+			}
 			return end, nil
 		}
 		if err == nil && end == 0 {
-			err = readHeading(line, digest)
+			err = readHeading(line, of)
 		} else if err == nil {
 			err = c.readEntry(line)
 		}
@@ -111,15 +129,12 @@ func (c *checkpoint) read(digest string) (end int64, err error) {
 	}
 }
 
-func readHeading(line []byte, digest string) error {
+func readHeading(line []byte, want heading) error {
 	var h heading
-	if err := json.Unmarshal(line, &h); err != nil {
-		return fmt.Errorf("not a checkpoint: %w", err)
+	if err := json.Unmarshal(line, &h); err != nil || h.Cards == "" {
+		return errNoCheckpoint
 	}
-	if h.Cards != digest {
-		return errOtherCards
-	}
-	return nil
+	return h.check(want)
 }
 
 // readEntry takes a batch that was being sent when the program died for one of unknown outcome.
@@ -163,12 +178,20 @@ func (c *checkpoint) record(e entry) error {
 	return nil
 }
 
-// settle records what somebody has found out about a batch of unknown outcome.
-func (c *checkpoint) settle(batch int, found state) error {
-	if state := c.last[batch].State; state != unknown {
-		return fmt.Errorf("the outcome of batch %d is not unknown", batch)
+// settle records what somebody has found out about batches of unknown outcome: of all of them, or of none if one is not.
+func (c *checkpoint) settle(found map[int]state) error {
+	batches := slices.Sorted(maps.Keys(found))
+	for _, batch := range batches {
+		if c.last[batch].State != unknown {
+			return fmt.Errorf("the outcome of batch %d is not unknown; nothing was settled", batch)
+		}
 	}
-	return c.record(entry{Batch: batch, State: found, Error: "settled by hand"})
+	for _, batch := range batches {
+		if err := c.record(entry{Batch: batch, State: found[batch], Error: "settled by hand"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *checkpoint) write(line any) error {
@@ -184,20 +207,18 @@ func (c *checkpoint) write(line any) error {
 }
 
 // Close puts all that was recorded on disk.
-func (c *checkpoint) Close() error {
-	var err error
-	if c.file != nil {
-		err = errors.Join(c.file.Sync(), c.file.Close())
-	}
-	return errors.Join(err, c.lock.Close())
-}
+func (c *checkpoint) Close() error { return errors.Join(c.file.Sync(), c.file.Close()) }
 
 // syncDir puts the name of a new file on disk, where the system has a way to.
 func syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	dir, err := os.Open(path) //nolint:gosec // that of the user's own file
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

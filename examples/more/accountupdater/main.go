@@ -9,11 +9,12 @@
 //
 //	accountupdater -cards cards.csv -accepted 17 -resend 18,19
 //
-// The promise is that of a checkpoint: keep it with its file. It refuses a file that has changed, and a second run
-// at the same time.
+// The promise is that of a checkpoint: keep it with its file. It is that of these cards, this base URL and this merchant, and
+// refuses others, and a second run at the same time. A copy of the file under another name has a checkpoint of its own.
 //
-// The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox. Without -cards it submits a generated file in a temporary directory.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the program runs offline, and
+// nothing of the run is kept: the cards, made-up ones without -cards, go to an emulator that ends with the program, and the
+// checkpoint is in a temporary directory. To try an interruption, give it a payvault-emulator of its own.
 package main
 
 import (
@@ -27,7 +28,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
 	"example.com/payvault/payvaulttest"
 )
@@ -59,26 +59,34 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return err
 	}
 	if client == nil {
-		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
-		defer srv.Close()
-		client = srv.Client()
+		return submitOffline(ctx, o, out)
 	}
 	if o.cards == "" {
-		return submitGenerated(ctx, client, o, out)
+		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	}
+	o.service, o.merchant = getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_MERCHANT_ID")
 	return submitFile(ctx, client, o, out)
 }
 
-// submitGenerated submits a file that is there for this run only.
-func submitGenerated(ctx context.Context, client *payvault.Client, o options, out io.Writer) (err error) {
+// submitOffline submits to an emulator, and leaves no checkpoint: what the emulator has accepted, no service has.
+func submitOffline(ctx context.Context, o options, out io.Writer) (err error) {
+	if o.checkpoint != "" || len(o.settled) > 0 {
+		return errors.New("-checkpoint, -accepted and -resend need a sandbox: nothing is kept of an offline run")
+	}
+	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
+	defer srv.Close()
 	dir, err := os.MkdirTemp("", "payvault-accountupdater-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o.cards, o.checkpoint = filepath.Join(dir, "cards.csv"), ""
-	if err := generate(o.cards, generated); err != nil {
-		return err
+	o.service, o.checkpoint = srv.URL, filepath.Join(dir, "checkpoint")
+	if o.cards == "" {
+		o.cards = filepath.Join(dir, "cards.csv")
+		if err := generate(o.cards, generated); err != nil {
+			return err
+		}
 	}
-	return submitFile(ctx, client, o, out)
+	fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
+	return submitFile(ctx, srv.Client(), o, out)
 }

@@ -23,7 +23,7 @@ func (s *submission) report() error {
 		fmt.Fprintf(s.out, "%d cards may have arrived. They are not sent again; look them up and use -accepted or -resend.\n", count[unknown])
 	}
 	if left := count[""] + count[notSent] + count[refused]; left > 0 {
-		fmt.Fprintf(s.out, "%d cards are left for the next run.\n", left)
+		fmt.Fprintf(s.out, "%d cards are left.\n", left)
 	}
 	if count[accepted] < s.cards.count {
 		return errIncomplete

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,24 +24,22 @@ var errIncomplete = errors.New("not all cards are submitted")
 
 // submitFile submits what the checkpoint of the file says is left.
 func submitFile(ctx context.Context, client *payvault.Client, o options, out io.Writer) (err error) {
-	path, err := filepath.EvalSymlinks(o.cards) // one checkpoint, whatever name the file goes by
-	if err != nil {
-		return err
-	}
-	cards, err := openCards(path)
+	cards, err := openCards(o.cards)
 	if err != nil {
 		return err
 	}
 	defer cards.Close() //nolint:errcheck // it was only read
 	if o.checkpoint == "" {
-		o.checkpoint = path + ".checkpoint"
+		if o.checkpoint, err = checkpointOf(cards.file); err != nil {
+			return err
+		}
 	}
-	c, err := openCheckpoint(o.checkpoint, cards.digest)
+	c, err := openCheckpoint(o.checkpoint, heading{Cards: cards.digest(), Service: o.service, Merchant: o.merchant})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := settle(c, o); err != nil {
+	if err := c.settle(o.settled); err != nil {
 		return err
 	}
 	s := &submission{cards: cards, checkpoint: c, out: out}
@@ -48,15 +47,17 @@ func submitFile(ctx context.Context, client *payvault.Client, o options, out io.
 	return errors.Join(s.failed, s.report())
 }
 
-func settle(c *checkpoint, o options) error {
-	for found, batches := range map[state][]int{accepted: o.accepted, notSent: o.resend} {
-		for _, batch := range batches {
-			if err := c.settle(batch, found); err != nil {
-				return err
-			}
-		}
+// checkpointOf is one file, whatever name that of the cards goes by.
+func checkpointOf(cards *os.File) (string, error) {
+	n, err := names(cards)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	if n > 1 {
+		return "", fmt.Errorf("%s has %d names (hard links), and none is that of its checkpoint: name one with -checkpoint, always the same", cards.Name(), n)
+	}
+	path, err := filepath.EvalSymlinks(cards.Name())
+	return path + ".checkpoint", err
 }
 
 // submission is one run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"io"
+	"strings"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/more/internal/progress"
@@ -51,5 +52,17 @@ func columns() []string {
 }
 
 func row(c *payvault.Customer) []string {
-	return []string{c.ID, c.FirstName, c.LastName, c.FirmName, c.Email, c.Phone, c.ReferenceID, c.PrimaryCardNumber}
+	cells := []string{c.ID, c.FirstName, c.LastName, c.FirmName, c.Email, c.Phone, c.ReferenceID, c.PrimaryCardNumber}
+	for i, cell := range cells {
+		cells[i] = plain(cell)
+	}
+	return cells
+}
+
+// plain puts an apostrophe in front of what a spreadsheet would take for a formula.
+func plain(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
 }

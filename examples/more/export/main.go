@@ -1,8 +1,11 @@
 // Export writes all customers to a CSV file, with pages fetched ahead, and shows its progress on standard error: a bar on a
-// terminal, plain lines otherwise.
+// terminal, plain lines otherwise, nothing if the customers themselves go to a terminal.
 //
 //	export -o customers.csv
 //	export >customers.csv
+//
+// A cell that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, since a spreadsheet would take it
+// for a formula; telephone numbers are among them. Drop the apostrophes when a program reads the file.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
 // sandbox.
@@ -16,14 +19,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
+	"example.com/payvault/examples/more/internal/progress"
 	"example.com/payvault/payvaulttest"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -32,7 +37,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, out, progress io.Writer) error {
+func run(ctx context.Context, args []string, getenv func(string) string, out, show io.Writer) error {
 	flags := flag.NewFlagSet("export", flag.ContinueOnError)
 	path := flags.String("o", "", "file to write; standard output without it")
 	if err := flags.Parse(args); err != nil {
@@ -51,9 +56,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, pr
 		}
 	}
 	if *path == "" {
-		return export(ctx, client, out, progress)
+		if progress.IsTerminal(out) {
+			show = io.Discard // one of the two is enough
+		}
+		return export(ctx, client, out, show)
 	}
-	return replaceFile(*path, func(file io.Writer) error { return export(ctx, client, file, progress) })
+	return replaceFile(*path, func(file io.Writer) error { return export(ctx, client, file, show) })
 }
 
 // seed stores customers in the emulator.

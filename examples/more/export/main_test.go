@@ -6,9 +6,13 @@ import (
 	"encoding/csv"
 	"flag"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +23,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be the program itself, so that a test can end it.
+func TestMain(m *testing.M) {
+	if os.Getenv("EXPORT_PROGRAM") != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func nothing(string) string { return "" }
 
@@ -86,6 +97,57 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "old", string(text))
+	assertOnly(t, path)
+}
+
+// TestLinkStaysALink: the file that it leads to is the one to replace.
+func TestLinkStaysALink(t *testing.T) {
+	t.Parallel()
+	path, link := filepath.Join(t.TempDir(), "customers.csv"), filepath.Join(t.TempDir(), "link.csv")
+	write := func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }
+	require.NoError(t, os.Symlink(path, link))
+	require.ErrorIs(t, replaceFile(link, write), os.ErrNotExist, "it leads nowhere")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	require.NoError(t, replaceFile(link, write))
+	for _, name := range []string{path, link} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, "new", string(text))
+		assertOnly(t, name)
+	}
+	leadsTo, err := os.Readlink(link)
+	require.NoError(t, err)
+	assert.Equal(t, path, leadsTo)
+	require.ErrorContains(t, replaceFile(filepath.Dir(path), write), "is not a regular file")
+}
+
+func TestCellsAreNoFormulas(t *testing.T) {
+	t.Parallel()
+	customer := &payvault.Customer{
+		ID: "=1+1", FirstName: "+1", LastName: "-1", FirmName: "@SUM(A1)", Email: "\tx", Phone: "\rx", ReferenceID: "1=1",
+	}
+	assert.Equal(t, []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "1=1", ""}, row(customer))
+}
+
+// TestTerminatedExport leaves nothing of the customers behind.
+func TestTerminatedExport(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-answer
+	}))
+	t.Cleanup(service.Close)
+	t.Cleanup(func() { close(answer) })
+	path := filepath.Join(t.TempDir(), "customers.csv")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	program := exec.CommandContext(t.Context(), os.Args[0], "-o", path) //nolint:gosec // this very program
+	program.Env = append(os.Environ(), "EXPORT_PROGRAM=1",
+		"PAYVAULT_BASE_URL="+service.URL, "PAYVAULT_API_KEY=key", "PAYVAULT_MERCHANT_ID=1")
+	require.NoError(t, program.Start())
+	<-asked
+	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+	require.ErrorContains(t, program.Wait(), "exit status 1", "not ended by the signal")
 	assertOnly(t, path)
 }
 

@@ -27,10 +27,16 @@ const lines = 10
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if IsTerminal(out) {
 		p.bar = newBar(out, what, total)
 	}
 	return p
+}
+
+// IsTerminal tells whether somebody is looking at what is written.
+func IsTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 func newBar(out io.Writer, what string, total int) *progressbar.ProgressBar {
