@@ -33,31 +33,32 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"`
 }
 
-// Transaction is a transaction of a subscription, as interface §2.5 lists its fields.
+// Transaction is a transaction of a subscription, as interface §2.5 lists its fields. Answers leave out texts, dates and
+// batch numbers that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`
 	Status              string                  `json:"tran_status"`
-	AuthCode            string                  `json:"auth_code"`
+	AuthCode            string                  `json:"auth_code,omitempty"`
 	RCode               string                  `json:"rcode"`
-	RMsg                string                  `json:"rmsg"`
-	CardNumber          string                  `json:"card_number"` // masked when it is seeded in full
-	CardType            string                  `json:"card_type"`
-	PurchaseID          string                  `json:"purchase_id"`
+	RMsg                string                  `json:"rmsg,omitempty"`
+	CardNumber          string                  `json:"card_number,omitempty"` // masked when it is seeded in full
+	CardType            string                  `json:"card_type,omitempty"`
+	PurchaseID          string                  `json:"purchase_id,omitempty"`
 	PGID                string                  `json:"pg_id"`
-	CardholderFirstName string                  `json:"cardholder_first_name"`
-	CardholderLastName  string                  `json:"cardholder_last_name"`
+	CardholderFirstName string                  `json:"cardholder_first_name,omitempty"`
+	CardholderLastName  string                  `json:"cardholder_last_name,omitempty"`
 	Amount              json.Number             `json:"amt_tran"`
 	Currency            string                  `json:"tran_currency"`
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmountRefunded      json.Number             `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number"`
+	BatchNumber         int64                   `json:"batch_number,omitempty"`
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
-	MerchRefNum         string                  `json:"merch_ref_num"`
-	BatchID             int64                   `json:"batch_id"`
-	BatchDate           string                  `json:"batch_date"`
-	SettleDate          string                  `json:"settle_date"`
+	MerchRefNum         string                  `json:"merch_ref_num,omitempty"`
+	BatchID             int64                   `json:"batch_id,omitempty"`
+	BatchDate           string                  `json:"batch_date,omitempty"`
+	SettleDate          string                  `json:"settle_date,omitempty"`
 	AmountFunded        json.Number             `json:"amt_funded"`
 	FundedCurrency      string                  `json:"funded_currency"`
 }
