@@ -54,7 +54,7 @@ type DisputeResponse struct {
 // the merchant of [Server.Merchant], the kind first-time. It replaces a dispute with the same ID.
 // It panics if [WithSeed] would refuse the dispute.
 func (s *Server) SeedDispute(dispute Dispute) Dispute {
-	mustFit(dispute.checkSeed(s.service.accounts.has))
+	mustFit("dispute", dispute.checkSeed(s.service.accounts.has))
 	dispute.MerchantID = cmp.Or(dispute.MerchantID, s.seedMerchant())
 	dispute.Kind = cmp.Or(dispute.Kind, DisputeFirstTime)
 	s.service.mu.Lock()

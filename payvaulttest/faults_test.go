@@ -157,6 +157,24 @@ func TestRefuseClosesIdleConnections(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What the documentation of RefuseConnection says about the client: only under TLS does it know that nothing was sent.
+func TestWhatClientsKnowOfRefusedConnections(t *testing.T) {
+	t.Parallel()
+	secure := newAPI(t, payvaulttest.WithTLS())
+	secure.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
+	closed := newAPI(t)
+	closed.srv.Close()
+	for name, srv := range map[string]*payvaulttest.Server{"TLS": secure.srv, "closed": closed.srv} {
+		client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+		err := client.Invoices.Send(t.Context(), "I1", nil)
+		failed, ok := errors.AsType[*payvault.Error](err)
+		require.True(t, ok, name)
+		assert.Equal(t, payvault.NotSent, failed.Delivery, name)
+		assert.True(t, payvault.SafeToRetry(err), name)
+	}
+	assert.Zero(t, secure.srv.Commits(payvault.OpInvoicesSend))
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -514,6 +532,10 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a size without JSON":     {Kind: payvaulttest.GzipBomb, Size: 10},
 		"the code of success":     {Kind: payvaulttest.OtherCode, Message: "declined"},
 		"a refusal with a target": {Kind: payvaulttest.RefuseConnection, Operation: payvault.OpInvoicesSend},
+		"a refusal after it":      {Kind: payvaulttest.RefuseConnection, AfterCommit: true},
+		"a reset after it":        {Kind: payvaulttest.ResetConnection, AfterCommit: true},
+		"a read after it":         {Kind: payvaulttest.DropDuringRead, AfterCommit: true},
+		"before and after it":     {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
 	} {
 		assert.Panics(t, func() { a.srv.Inject(fault) }, name)
 	}

@@ -69,7 +69,7 @@ type Transaction struct {
 // 840. It replaces a subscription with the same ID.
 // It panics if [WithSeed] would refuse the subscription.
 func (s *Server) SeedSubscription(sub Subscription) Subscription {
-	mustFit(sub.checkSeed(s.service.accounts.has))
+	mustFit("subscription", sub.checkSeed(s.service.accounts.has))
 	v := s.service
 	v.mu.Lock()
 	defer v.mu.Unlock()
