@@ -172,7 +172,7 @@ func TestSeedErrorsSayWhere(t *testing.T) {
 		`{} {}`:                            "something follows",
 		`{"accounts":[{},{"key":"k"}]}`:    `accounts[1]: json: unknown field "key"`,
 		`{"invoices":[{"state":"paid"}]}`:  "invoices[0]: state must be",
-		`{"disputes":[{},{"rec_id":"1"}]}`: "disputes[1]: json: cannot unmarshal string into Go struct field Dispute.rec_id",
+		`{"disputes":[{},{"kind":1}]}`: "disputes[1]: json: cannot unmarshal number into Go struct field Dispute.kind",
 		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
 		`{"subscriptions":[{"foo":1}]}`:                                                    `subscriptions[0]: json: unknown field "foo"`,
 		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0]: transactions[1]: json: unknown field \"foo\"",
