@@ -105,7 +105,11 @@ func (v *service) validate(app *application) problems {
 	p := problems{}
 	businessType := app.text("business_type")
 	for _, field := range v.fields {
-		p.check(!app.requires(field) || app.has(field), field.key, "This field is required")
+		message := "This field is required"
+		if !field.required { // always
+			message += " when a third party fulfils orders"
+		}
+		p.check(!app.requires(field) || app.has(field), field.key, message)
 	}
 	v.validateBank(p, app)
 	v.validateOwnership(p, app, businessType)

@@ -25,7 +25,7 @@ const (
 	// with [WithTLS] the handshake fails, so that the request was not sent. The port stays open, since
 	// connections could not be counted, and the port could be lost to another program, if it were
 	// closed. For a connection that is truly refused give the client the URL of a server after
-	// [Server.Close].
+	// [Server.Close], as long as no other program takes its port.
 	RefuseConnection FaultKind = "refuse connection"
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"

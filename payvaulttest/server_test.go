@@ -168,11 +168,11 @@ func TestSeedIsChecked(t *testing.T) {
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"foo":[]}`:                       `unknown field "foo"`,
-		`{} {}`:                            "something follows",
-		`{"accounts":[{},{"key":"k"}]}`:    `accounts[1]: json: unknown field "key"`,
-		`{"invoices":[{"state":"paid"}]}`:  "invoices[0]: state must be",
-		`{"disputes":[{},{"kind":1}]}`: "disputes[1]: json: cannot unmarshal number into Go struct field Dispute.kind",
+		`{"foo":[]}`:                      `unknown field "foo"`,
+		`{} {}`:                           "something follows",
+		`{"accounts":[{},{"key":"k"}]}`:   `accounts[1]: json: unknown field "key"`,
+		`{"invoices":[{"state":"paid"}]}`: "invoices[0]: state must be",
+		`{"disputes":[{},{"kind":1}]}`:    "disputes[1]: json: cannot unmarshal number into Go struct field Dispute.kind",
 		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
 		`{"subscriptions":[{"foo":1}]}`:                                                    `subscriptions[0]: json: unknown field "foo"`,
 		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0]: transactions[1]: json: unknown field \"foo\"",
