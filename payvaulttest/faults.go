@@ -21,7 +21,7 @@ const (
 	// operation, so Operation must be empty; Times counts connections.
 	//
 	// Nothing is performed, but the client cannot know: its system may have connected and taken bytes
-	// before the reset arrives. A request by plain HTTP therefore ends with an outcome that is unknown;
+	// before the reset arrives. A request by plain HTTP therefore mostly ends with an unknown outcome;
 	// with [WithTLS] the handshake fails, so that the request was not sent. The port stays open, since
 	// connections could not be counted, and the port could be lost to another program, if it were
 	// closed. For a connection that is truly refused give the client the URL of a server after
