@@ -80,7 +80,9 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.client = e.partner
-	result, err := saveData(allData(t))(t.Context(), e)
+	data := allData(t) // of a business for which the emulator requires what the table does
+	data.BusinessType, data.FulfillmentProviderFlag = "llc", "business"
+	result, err := saveData(data)(t.Context(), e)
 	require.NoError(t, err)
 	saved := map[string]payvault.SavedField{}
 	for _, field := range result.([]payvault.SavedField) {

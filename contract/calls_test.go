@@ -264,6 +264,12 @@ func transactionsOfNew(ctx context.Context, e *env) (any, error) {
 	return e.client.Subscriptions.Transactions(ctx, e.srv.SeedSubscription(payvaulttest.Subscription{}).ID, nil)
 }
 
+// transactionsOfPlain asks for transactions that were seeded without anything, and with an amount alone.
+func transactionsOfPlain(ctx context.Context, e *env) (any, error) {
+	sub := e.srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{}, {Amount: "5"}}})
+	return e.client.Subscriptions.Transactions(ctx, sub.ID, nil)
+}
+
 func transactionsOfUnknown(ctx context.Context, e *env) (any, error) {
 	return e.client.Subscriptions.Transactions(ctx, unknownID, nil)
 }
@@ -279,6 +285,12 @@ func cancel(times int, req *payvault.SubscriptionCancelRequest) call {
 		}
 		return e.client.Subscriptions.Cancel(ctx, id, req)
 	}
+}
+
+// cancelPlain cancels a subscription that was seeded without anything.
+func cancelPlain(ctx context.Context, e *env) (any, error) {
+	sub := e.srv.SeedSubscription(payvaulttest.Subscription{})
+	return e.client.Subscriptions.Cancel(ctx, sub.ID, &payvault.SubscriptionCancelRequest{CustomerID: sub.CustomerID})
 }
 
 func newCancel() *payvault.SubscriptionCancelRequest {

@@ -131,7 +131,7 @@ func queryMutants(m message, words []string) []mutant {
 // valueMutants gives copies of a JSON value with one thing changed, by a name that says what.
 func valueMutants(at string, value any, schema *openapi3.Schema, words []string) map[string]any {
 	all := map[string]any{}
-	for _, other := range []any{nil, true, 7.0, 1.5, "?", []any{}, map[string]any{}} {
+	for _, other := range []any{nil, true, 7.0, 1.5, "?", "", []any{}, map[string]any{}} {
 		all[fmt.Sprintf("%s as %v", at, other)] = other
 	}
 	if schema != nil && len(schema.Enum) > 0 {

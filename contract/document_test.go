@@ -23,6 +23,22 @@ func TestDocument(t *testing.T) {
 	report(t, documentFile, problemsOf(err))
 }
 
+// TestNotes wants the document to repeat what the interface says beside the wire.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(documentFile)
+	require.NoError(t, err)
+	words := strings.Join(strings.Fields(string(text)), " ")
+	for _, note := range []string{
+		"A sandbox account gives test credentials; a production account is applied for after testing.",                // §5.6
+		"(transactions_status_updated); transaction_status_updated, the form of the path example, is the one to use.", // §6.2
+		"Webhooks and their events can be managed in the manager portal or through the webhooks API.",                 // §6.4
+		"When moving to production, the validation of the webhook configuration must be done again.",                  // §6.5
+	} {
+		assert.Contains(t, words, note)
+	}
+}
+
 // TestExamples checks every example against its schema, with formats, which the validation above leaves out.
 func TestExamples(t *testing.T) {
 	t.Parallel()

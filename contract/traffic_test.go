@@ -176,6 +176,10 @@ func ownScenarios() []scenario {
 		{"answered twice", payvault.OpDisputesRespond, respond(payvaulttest.DisputeFirstTime, 2, givenUp()), 409, "409"},
 		{"other kind", payvault.OpDisputesRespond, respond(payvaulttest.DisputeOther, 1, givenUp()), 409, "409"},
 
+		// The minimal calls of invoices and webhooks seed them without anything, too.
+		{"plain seed", payvault.OpDisputesRespond, respond("", 1, givenUp()), 200, "0"},
+		{"plain seed", payvault.OpSubscriptionsTransactions, transactionsOfPlain, 200, "0"},
+		{"plain seed", payvault.OpSubscriptionsCancel, cancelPlain, 200, "0"},
 		{"none yet", payvault.OpSubscriptionsTransactions, transactionsOfNew, 200, "0"},
 		{"forbidden merchant", payvault.OpSubscriptionsTransactions, actingFor(unknownMerchant, transactions(nil)), 403, "403"},
 		{"unknown subscription", payvault.OpSubscriptionsTransactions, transactionsOfUnknown, 404, "404"},

@@ -106,7 +106,8 @@ func options(values ...string) []option {
 	return list
 }
 
-// check looks at the JSON type and the form of a value. A blank string stands for no value.
+// check looks at the JSON type and the form of a value. A blank string stands for no value, except where the interface
+// shows what a value looks like: choices, toggles and dates.
 func (f applicationField) check(p problems, value json.RawMessage) {
 	switch f.kind {
 	case addressField:
@@ -123,7 +124,17 @@ func (f applicationField) check(p problems, value json.RawMessage) {
 			p.add(f.key, "must be a string")
 			return
 		}
-		p.check(isBlank(text) || f.accepts(text), f.key, f.wants())
+		p.check(f.accepts(text) || isBlank(text) && !f.isShown(), f.key, f.wants())
+	}
+}
+
+// isShown tells whether the interface shows which texts are values of the field.
+func (f applicationField) isShown() bool {
+	switch f.kind {
+	case toggleField, selectField, radioField, checkboxGroup, dateField:
+		return true
+	default:
+		return false
 	}
 }
 

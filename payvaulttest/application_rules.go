@@ -26,7 +26,7 @@ func (a applicationAddress) isEmpty() bool {
 }
 
 func (a applicationAddress) check(p problems, path string) {
-	p.check(isCountryCode(a.Country), join(path, "country"), "must be a numeric code")
+	p.check(isNumericCode(a.Country), join(path, "country"), "must be a numeric code")
 }
 
 type ownership struct {
@@ -50,15 +50,15 @@ type owner struct {
 	} `json:"contactType"`
 	Phone             string              `json:"phone"`
 	Email             string              `json:"email"`
-	DOB               string              `json:"dob"`
+	DOB               *string             `json:"dob"`
 	SSN               string              `json:"ssn"`
 	Passport          string              `json:"passport"`
-	PassportExpires   string              `json:"passport_expiration_date"`
-	PassportIssued    string              `json:"passport_issue_date"`
+	PassportExpires   *string             `json:"passport_expiration_date"`
+	PassportIssued    *string             `json:"passport_issue_date"`
 	LicenseNumber     string              `json:"dl_number"`
 	LicenseState      string              `json:"dl_state"`
-	LicenseExpires    string              `json:"dl_expiration_date"`
-	LicenseIssued     string              `json:"dl_issue_date"`
+	LicenseExpires    *string             `json:"dl_expiration_date"`
+	LicenseIssued     *string             `json:"dl_issue_date"`
 	Interest          *json.Number        `json:"interestPercent"`
 	RelatedBusinesses []json.RawMessage   `json:"relatedBusinesses"`
 	CBExp             string              `json:"cbExp"`
@@ -86,11 +86,11 @@ func (f applicationField) checkOwnership(p problems, value json.RawMessage) {
 	}
 	for i, o := range in.Owners {
 		path := fmt.Sprintf("%s.owners[%d]", f.key, i)
-		for name, date := range map[string]string{
+		for name, date := range map[string]*string{
 			"dob": o.DOB, "passport_expiration_date": o.PassportExpires, "passport_issue_date": o.PassportIssued,
 			"dl_expiration_date": o.LicenseExpires, "dl_issue_date": o.LicenseIssued,
 		} {
-			p.check(date == "" || isDate(date), join(path, name), "must be YYYY-MM-DD")
+			p.check(date == nil || isDate(*date), join(path, name), "must be YYYY-MM-DD")
 		}
 		_, decimal := parseNumber(deref(o.Interest).String())
 		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent")
@@ -105,25 +105,28 @@ func (v *service) validate(app *application) problems {
 	p := problems{}
 	businessType := app.text("business_type")
 	for _, field := range v.fields {
-		if field.required && !notRequired(businessType, field.key) && !app.has(field) {
-			p.add(field.key, "This field is required")
+		message := "This field is required"
+		if !field.required { // always
+			message += " when a third party fulfils orders"
 		}
+		p.check(!app.requires(field) || app.has(field), field.key, message)
 	}
 	v.validateBank(p, app)
-	v.validateFulfillment(p, app)
 	v.validateOwnership(p, app, businessType)
 	return p
 }
 
-// notRequired lists the fields that a kind of business does not have.
-func notRequired(businessType, key string) bool {
-	switch businessType {
-	case "sole-prop":
-		return slices.Contains([]string{"limited_partnership", "trading_status", "state_filed"}, key)
-	case "tax-exempt":
-		return slices.Contains([]string{"limited_partnership", "trading_status"}, key)
+// requires tells whether a validation of what is saved now wants a field.
+func (a *application) requires(field applicationField) bool {
+	switch field.key {
+	case "fulfillment_name", "fulfillment_contact", "fulfillment_email", "fulfillment_phone", "fulfillment_address":
+		return a.text("fulfillment_provider_flag") == "thirdparty"
+	case "limited_partnership", "trading_status":
+		return !slices.Contains([]string{"sole-prop", "tax-exempt"}, a.text("business_type"))
+	case "state_filed":
+		return a.text("business_type") != "sole-prop"
 	default:
-		return false
+		return field.required
 	}
 }
 
@@ -135,18 +138,6 @@ func (v *service) validateBank(p problems, app *application) {
 	const message = "Bank account and routing number are required together"
 	p.add("bank_routing", message)
 	p.add("bank_account_number", message)
-}
-
-// validateFulfillment wants to know the third party that fulfils orders.
-func (v *service) validateFulfillment(p problems, app *application) {
-	if app.text("fulfillment_provider_flag") != "thirdparty" {
-		return
-	}
-	for _, key := range []string{
-		"fulfillment_name", "fulfillment_contact", "fulfillment_email", "fulfillment_phone", "fulfillment_address",
-	} {
-		p.check(app.has(v.field(key)), key, "This field is required when a third party fulfils orders")
-	}
 }
 
 // validateOwnership applies what depends on the kind of business: who must be named, and what must
@@ -196,7 +187,7 @@ func (o owner) validate(p problems, path string, personal bool) {
 	if !personal {
 		return
 	}
-	p.check(o.DOB != "", join(path, "dob"), required)
+	p.check(o.DOB != nil, join(path, "dob"), required)
 	p.check(!isBlank(o.SSN) || !isBlank(o.Passport), join(path, "ssn"), "A social security number or a passport is required")
 	p.check(!deref(o.Address).isEmpty(), join(path, "address"), required)
 	p.check(o.Interest != nil, join(path, "interestPercent"), required)

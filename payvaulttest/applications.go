@@ -209,7 +209,7 @@ func (v *service) savedFields(app *application) []savedField {
 		value, _ := app.values.get(key)
 		list = append(list, savedField{
 			Key: key, Value: value, Type: field.kind.wireName(),
-			Settings: fieldSettings{Required: field.required, Options: app.options(field)},
+			Settings: fieldSettings{Required: app.requires(field), Options: app.options(field)},
 		})
 	}
 	return list

@@ -3,7 +3,9 @@ package payvaulttest_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,14 +273,14 @@ func TestValidateRequires(t *testing.T) {
 	assert.Contains(t, got, "legal_name", "cleared")
 
 	blank := map[string]string{"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`, "card_brands": `{"vi":false}`}
-	for key := range got {
-		value, ok := blank[key]
-		if !ok && key != "fulfillment_delivery_method" {
-			value = `"  \u0020\t"`
-		}
-		if value != "" {
-			a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
-		}
+	for _, key := range []string{
+		"legal_name", "business_name", "business_websites", "business_email", "tax_id", "state_filed", "business_mcc", "business_description",
+		"card_volume", "total_volume", "high_ticket", "bank_routing", "bank_account_number",
+	} {
+		blank[key] = `"  \u0020\t"`
+	}
+	for key, value := range blank {
+		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
 	}
 	assert.Equal(t, got, a.problems(t, path, ""), "nothing but blanks is nothing")
 }
@@ -309,15 +311,11 @@ func TestValidateByBusinessType(t *testing.T) {
 	}
 	const owns, controls, city, flags = `"owner":true`, `"control":true`, `"city":"C"`, `"attempted":true,"validated":true`
 	share := []string{"ownership.owners[0].interestPercent"}
-	drop := `[{"key":"limited_partnership","value":""},{"key":"trading_status","value":""},{"key":"state_filed","value":""}]`
 	for name, test := range map[string]struct {
 		businessType string
 		data         []string
 		fields       []string
 	}{
-		"llc":                   {"llc", []string{drop}, []string{"limited_partnership", "trading_status", "state_filed"}},
-		"sole-prop":             {"sole-prop", []string{drop}, nil},
-		"tax-exempt":            {"tax-exempt", []string{drop}, []string{"state_filed"}},
 		"two sole proprietors":  {"sole-prop", []string{owner(2)}, []string{"ownership.owners"}},
 		"more than 100 percent": {"partnership", []string{owner(2)}, []string{"ownership.owners"}},
 		"no owner":              {"corporation-private", []string{owner(0)}, []string{"ownership.owners"}},
@@ -357,6 +355,80 @@ func TestValidateByBusinessType(t *testing.T) {
 			}
 			assert.ElementsMatch(t, test.fields, fields)
 		})
+	}
+}
+
+// What a validation wants follows the saved data, and the settings of the saved fields say it.
+func TestRequirementsFollowTheData(t *testing.T) {
+	t.Parallel()
+	kinds := []string{"limited_partnership", "trading_status", "state_filed"}
+	third := []string{"fulfillment_name", "fulfillment_contact", "fulfillment_email", "fulfillment_phone", "fulfillment_address"}
+	for _, test := range []struct {
+		business, provider string
+		missing            []string // in a validation without any of these keys
+	}{
+		{"llc", "business", kinds},
+		{"corporation-public", "business", kinds},
+		{"tax-exempt", "business", kinds[2:]},
+		{"sole-prop", "business", nil},
+		{"partnership", "thirdparty", slices.Concat(kinds, third)},
+		{"sole-prop", "thirdparty", third},
+	} {
+		t.Run(test.business+" "+test.provider, func(t *testing.T) {
+			t.Parallel()
+			var all, few []map[string]any
+			require.NoError(t, json.Unmarshal([]byte(allData), &all))
+			given := map[string]string{"business_type": test.business, "fulfillment_provider_flag": test.provider}
+			for _, pair := range all {
+				key, _ := pair["key"].(string)
+				if value, ok := given[key]; ok {
+					pair["value"] = value
+				}
+				if !slices.Contains(kinds, key) && !slices.Contains(third, key) {
+					few = append(few, pair)
+				}
+			}
+			a, path := newApplication(t)
+			data, err := json.Marshal(few)
+			require.NoError(t, err)
+			assert.ElementsMatch(t, test.missing, slices.Collect(maps.Keys(a.problems(t, path, string(data)))))
+
+			data, err = json.Marshal(map[string]any{"data": all})
+			require.NoError(t, err)
+			saved, _ := a.post(t, path+"/data", string(data)).ok(t)["fields"].([]any)
+			var required []string
+			for _, one := range saved {
+				field, _ := one.(map[string]any)
+				settings, _ := field["settings"].(map[string]any)
+				key, _ := field["key"].(string)
+				if settings["required"] == true && (slices.Contains(kinds, key) || slices.Contains(third, key)) {
+					required = append(required, key)
+				}
+			}
+			assert.Len(t, saved, 35)
+			assert.ElementsMatch(t, test.missing, required)
+		})
+	}
+}
+
+// Choices, toggles, sets and dates are as the interface shows them, so that an empty one is wrong.
+func TestSavingRefusesWhatIsEmpty(t *testing.T) {
+	t.Parallel()
+	a, path := newApplication(t)
+	for _, key := range []string{
+		"business_type", "limited_partnership", "trading_status", "tax_id_type", "business_established", "processing_history",
+		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation", "fulfillment_process_flag",
+	} {
+		for _, value := range []string{`""`, `" "`} {
+			a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).refused(t, http.StatusBadRequest, key)
+		}
+	}
+	for _, name := range []string{"dob", "passport_expiration_date", "passport_issue_date", "dl_expiration_date", "dl_issue_date"} {
+		a.post(t, path+"/data", `{"data":[{"key":"ownership","value":{"owners":[{"`+name+`":""}]}}]}`).
+			refused(t, http.StatusBadRequest, "ownership.owners[0]."+name)
+	}
+	for key, value := range map[string]string{"legal_name": `""`, "business_email": `""`, "card_volume": `""`, "bank_routing": `" "`} {
+		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
 	}
 }
 

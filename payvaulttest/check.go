@@ -26,6 +26,9 @@ func isAlphanumeric(s string) bool {
 	return s != ""
 }
 
+// isNumericCode accepts the numeric code of a country or a currency, or none.
+func isNumericCode(s string) bool { return s == "" || isDigits(s, 1, 3) }
+
 func isCardNumber(s string) bool { return isDigits(s, 12, 19) }
 
 // isExpDate tells whether s is MMYY.
@@ -45,8 +48,9 @@ func isEmail(s string) bool {
 
 // isPairs tells whether s is the text of a JSON array of single-pair objects.
 func isPairs(s string) bool {
+	var strict json.RawMessage // decode sees a name that is given twice
 	var pairs []map[string]json.RawMessage
-	if json.Unmarshal([]byte(s), &pairs) != nil || pairs == nil {
+	if decode([]byte(s), &strict) != nil || json.Unmarshal(strict, &pairs) != nil || pairs == nil {
 		return false
 	}
 	for _, pair := range pairs {

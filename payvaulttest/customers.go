@@ -157,12 +157,20 @@ func (in *customerRequest) check() error {
 	p.check(in.ID == "" || isAlphanumeric(in.ID), "customer_id", "must be alphanumeric")
 	named := !isBlank(in.FirstName) && !isBlank(in.LastName)
 	p.check(named || !isBlank(in.FirmName), "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
-	for i, address := range in.Shipping {
-		path := fmt.Sprintf("shipping_addresses[%d].shipping_country_code", i)
-		p.check(isCountryCode(address.CountryCode), path, "must be a numeric code")
-	}
+	in.checkShipping(p)
 	in.checkBilling(p)
 	return p.err()
+}
+
+// checkShipping checks each address, and that one is primary at most.
+func (in *customerRequest) checkShipping(p problems) {
+	primary := false
+	for i, address := range in.Shipping {
+		path := fmt.Sprintf("shipping_addresses[%d]", i)
+		p.check(isNumericCode(address.CountryCode), join(path, "shipping_country_code"), "must be a numeric code")
+		p.check(!address.Primary || !primary, join(path, "primary"), "is set for more than one address")
+		primary = primary || address.Primary
+	}
 }
 
 // checkBilling checks each card, and that one saved card is named once and one card is primary at most.
@@ -182,10 +190,8 @@ func (in *customerRequest) checkBilling(p problems) {
 func (in *billingRequest) check(p problems, path string) {
 	in.paymentFields.check(p, path)
 	p.check(in.CardNumber != "" || in.Routing != "" || in.CardID != "", join(path, "card_number"), "or ACH data or card_id is required")
-	p.check(isCountryCode(in.CountryCode), join(path, "billing_country_code"), "must be a numeric code")
+	p.check(isNumericCode(in.CountryCode), join(path, "billing_country_code"), "must be a numeric code")
 }
-
-func isCountryCode(s string) bool { return s == "" || isDigits(s, 1, 3) }
 
 // saveCustomer stores a customer with all its cards, or nothing. The caller holds the lock.
 func (v *service) saveCustomer(merchant payvault.MerchantID, in *customerRequest) (*customerRecord, error) {

@@ -112,6 +112,8 @@ func TestCustomerRefuses(t *testing.T) {
 		"a card without number": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"exp_date":"1229"}]}`, "billing_cards[0].card_number"},
 		"the second card":       {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111","exp_date":"129"}]}`, "billing_cards[1].exp_date"},
 		"a country name":        {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
+		"two primary addresses": {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":true},{},{"primary":true}]}`, "shipping_addresses[2].primary"},
+		"an empty expiry date":  {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X","exp_date":""}]}`, "billing_cards[0].exp_date"},
 		"a shipping ID":         {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`, "shipping_addresses[0].shipping_id"},
 		"an e-mail text":        {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
 	} {

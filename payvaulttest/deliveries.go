@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"syscall"
@@ -141,7 +142,7 @@ func (d *dispatcher) work(id payvault.WebhookID) {
 		if j.delivery.Err == nil {
 			j.delivery.Status, j.delivery.Err = d.send(d.ctx, j)
 		}
-		d.log(j.delivery)
+		d.log(j)
 		d.remember(j.delivery)
 		close(j.finished)
 	}
@@ -183,22 +184,34 @@ func (d *dispatcher) send(ctx context.Context, j job) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// log writes the one record of a delivery: no URL, no body, and of an error its class only.
-func (d *dispatcher) log(delivery Delivery) {
+// log writes the one record of a delivery: no body, and of an error where it was and its class.
+func (d *dispatcher) log(j job) {
+	delivery := j.delivery
 	attrs := []slog.Attr{
 		slog.String("webhook_id", string(delivery.WebhookID)),
 		slog.String("event", delivery.Event),
 		slog.Int("status", delivery.Status),
 	}
 	if delivery.Err != nil {
-		attrs = append(attrs, slog.String("error", errorClass(delivery.Err)))
+		attrs = append(attrs, slog.String("url", bareURL(j.url)), slog.String("error", errorClass(delivery.Err)))
 	}
 	d.logger.LogAttrs(d.ctx, slog.LevelInfo, "delivery", attrs...)
 }
 
-// errorClass tells the kinds of errors apart without their texts, which hold the URL.
+// bareURL is a URL without what may be secret: user, query and fragment.
+func bareURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// errorClass tells the kinds of errors apart without their texts, which hold the whole URL.
 func errorClass(err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	system, isSystem := errors.AsType[syscall.Errno](err)
 	switch {
 	case errors.Is(err, errNotJSON):
 		return "not JSON"
@@ -210,6 +223,12 @@ func errorClass(err error) string {
 		return "server closed"
 	case isNet && timeout.Timeout():
 		return "timeout"
+	case isDNS:
+		return "unknown host"
+	case isSystem:
+		return system.Error() // such as connection refused
+	case errors.Is(err, io.EOF):
+		return "no answer"
 	default:
 		return "connection"
 	}

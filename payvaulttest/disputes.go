@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"mime"
 	"net/http"
 	"slices"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ type DisputeResponse struct {
 // the merchant of [Server.Merchant], the kind first-time. It replaces a dispute with the same ID.
 // It panics if [WithSeed] would refuse the dispute.
 func (s *Server) SeedDispute(dispute Dispute) Dispute {
-	mustFit(dispute.checkSeed(s.service.accounts.has))
+	mustFit("dispute", dispute.checkSeed(s.service.accounts.has))
 	dispute.MerchantID = cmp.Or(dispute.MerchantID, s.seedMerchant())
 	dispute.Kind = cmp.Or(dispute.Kind, DisputeFirstTime)
 	s.service.mu.Lock()
@@ -150,9 +151,16 @@ func disputeParts(parts []Part) (*Part, *Part, error) {
 	}
 	p.check(file == nil || file.FileName != "", "file", "must have a file name")
 	p.check(file == nil || bytes.HasPrefix(file.Content(), []byte("%PDF-")), "file", "must be a PDF")
+	p.check(file == nil || isPDFType(file.ContentType), "file", "must be application/pdf")
 	p.check(text == nil || text.FileName == "", "disputeResponse", "must be a text, not a file")
 	p.check(text == nil || text.Size == int64(len(text.Content())), "disputeResponse", "is too long")
 	return file, text, p.err()
+}
+
+// isPDFType tells whether a part may hold a PDF by what its type says, if anything.
+func isPDFType(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return contentType == "" || err == nil && (media == "application/pdf" || media == "application/octet-stream")
 }
 
 func (d *Dispute) check(in disputeRequest, file, text *Part) error {

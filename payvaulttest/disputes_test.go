@@ -88,6 +88,22 @@ func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
 	a.postForm(t, path, response(5000)).ok(t)
 }
 
+func TestDisputeFileTypes(t *testing.T) {
+	t.Parallel()
+	for contentType, taken := range map[string]bool{
+		"": true, "application/pdf": true, "Application/PDF; charset=x": true, "application/octet-stream": true,
+		"image/png": false, "text/plain": false, "application/": false,
+	} {
+		a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+		got := a.postForm(t, path, newForm().typedPart(t, "file", "a.pdf", contentType, pdf).part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`))
+		if taken {
+			got.ok(t)
+		} else {
+			got.refused(t, http.StatusBadRequest, "file")
+		}
+	}
+}
+
 func TestDisputeRefuses(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)

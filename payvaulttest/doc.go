@@ -43,7 +43,8 @@
 // customers and payees: cards are kept masked. What arrived stays available in [Request] and in
 // [Application.Value], but only on request: no fmt verb and no slog handler prints it, and the record
 // that [WithLogger] writes for each request has neither path, query, header nor body. The one for
-// each delivery to a webhook has the webhook ID, the event, the status and the class of the error. A
+// each delivery to a webhook has the webhook ID, the event and the status; that of a failed one also has
+// the class of the error and the notification URL without its user, query and fragment. A
 // request's merchant_id is that of its key, not that of the merchant for whom a partner acts. A panic
 // is answered with 500 and logged with its type and its lines of code, not with its value.
 //
@@ -71,11 +72,12 @@
 // # Its choices: requests are read strictly
 //
 //   - Unknown, misspelt or repeated fields and query parameters, null, and anything after the JSON are
-//     refused, and so are bodies where the operation takes none. Null is taken inside the objects of
-//     booleans of an application, as false, and in what has no shape of its own: cbExp, legalExp, the
-//     elements of relatedBusinesses, and objects under keys that the interface does not list.
-//   - An empty string counts as absent, except as a merchant_id, in the choices and dates of a dispute
-//     response, and in paths and queries, where it is refused like any other wrong value. Nothing but
+//     refused, and so are bodies where the operation takes none. Null is taken
+//     only in what has no shape of its own: the elements of relatedBusinesses, and objects under keys
+//     that the interface does not list.
+//   - An empty string counts as absent, except where it is refused like any other wrong value: as a
+//     merchant_id, as an expiry date, in the choices and dates of a dispute response, in the choices,
+//     toggles, sets and dates of an application and of its owners, and in paths and queries. Nothing but
 //     blanks counts as absent where a text is required: in names, in the customer_id of cancel, in the
 //     message of a retrieval dispute and in the data of an application.
 //   - JSON bodies are at most 1 MiB and nested at most 64 deep; an escape of half a surrogate pair is
@@ -95,11 +97,13 @@
 //     avs_address, avs_zip, email_address or single_use.
 //   - Partners must send their own vendor_id; that of other accounts is ignored. The second
 //     wallet needs Account.SecondWallet.
+//   - echo_fields and report_data are refused if an object in them has no name, two, or one twice.
 //   - ACH data answers no card_number; a wallet answers a made-up one. Check digits are not verified.
 //   - A customer_id is unique among the customers of its merchant, and one that is sent goes before
 //     auto_generate_customer_id. A billing card may name a saved card with card_id alone, which does
 //     not update it. Customers show their cards as they are now, whatever updated them. One card_id
-//     twice, and more than one primary card, are refused; without a primary card the first one counts.
+//     twice, and more than one primary card or shipping address, are refused; without a primary card the
+//     first one counts.
 //   - cvv2 has 3 or 4 digits, tr_number 9, dda_number up to 17, a country code up to 3.
 //   - card_type is VI, MC, AM or DI. verified_date is set for cards with verify, in the clock's zone.
 //   - merchant_id inside an address or a card must be permitted, and does nothing else.
@@ -113,7 +117,8 @@
 //   - order_on and filter take every field of the record that is neither object nor array, and
 //     tran_date. The conditionals are BETWEEN_DATES (dates and times), EQUALS and NOT_EQUALS (every
 //     type), GREATER_THAN and LESS_THAN (numbers, dates and times) and CONTAINS (texts). Filters are
-//     repeated parameters and all must hold; a text compares with case.
+//     repeated parameters and all must hold; a text compares with case. A value is refused if it is
+//     empty or holds a comma, which cannot be told from the one between two values.
 //   - BETWEEN_DATES looks at the day that a time has in its own offset.
 //   - A page after the last is empty.
 //
@@ -122,7 +127,11 @@
 //   - The three timestamps are the time of creation, dba_name is empty, and the plan is made up.
 //   - Saving refuses values of a wrong type or form, and then saves none. Keys that the interface does
 //     not list are saved as optional texts or objects, and come back with the type text, whichever
-//     they are. The answer repeats all fields saved so far.
+//     they are. The answer repeats all fields saved so far. Texts and objects can be emptied again, as
+//     described above; choices, toggles, sets and dates can only be replaced.
+//   - settings.required says whether a validation of the data saved by then wants the field.
+//   - The keys of a validation that fails (code 2) are keys of the application, and inside an ownership
+//     paths such as ownership.owners[0].dob.
 //   - A mcc has 4 digits, a tax ID 9 (dashes do not count), a routing number 9, an account up to 17, a
 //     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus).
 //   - A currency has up to 12 digits and 2 decimals and no sign, a state the two letters of a U.S. state,
@@ -144,9 +153,11 @@
 //
 //   - A first-time dispute needs cbr_response_type and nothing else; other fields are taken with every
 //     type. A retrieval dispute needs what the interface says. A dispute is answered once.
-//   - The file must have a name and begin like a PDF. Nothing may follow the form.
+//   - The file must have a name and begin like a PDF; if its part has a Content-Type, this must be
+//     application/pdf or application/octet-stream. Nothing may follow the form.
 //   - A customer_id that is not the subscription's is invalid. Canceling twice, and sending an invoice
 //     that is not saved, answer 409.
+//   - A transaction has no texts, dates and batch numbers that are not set; its amounts are 0 then.
 //   - An invoice may be sent without any address; the body may then be empty. Phone numbers have 8 to
 //     15 digits; U.S. numbers have eleven, the first of them 1.
 //

@@ -1,7 +1,7 @@
 package payvaulttest
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,9 +16,16 @@ type FaultKind string
 
 // Faults of the connection. What the client sees of them is an error of its transport.
 const (
-	// RefuseConnection resets new connections before anything is read from them, and closes idle
-	// ones first, so that the next request needs a new one. A connection does not tell its
+	// RefuseConnection accepts new connections and resets them before anything is read from them, and
+	// closes idle ones first, so that the next request needs a new one. A connection does not tell its
 	// operation, so Operation must be empty; Times counts connections.
+	//
+	// Nothing is performed, but the client cannot know: its system may have connected and taken bytes
+	// before the reset arrives. A request by plain HTTP therefore mostly ends with an unknown outcome;
+	// with [WithTLS] the handshake fails, so that the request was not sent. The port stays open, since
+	// connections could not be counted, and the port could be lost to another program, if it were
+	// closed. For a connection that is truly refused give the client the URL of a server after
+	// [Server.Close], as long as no other program takes its port.
 	RefuseConnection FaultKind = "refuse connection"
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -77,8 +84,7 @@ type Fault struct {
 	Kind FaultKind
 	// Times is the number of requests to fail; 0 for all until the fault is removed.
 	Times int
-	// AfterCommit lets the operation be performed first. Kinds that say themselves when they strike
-	// do not look at it.
+	// AfterCommit lets the operation be performed first. DropAfterCommit does so without it.
 	AfterCommit bool
 
 	Status     int           // HTTP status of the answer
@@ -131,11 +137,12 @@ func (f *Fault) stage() stage {
 //
 // Inject panics if the fault could not strike as it says: if its kind or operation does not exist, a
 // status is not in 200 to 599, Times, Delay or Size is negative, OtherCode has the code of success, a
-// Size is too small for JSON, RefuseConnection has an Operation, or there is a Body under a status that
-// permits none.
+// Size is too small for JSON, RefuseConnection has an Operation, there is a Body under a status that
+// permits none, or AfterCommit is set for a kind that performs nothing: RefuseConnection, ResetConnection,
+// DropDuringRead and DropBeforeCommit.
 func (s *Server) Inject(fault Fault) func() {
 	at := fault.stage()
-	mustFit(fault.check(s.routes))
+	mustFit("fault "+string(fault.Kind), fault.check(s.routes))
 	fault.Header = fault.Header.Clone()
 	remove := s.faults.add(fault)
 	if at == onAccept {
@@ -148,17 +155,19 @@ func (s *Server) Inject(fault Fault) func() {
 func (f *Fault) check(routes []route) error {
 	known := f.Operation == "" || slices.ContainsFunc(routes, func(r route) bool { return r.op == f.Operation })
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
+	at := f.stage()
 	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
-	return errors.Join(
-		fits(known, "fault", f.Kind, "its operation does not exist"),
-		fits(f.Kind != RefuseConnection || f.Operation == "", "fault", f.Kind, "it takes no operation"),
-		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "fault", f.Kind, "its status is not in 200 to 599"),
-		fits(!bodiless || f.Body == "", "fault", f.Kind, "its status permits no body"),
-		fits(f.Times >= 0, "fault", f.Kind, "its times are below zero"),
-		fits(f.Delay >= 0, "fault", f.Kind, "its delay is below zero"),
-		fits(f.Size >= 0, "fault", f.Kind, "its size is below zero"),
-		fits(!sized || f.Size == 0 || f.Size >= minOversize, "fault", f.Kind, "its size is too small for JSON"),
-		fits(f.Kind != OtherCode || f.Code != 0, "fault", f.Kind, "its code is that of success"),
+	return cmp.Or(
+		fits(known, "the operation does not exist"),
+		fits(f.Kind != RefuseConnection || f.Operation == "", "it takes no Operation"),
+		fits(!f.AfterCommit || at >= beforeCommit && f.Kind != DropBeforeCommit, "nothing is performed that it could strike after"),
+		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
+		fits(!bodiless || f.Body == "", "the status permits no body"),
+		fits(f.Times >= 0, "the times are below zero"),
+		fits(f.Delay >= 0, "the delay is below zero"),
+		fits(f.Size >= 0, "the size is below zero"),
+		fits(!sized || f.Size == 0 || f.Size >= minOversize, "the size is too small for JSON"),
+		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
 	)
 }
 

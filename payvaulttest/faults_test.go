@@ -157,6 +157,19 @@ func TestRefuseClosesIdleConnections(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What the documentation of RefuseConnection says: under TLS a client knows that nothing was sent.
+func TestRefusedHandshakeSendsNothing(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, payvaulttest.WithTLS())
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
+	client := a.srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+	err := client.Invoices.Send(t.Context(), "I1", nil)
+	failed, ok := errors.AsType[*payvault.Error](err)
+	require.True(t, ok, "%v", err)
+	assert.Equal(t, payvault.NotSent, failed.Delivery)
+	assert.True(t, payvault.SafeToRetry(err))
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -514,6 +527,10 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a size without JSON":     {Kind: payvaulttest.GzipBomb, Size: 10},
 		"the code of success":     {Kind: payvaulttest.OtherCode, Message: "declined"},
 		"a refusal with a target": {Kind: payvaulttest.RefuseConnection, Operation: payvault.OpInvoicesSend},
+		"a refusal after it":      {Kind: payvaulttest.RefuseConnection, AfterCommit: true},
+		"a reset after it":        {Kind: payvaulttest.ResetConnection, AfterCommit: true},
+		"a read after it":         {Kind: payvaulttest.DropDuringRead, AfterCommit: true},
+		"before and after it":     {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
 	} {
 		assert.Panics(t, func() { a.srv.Inject(fault) }, name)
 	}

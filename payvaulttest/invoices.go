@@ -35,7 +35,7 @@ type Invoice struct {
 // the merchant of [Server.Merchant], the state saved. It replaces an invoice with the same ID.
 // It panics if [WithSeed] would refuse the invoice.
 func (s *Server) SeedInvoice(invoice Invoice) Invoice {
-	mustFit(invoice.checkSeed(s.service.accounts.has))
+	mustFit("invoice", invoice.checkSeed(s.service.accounts.has))
 	invoice = invoice.clone()
 	invoice.MerchantID = cmp.Or(invoice.MerchantID, s.seedMerchant())
 	invoice.State = cmp.Or(invoice.State, InvoiceSaved)

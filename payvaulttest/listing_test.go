@@ -177,6 +177,10 @@ func TestOrder(t *testing.T) {
 func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
+	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{
+		AuthCode: "A", RMsg: "approved", CardNumber: "4111111111111111", PurchaseID: "P", CardholderFirstName: "J", CardholderLastName: "D",
+		BatchNumber: 1, MerchRefNum: "M", BatchID: 2, BatchDate: "2026-01-16", SettleDate: "2026-01-17",
+	}}})
 	got := a.get(t, transactions+query("count", "1"))
 	rows, _ := got.object(t)["data"].([]any)
 	row, _ := rows[0].(map[string]any)

@@ -170,11 +170,22 @@ func newForm() *form {
 
 func (f *form) part(t *testing.T, name, file, content string) *form {
 	t.Helper()
+	if file == "" {
+		return f.typedPart(t, name, file, "", content)
+	}
+	return f.typedPart(t, name, file, "application/pdf", content)
+}
+
+// typedPart adds a part with a content type, if there is one.
+func (f *form) typedPart(t *testing.T, name, file, contentType, content string) *form {
+	t.Helper()
 	header := textproto.MIMEHeader{}
 	disposition := `form-data; name="` + name + `"`
 	if file != "" {
 		disposition += `; filename="` + file + `"`
-		header.Set("Content-Type", "application/pdf")
+	}
+	if contentType != "" {
+		header.Set("Content-Type", contentType)
 	}
 	header.Set("Content-Disposition", disposition)
 	w, err := f.writer.CreatePart(header)

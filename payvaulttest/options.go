@@ -92,7 +92,9 @@ func WithAccount(account Account) Option {
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes: the same seed and the same order of
-// requests give the same identifiers.
+// requests give the same identifiers. The default seed is 1, so that all servers without this option make
+// the same identifiers, whatever the run. A test of two servers at once gives each a seed of its own:
+// otherwise a card ID of the one may name a card of the other, and a mix-up goes unnoticed.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
 // WithLogger logs one record per request and one per delivery to a webhook. They hold no secrets.

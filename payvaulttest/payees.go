@@ -89,7 +89,7 @@ func (in *payeeRequest) check() error {
 	p.check(!isBlank(in.Name), "payee_name", "is required")
 	checkEach(p, "payee_email", in.Email, isEmail, "must hold email addresses")
 	if a := in.Address; a != nil {
-		p.check(isCountryCode(a.CountryCode), "payee_address.country_code", "must be a numeric code")
+		p.check(isNumericCode(a.CountryCode), "payee_address.country_code", "must be a numeric code")
 	}
 	if a := in.Account; a != nil {
 		p.check(a.Routing == "" || isDigits(a.Routing, 9, 9), "payee_account.tr_number", "must be nine digits")

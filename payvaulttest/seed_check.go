@@ -1,12 +1,12 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"example.com/payvault"
 )
@@ -37,70 +37,73 @@ func mergeSeeds(seeds []Seed) Seed {
 
 // check wants records that the service could have, each ID once. What is left out is filled in later.
 func (s Seed) check(known merchantCheck) error {
-	return errors.Join(
-		checkRecords(s.Subscriptions, func(r Subscription) any { return r.ID }, (*Subscription).checkSeed, known),
-		checkRecords(s.Invoices, func(r Invoice) any { return r.ID }, (*Invoice).checkSeed, known),
-		checkRecords(s.Disputes, func(r Dispute) any { return r.ID }, (*Dispute).checkSeed, known),
-		checkRecords(s.Webhooks, func(r Webhook) any { return r.ID }, (*Webhook).checkSeed, known),
+	return cmp.Or(
+		checkRecords("subscriptions", s.Subscriptions, "subscription_id", func(r *Subscription) any { return r.ID }, (*Subscription).checkSeed, known),
+		checkRecords("invoices", s.Invoices, "invoice_id", func(r *Invoice) any { return r.ID }, (*Invoice).checkSeed, known),
+		checkRecords("disputes", s.Disputes, "rec_id", func(r *Dispute) any { return r.ID }, (*Dispute).checkSeed, known),
+		checkRecords("webhooks", s.Webhooks, "webhook_id", func(r *Webhook) any { return r.ID }, (*Webhook).checkSeed, known),
 	)
 }
 
-// checkRecords checks each record, and that no two that name an ID share it.
-func checkRecords[T any](records []T, id func(T) any, check func(*T, merchantCheck) error, known merchantCheck) error {
-	seen := map[any]bool{id(*new(T)): false}
-	for _, record := range records {
-		if err := check(&record, known); err != nil {
-			return err
+// checkRecords checks each record of a list, and that no two that name an ID share it.
+func checkRecords[T any](list string, records []T, idName string, id func(*T) any, check func(*T, merchantCheck) error, known merchantCheck) error {
+	none := id(new(T))
+	seen := map[any]bool{}
+	for i := range records {
+		this := id(&records[i])
+		if err := check(&records[i], known); err != nil {
+			return fmt.Errorf("%s[%d]: %w", list, i, err)
 		}
-		if seen[id(record)] {
-			return fmt.Errorf("there are two %Ts with the ID %v", record, id(record))
+		if seen[this] {
+			return fmt.Errorf("%s[%d]: there are two with the %s %v", list, i, idName, this)
 		}
-		seen[id(record)] = id(record) != id(*new(T))
+		seen[this] = this != none
 	}
 	return nil
 }
 
-// mustFit panics with what is wrong with a record that a Seed method was given.
-func mustFit(err error) {
+// mustFit panics with what is wrong with a record or a fault that a method was given.
+func mustFit(what string, err error) {
 	if err != nil {
-		panic(fmt.Errorf("payvaulttest: %w", err))
+		panic(fmt.Errorf("payvaulttest: %s: %w", what, err))
 	}
 }
 
-// fits makes an error out of what a record must be, unless it is.
-func fits(ok bool, record string, id any, must string) error {
+// fits makes an error out of what something must be, unless it is.
+func fits(ok bool, must string) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("%s %v: %s", record, id, must)
+	return errors.New(must)
 }
 
-const mustHaveAccount = "its merchant has no account"
+const mustHaveAccount = "merchant_id has no account"
 
 func (s *Subscription) checkSeed(known merchantCheck) error {
 	states := []SubscriptionState{"", SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled}
-	err := errors.Join(
-		fits(known(s.MerchantID), "subscription", s.ID, mustHaveAccount),
-		fits(slices.Contains(states, s.State), "subscription", s.ID, "its state is unknown"),
-		checkRecords(s.Transactions, func(t Transaction) any { return t.PGID }, (*Transaction).checkSeed, known),
+	check := func(t *Transaction, known merchantCheck) error { return t.checkSeed(s.ID, known) }
+	return cmp.Or(
+		fits(known(s.MerchantID), mustHaveAccount),
+		fits(slices.Contains(states, s.State), "state must be active, suspended, paused or canceled"),
+		checkRecords("transactions", s.Transactions, "pg_id", func(t *Transaction) any { return t.PGID }, check, known),
 	)
-	if err != nil {
-		return fmt.Errorf("subscription %d: %w", s.ID, err)
-	}
-	return nil
 }
 
-func (t *Transaction) checkSeed(known merchantCheck) error {
+func (t *Transaction) checkSeed(subscription payvault.SubscriptionID, known merchantCheck) error {
 	_, unwritable := t.Time.MarshalJSON()
-	return errors.Join(
-		fits(known(t.MerchantID), "transaction", t.PGID, mustHaveAccount),
-		fits(unwritable == nil, "transaction", t.PGID, "tran_time must be in the years 0 to 9999"),
-		fits(isSeedDate(t.BatchDate), "transaction", t.PGID, "batch_date must be YYYY-MM-DD"),
-		fits(isSeedDate(t.SettleDate), "transaction", t.PGID, "settle_date must be YYYY-MM-DD"),
-		fits(isSeedNumber(t.Amount), "transaction", t.PGID, "amt_tran must be a number without exponent"),
-		fits(isSeedNumber(t.AmountRefunded), "transaction", t.PGID, "amt_refunded must be a number without exponent"),
-		fits(isSeedNumber(t.AmountFunded), "transaction", t.PGID, "amt_funded must be a number without exponent"),
-		fits(isMaskable(t.CardNumber), "transaction", t.PGID, "card_number must be masked, or 12 to 19 digits and nothing else"),
+	return cmp.Or(
+		fits(known(t.MerchantID), mustHaveAccount),
+		fits(t.SubscriptionID == 0 || t.SubscriptionID == subscription, "subscription_id must be that of its subscription"),
+		fits(unwritable == nil, "tran_time must be in the years 0 to 9999"),
+		fits(isSeedDate(t.BatchDate), "batch_date must be YYYY-MM-DD"),
+		fits(isSeedDate(t.SettleDate), "settle_date must be YYYY-MM-DD"),
+		fits(isSeedNumber(t.Amount), "amt_tran must be a number without exponent"),
+		fits(isSeedNumber(t.AmountRefunded), "amt_refunded must be a number without exponent"),
+		fits(isSeedNumber(t.AmountFunded), "amt_funded must be a number without exponent"),
+		fits(isNumericCode(t.Currency), "tran_currency must be a numeric code"),
+		fits(isNumericCode(t.FundedCurrency), "funded_currency must be a numeric code"),
+		fits(t.CardNumber == "" || isCardNumber(t.CardNumber) || isMasked(t.CardNumber),
+			"card_number must be 12 to 19 digits, or masked: its first four and last six, x in between"),
 	)
 }
 
@@ -111,36 +114,31 @@ func isSeedNumber(n json.Number) bool {
 	return n == "" || ok && json.Valid([]byte(n))
 }
 
-// isMaskable tells whether a number is one that the emulator masks, or shows no more digits than a
-// masked one does.
-func isMaskable(number string) bool {
-	digits := 0
-	for _, digit := range "0123456789" {
-		digits += strings.Count(number, string(digit))
-	}
-	return digits <= 10 || isCardNumber(number)
+// isMasked tells whether a number is one that mask made.
+func isMasked(number string) bool {
+	return len(number) > 10 && mask(number) == number && isDigits(number[:4]+number[len(number)-6:], 10, 10)
 }
 
 func (i *Invoice) checkSeed(known merchantCheck) error {
 	states := []InvoiceState{"", InvoiceSaved, InvoiceOutstanding}
-	return errors.Join(
-		fits(known(i.MerchantID), "invoice", i.ID, mustHaveAccount),
-		fits(slices.Contains(states, i.State), "invoice", i.ID, "its state is unknown"),
+	return cmp.Or(
+		fits(known(i.MerchantID), mustHaveAccount),
+		fits(slices.Contains(states, i.State), "state must be saved or outstanding"),
 	)
 }
 
 func (d *Dispute) checkSeed(known merchantCheck) error {
 	kinds := []DisputeKind{"", DisputeFirstTime, DisputeRetrieval, DisputeOther}
-	return errors.Join(
-		fits(known(d.MerchantID), "dispute", d.ID, mustHaveAccount),
-		fits(slices.Contains(kinds, d.Kind), "dispute", d.ID, "its kind is unknown"),
+	return cmp.Or(
+		fits(known(d.MerchantID), mustHaveAccount),
+		fits(slices.Contains(kinds, d.Kind), "kind must be first_time, retrieval or other"),
 	)
 }
 
 func (w *Webhook) checkSeed(known merchantCheck) error {
-	return errors.Join(
-		fits(known(w.MerchantID), "webhook", w.ID, mustHaveAccount),
-		fits(isNotificationURL(w.NotificationURL), "webhook", w.ID, "notification_url must be an http or https URL"),
+	return cmp.Or(
+		fits(known(w.MerchantID), mustHaveAccount),
+		fits(isNotificationURL(w.NotificationURL), "notification_url must be an http or https URL"),
 	)
 }
 

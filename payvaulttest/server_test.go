@@ -135,6 +135,16 @@ func TestSeedIsChecked(t *testing.T) {
 		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmountFunded: ".5"})},
 		"an exponent":           {Subscriptions: of(payvaulttest.Transaction{AmountRefunded: "1e400"})},
 		"a card with spaces":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
+		"a word as a card":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "hello"})},
+		"part of a card":        {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411111"})},
+		"a card without x":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111111111"})},
+		"a card of 20 digits":   {Subscriptions: of(payvaulttest.Transaction{CardNumber: "41111111111111111111"})},
+		"a card masked by *":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111******111111"})},
+		"a card masked before":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"})},
+		"a card masked behind":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111xxxxxxx11111"})},
+		"a currency":            {Subscriptions: of(payvaulttest.Transaction{Currency: "USD"})},
+		"a funded currency":     {Subscriptions: of(payvaulttest.Transaction{FundedCurrency: "8400"})},
+		"another subscription":  {Subscriptions: of(payvaulttest.Transaction{SubscriptionID: 9})},
 		"an invoice state":      {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
 		"a dispute kind":        {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
 		"no URL":                {Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}},
@@ -153,6 +163,30 @@ func TestSeedIsChecked(t *testing.T) {
 	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
 	_, err := payvaulttest.Start(one, one)
 	require.ErrorContains(t, err, "two", "over several seeds")
+}
+
+func TestSeedErrorsSayWhere(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"foo":[]}`:                      `unknown field "foo"`,
+		`{} {}`:                           "something follows",
+		`{"accounts":[{},{"key":"k"}]}`:   `accounts[1]: json: unknown field "key"`,
+		`{"invoices":[{"state":"paid"}]}`: "invoices[0]: state must be",
+		`{"disputes":[{},{"kind":1}]}`:    "disputes[1]: json: cannot unmarshal number into Go struct field Dispute.kind",
+		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
+		`{"subscriptions":[{"foo":1}]}`:                                                    `subscriptions[0]: json: unknown field "foo"`,
+		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0]: transactions[1]: json: unknown field \"foo\"",
+		`{"subscriptions":[{"transactions":[{"tran_time":"today"}]}]}`:                     "subscriptions[0]: transactions[0]: tran_time: ",
+		`{"subscriptions":[{"transactions":[{},{"settle_date":"today"}]}]}`:                "subscriptions[0]: transactions[1]: settle_date must be YYYY-MM-DD",
+		`{"subscriptions":[{"subscription_id":5,"transactions":[{"subscription_id":9}]}]}`: "subscriptions[0]: transactions[0]: subscription_id must be",
+	} {
+		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
+		require.ErrorContains(t, err, want, text)
+	}
+	a := newAPI(t)
+	assert.PanicsWithError(t, "payvaulttest: subscription: transactions[0]: batch_date must be YYYY-MM-DD", func() {
+		a.srv.SeedSubscription(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
+	})
 }
 
 func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {

@@ -33,31 +33,32 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"`
 }
 
-// Transaction is a transaction of a subscription, as interface §2.5 lists its fields.
+// Transaction is a transaction of a subscription, as interface §2.5 lists its fields. Answers leave out texts, dates and
+// batch numbers that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
-	Time                time.Time               `json:"tran_time"`   // with its offset
-	Status              string                  `json:"tran_status"` // tran_status, such as "P"
-	AuthCode            string                  `json:"auth_code"`   // as it was seeded
-	RCode               string                  `json:"rcode"`       // 000 is success
-	RMsg                string                  `json:"rmsg"`
-	CardNumber          string                  `json:"card_number"` // masked when it is seeded in full
-	CardType            string                  `json:"card_type"`
-	PurchaseID          string                  `json:"purchase_id"`
+	Time                time.Time               `json:"tran_time"`           // with its offset
+	Status              string                  `json:"tran_status"`         // tran_status, such as "P"
+	AuthCode            string                  `json:"auth_code,omitempty"` // as it was seeded
+	RCode               string                  `json:"rcode"`               // 000 is success
+	RMsg                string                  `json:"rmsg,omitempty"`
+	CardNumber          string                  `json:"card_number,omitempty"` // masked when it is seeded in full
+	CardType            string                  `json:"card_type,omitempty"`
+	PurchaseID          string                  `json:"purchase_id,omitempty"`
 	PGID                string                  `json:"pg_id"`
-	CardholderFirstName string                  `json:"cardholder_first_name"`
-	CardholderLastName  string                  `json:"cardholder_last_name"`
+	CardholderFirstName string                  `json:"cardholder_first_name,omitempty"`
+	CardholderLastName  string                  `json:"cardholder_last_name,omitempty"`
 	Amount              json.Number             `json:"amt_tran"`
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmountRefunded      json.Number             `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number"` // as it was seeded
+	BatchNumber         int64                   `json:"batch_number,omitempty"` // as it was seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
-	MerchRefNum         string                  `json:"merch_ref_num"`
-	BatchID             int64                   `json:"batch_id"`    // as it was seeded
-	BatchDate           string                  `json:"batch_date"`  // YYYY-MM-DD
-	SettleDate          string                  `json:"settle_date"` // YYYY-MM-DD
+	MerchRefNum         string                  `json:"merch_ref_num,omitempty"`
+	BatchID             int64                   `json:"batch_id,omitempty"`    // as it was seeded
+	BatchDate           string                  `json:"batch_date,omitempty"`  // YYYY-MM-DD
+	SettleDate          string                  `json:"settle_date,omitempty"` // YYYY-MM-DD
 	AmountFunded        json.Number             `json:"amt_funded"`
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
@@ -68,7 +69,7 @@ type Transaction struct {
 // 840. It replaces a subscription with the same ID.
 // It panics if [WithSeed] would refuse the subscription.
 func (s *Server) SeedSubscription(sub Subscription) Subscription {
-	mustFit(sub.checkSeed(s.service.accounts.has))
+	mustFit("subscription", sub.checkSeed(s.service.accounts.has))
 	v := s.service
 	v.mu.Lock()
 	defer v.mu.Unlock()

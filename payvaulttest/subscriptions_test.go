@@ -71,11 +71,10 @@ func TestTransactionRecord(t *testing.T) {
 		PGID: "PG1", Amount: "125.50", CardNumber: "4111111111111111", RMsg: "approved", BatchDate: "2026-01-16",
 	}}})
 	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":1,"totalRecords":1,"data":[{
-		"merchant_id":100001,"tran_time":"2026-01-15T12:00:00-05:00","tran_status":"P","auth_code":"","rcode":"000",
-		"rmsg":"approved","card_number":"4111xxxxxx111111","card_type":"VI","purchase_id":"","pg_id":"PG1",
-		"cardholder_first_name":"","cardholder_last_name":"","amt_tran":125.50,"tran_currency":"840","dispute_flag":false,
-		"amt_refunded":0,"batch_number":0,"customer_id":"C1","subscription_id":77,"merch_ref_num":"","batch_id":0,
-		"batch_date":"2026-01-16","settle_date":"","amt_funded":0,"funded_currency":"840"}]}`, a.get(t, transactions).body)
+		"merchant_id":100001,"tran_time":"2026-01-15T12:00:00-05:00","tran_status":"P","rcode":"000",
+		"rmsg":"approved","card_number":"4111xxxxxx111111","card_type":"VI","pg_id":"PG1","amt_tran":125.50,"tran_currency":"840","dispute_flag":false,
+		"amt_refunded":0,"customer_id":"C1","subscription_id":77,
+		"batch_date":"2026-01-16","amt_funded":0,"funded_currency":"840"}]}`, a.get(t, transactions).body)
 }
 
 func TestSeedSubscriptionDefaults(t *testing.T) {

@@ -62,13 +62,13 @@ type tokenizeRequest struct {
 
 // The payment fields that a tokenize request and a billing card share.
 type paymentFields struct {
-	CardNumber string `json:"card_number"`
-	ExpDate    string `json:"exp_date"`
-	CVV        string `json:"cvv2"`
-	TypeID     string `json:"type_id"`
-	Routing    string `json:"tr_number"`
-	Account    string `json:"dda_number"`
-	CardID     string `json:"card_id"`
+	CardNumber string  `json:"card_number"`
+	ExpDate    *string `json:"exp_date"`
+	CVV        string  `json:"cvv2"`
+	TypeID     string  `json:"type_id"`
+	Routing    string  `json:"tr_number"`
+	Account    string  `json:"dda_number"`
+	CardID     string  `json:"card_id"`
 }
 
 type tokenizeResponse struct {
@@ -148,7 +148,7 @@ func (in *tokenizeRequest) hasData() bool {
 
 // changes tells whether a request without payment data has something else that is saved with a card.
 func (in *tokenizeRequest) changes() bool {
-	texts := in.ExpDate + in.CVV + in.TypeID + in.CardholderName + in.AVSAddress + in.AVSZip
+	texts := deref(in.ExpDate) + in.CVV + in.TypeID + in.CardholderName + in.AVSAddress + in.AVSZip
 	return texts != "" || len(in.EmailAddress) > 0 || in.SingleUse != nil
 }
 
@@ -156,8 +156,8 @@ func (in *tokenizeRequest) changes() bool {
 // is not shown by the interface: this is the emulator's choice.
 func (f *paymentFields) check(p problems, path string) {
 	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), join(path, "card_number"), "must be 12 to 19 digits")
-	p.check(f.ExpDate == "" || isExpDate(f.ExpDate), join(path, "exp_date"), "must be MMYY")
-	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", join(path, "exp_date"), "is required with a new card number")
+	p.check(f.ExpDate == nil || isExpDate(*f.ExpDate), join(path, "exp_date"), "must be MMYY")
+	p.check(f.CardNumber == "" || f.ExpDate != nil || f.CardID != "", join(path, "exp_date"), "is required with a new card number")
 	p.check(f.CVV == "" || isDigits(f.CVV, 3, 4), join(path, "cvv2"), "must be three or four digits")
 	p.check(f.Routing == "" || isDigits(f.Routing, 9, 9), join(path, "tr_number"), "must be nine digits")
 	p.check(f.Account == "" || isDigits(f.Account, 1, 17), join(path, "dda_number"), "must be up to 17 digits")
@@ -185,11 +185,11 @@ func (in *tokenizeRequest) card(g *ids) Card {
 func (f *paymentFields) card() Card {
 	switch {
 	case f.CardNumber != "":
-		return Card{Kind: CardKindCard, MaskedNumber: mask(f.CardNumber), ExpDate: f.ExpDate, Type: cardType(f.CardNumber)}
+		return Card{Kind: CardKindCard, MaskedNumber: mask(f.CardNumber), ExpDate: deref(f.ExpDate), Type: cardType(f.CardNumber)}
 	case f.Routing != "":
 		return Card{Kind: CardKindACH}
 	}
-	return Card{ExpDate: f.ExpDate}
+	return Card{ExpDate: deref(f.ExpDate)}
 }
 
 // walletNumber makes up the masked number behind a wallet payload, which the emulator cannot read.

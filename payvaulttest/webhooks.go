@@ -31,7 +31,7 @@ type Webhook struct {
 // replaces a webhook with the same ID.
 // It panics if [WithSeed] would refuse the webhook.
 func (s *Server) SeedWebhook(webhook Webhook) Webhook {
-	mustFit(webhook.checkSeed(s.service.accounts.has))
+	mustFit("webhook", webhook.checkSeed(s.service.accounts.has))
 	webhook = webhook.clone()
 	webhook.MerchantID = cmp.Or(webhook.MerchantID, s.seedMerchant())
 	s.service.mu.Lock()

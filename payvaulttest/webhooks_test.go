@@ -202,9 +202,9 @@ func TestDeliveriesAreLogged(t *testing.T) {
 		want string
 	}{
 		{user.url + "/path-secret", "body-secret", "status=202\n"},
-		{"http://192.0.2.1/path-secret", "body-secret", `status=0 error="not loopback"`},
-		{"http://127.0.0.1:1/path-secret", "body-secret", "status=0 error=connection"},
-		{"http://127.0.0.1:1/path-secret", make(chan int), `status=0 error="not JSON"`},
+		{"http://user:secret@192.0.2.1/hook?t=secret", "body-secret", `status=0 url=http://192.0.2.1/hook error="not loopback"`},
+		{"http://127.0.0.1:1/hook?t=secret#secret", "body-secret", `status=0 url=http://127.0.0.1:1/hook error="connection refused"`},
+		{user.url + "/hook?t=secret", make(chan int), "status=0 url=" + user.url + `/hook error="not JSON"`},
 	} {
 		a.srv.SeedWebhook(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []string{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", test.data)

@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"example.com/payvault/payvaulttest"
 )
 
-// describe prints what a user has to know to send requests, the address last: a script that waits for
-// it has then seen everything.
+// describe prints what a user has to know to stop it and to send requests, the address last: a script
+// that waits for it has then seen everything.
 func describe(w io.Writer, srv *payvaulttest.Server) {
 	var b bytes.Buffer
+	fmt.Fprintf(&b, "pid           %d\n", os.Getpid())
 	for _, account := range srv.Accounts() {
 		describeAccount(&b, account)
 	}

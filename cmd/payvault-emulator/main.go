@@ -8,6 +8,17 @@
 // the seed.json beside this source. Each request and each delivery to a webhook is logged to standard
 // error, without secrets. SIGINT and SIGTERM stop it.
 //
+// A script builds it first and stops it by its process ID, which is the first line that it prints; the
+// last line, with the address, tells that it is ready:
+//
+//	go build -o payvault-emulator ./cmd/payvault-emulator
+//	./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
+//	# ...
+//	kill "$emulator"; wait "$emulator"
+//
+// The process that go run starts is not the emulator but its parent. It does not pass SIGTERM on: the
+// emulator would keep running, and its port with it. Ctrl+C in a terminal reaches both.
+//
 // Two things can be had from Go only, with package payvaulttest: faults, and the event
 // transaction_status_updated, which occurs in SetTransactionStatus and TriggerEvent. The account
 // updater's events occur here, too.

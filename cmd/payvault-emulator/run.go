@@ -26,6 +26,20 @@ const (
 //go:embed seed.json
 var defaultSeed []byte
 
+// The flags follow.
+const usage = `Usage: payvault-emulator [flags]
+
+Runs the emulator of the payment service until SIGINT or SIGTERM. It prints its process ID first and
+its address last, when it is ready. A script has to build it first, since go run does not pass SIGTERM
+on and would leave it running:
+
+  go build -o payvault-emulator ./cmd/payvault-emulator
+  ./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
+  kill "$emulator"; wait "$emulator"
+
+Flags:
+`
+
 type settings struct {
 	addr        string
 	basePath    string
@@ -58,6 +72,10 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	var set settings
 	flags := flag.NewFlagSet("payvault-emulator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		_, _ = io.WriteString(stderr, usage)
+		flags.PrintDefaults()
+	}
 	flags.StringVar(&set.addr, "addr", "127.0.0.1:8700", "listen on this `host:port`")
 	flags.StringVar(&set.basePath, "base-path", "", "serve below this `path`")
 	flags.StringVar(&set.seedFile, "seed", "", "start with the records of this JSON `file`")

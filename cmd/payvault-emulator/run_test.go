@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -90,6 +91,7 @@ func TestRun(t *testing.T) {
 		return run(ctx, []string{"-addr", "127.0.0.1:0", "-base-path", "/sandbox"}, stdout, stderr)
 	})
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/sandbox$`, p.url)
+	assert.True(t, strings.HasPrefix(p.stdout, fmt.Sprintf("pid           %d\n", os.Getpid())), p.stdout)
 	for _, line := range []string{
 		"merchant      100001  key merchant-api-key",
 		"merchant      100002  key second-merchant-api-key",
@@ -216,6 +218,7 @@ func TestRunThatFails(t *testing.T) {
 		stderr string
 	}{
 		"help":                  {[]string{"-h"}, exitOK, "-allow-remote"},
+		"how to stop it":        {[]string{"-h"}, exitOK, "go build -o payvault-emulator ./cmd/payvault-emulator\n"},
 		"unknown flag":          {[]string{"-x"}, exitUsage, "-x"},
 		"an argument":           {[]string{"serve"}, exitUsage, "serve"},
 		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
