@@ -14,19 +14,25 @@ import (
 // FaultKind names a way in which a request fails.
 type FaultKind string
 
-// Faults of the connection. What the client sees of them is an error of its transport.
+// Faults of the connection. What the client sees of them is an error of its transport. Under HTTP/2, which
+// [WithTLS] brings, what is said of the connection of a request holds for its stream: the stream is reset,
+// and the connection and the other requests on it go on.
 const (
 	// RefuseConnection resets new connections before anything is read from them, and closes idle
 	// ones first, so that the next request needs a new one. A connection does not tell its
 	// operation, so Operation must be empty; Times counts connections.
 	RefuseConnection FaultKind = "refuse connection"
-	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
+	// ResetConnection resets the connection (HTTP/2: the stream) when a request's headers have arrived,
+	// before its body is read.
 	ResetConnection FaultKind = "reset connection"
-	// DropDuringRead reads some of the body and resets the connection; nothing is performed.
+	// DropDuringRead reads some of the body and resets the connection (HTTP/2: the stream); nothing is
+	// performed.
 	DropDuringRead FaultKind = "drop during read"
-	// DropBeforeCommit reads the whole request and closes the connection; nothing is performed.
+	// DropBeforeCommit reads the whole request and closes the connection (HTTP/2: resets the stream);
+	// nothing is performed.
 	DropBeforeCommit FaultKind = "drop before commit"
-	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
+	// DropAfterCommit performs the operation and closes the connection (HTTP/2: resets the stream): the
+	// answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang answers nothing until the client gives up or the server is closed. With AfterCommit the
 	// operation is performed first. Hang, Delay and SlowDrip take in all of a
@@ -56,7 +62,8 @@ const (
 	MalformedJSON FaultKind = "malformed JSON"
 	// TruncatedJSON answers with the first half of a body, as if that were all of it.
 	TruncatedJSON FaultKind = "truncated JSON"
-	// CutBody announces a whole body, sends the first half and closes the connection.
+	// CutBody announces a whole body, sends the first half and closes the connection (HTTP/2: resets the
+	// stream).
 	CutBody FaultKind = "cut body"
 	// OversizedBody answers with well-formed JSON of Size bytes, or without an end if Size is zero.
 	OversizedBody FaultKind = "oversized body"
@@ -131,8 +138,8 @@ func (f *Fault) stage() stage {
 //
 // Inject panics if the fault could not strike as it says: if its kind or operation does not exist, a
 // status is not in 200 to 599, Times, Delay or Size is negative, OtherCode has the code of success, a
-// Size is too small for JSON, RefuseConnection has an Operation, or there is a Body under a status that
-// permits none.
+// Size is too small for JSON, RefuseConnection has an Operation, or there is a Body, or OtherCode, under
+// a status that permits none.
 func (s *Server) Inject(fault Fault) func() {
 	at := fault.stage()
 	mustFit(fault.check(s.routes))
@@ -153,7 +160,7 @@ func (f *Fault) check(routes []route) error {
 		fits(known, "fault", f.Kind, "its operation does not exist"),
 		fits(f.Kind != RefuseConnection || f.Operation == "", "fault", f.Kind, "it takes no operation"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "fault", f.Kind, "its status is not in 200 to 599"),
-		fits(!bodiless || f.Body == "", "fault", f.Kind, "its status permits no body"),
+		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "fault", f.Kind, "its status permits no body"),
 		fits(f.Times >= 0, "fault", f.Kind, "its times are below zero"),
 		fits(f.Delay >= 0, "fault", f.Kind, "its delay is below zero"),
 		fits(f.Size >= 0, "fault", f.Kind, "its size is below zero"),

@@ -2,9 +2,9 @@ package payvaulttest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // Seed is what a server starts with, for [WithSeed]. In JSON its names are those of the fields'
@@ -21,18 +21,24 @@ type Seed struct {
 	Webhooks      []Webhook      `json:"webhooks"`      // see [Server.SeedWebhook]
 }
 
-// LoadSeed reads a seed from JSON. Unknown names, states and kinds are an error, and so are an ID that
-// is given twice, values that are none of their field, and what follows the JSON value. Whether each
+// LoadSeed reads a seed from JSON, as strictly as requests are read: names match exactly and are given
+// once. Unknown names, states and kinds are an error, and so are an ID or an API key that is given
+// twice, accounts that [Start] would refuse, null (except for a list), values that are none of their field, and what follows the JSON value. Whether each
 // merchant has an account is for [Start] to see. The seed.json of cmd/payvault-emulator is an example.
 func LoadSeed(r io.Reader) (Seed, error) {
-	dec := json.NewDecoder(r)
-	dec.DisallowUnknownFields()
-	var seed Seed
-	if err := dec.Decode(&seed); err != nil {
+	text, err := io.ReadAll(r)
+	if err != nil {
 		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Seed{}, errors.New("payvaulttest: there is something after the seed")
+	if err := (shapeWalker{seed: true}).walk("", text, reflect.TypeFor[Seed]()); err != nil {
+		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
+	}
+	var seed Seed
+	if err := json.Unmarshal(text, &seed); err != nil {
+		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
+	}
+	if _, err := newAccounts(seed.Accounts); err != nil {
+		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
 	}
 	if err := seed.check(anyMerchant); err != nil {
 		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)

@@ -141,6 +141,7 @@ func (w *Webhook) checkSeed(known merchantCheck) error {
 	return errors.Join(
 		fits(known(w.MerchantID), "webhook", w.ID, mustHaveAccount),
 		fits(isNotificationURL(w.NotificationURL), "webhook", w.ID, "notification_url must be an http or https URL"),
+		fits(!slices.ContainsFunc(w.Events, isNoEventName), "webhook", w.ID, "events must hold names that can be added"),
 	)
 }
 

@@ -99,6 +99,8 @@ func newServer(cfg config, service *service, identity identity) *Server {
 		ConnContext:       withConn,
 		ConnState:         s.conns.track,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
 	}
 	return s
 }
