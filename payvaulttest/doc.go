@@ -78,9 +78,10 @@
 //     response, and in paths and queries, where it is refused like any other wrong value. Nothing but
 //     blanks counts as absent where a text is required: in names, in the customer_id of cancel, in the
 //     message of a retrieval dispute and in the data of an application.
-//   - JSON bodies are at most 1 MiB and nested at most 64 deep; a list that the interface names has at most
-//     1,000 elements, and a number that is compared or added up at most 64 characters; an escape of half a surrogate pair is
-//     refused. Forms are at most 64 MiB (see [WithMaxUpload]) and have at most 8 parts.
+//   - JSON bodies are at most 1 MiB and nested at most 64 deep; a list that the interface names has at
+//     most 1,000 elements, and a number that is compared or added up at most 64 characters; an escape of
+//     half a surrogate pair is refused. Forms are at most 64 MiB (see [WithMaxUpload]) and have at most 8
+//     parts.
 //   - Accept must allow application/json, with a quality above 0, and the content type must be right and
 //     be given once. A body with a content encoding is refused (415). A comma in a query must be encoded.
 //   - Paths match exactly: only IDs and event names may be percent-encoded. IDs in paths and queries are written as plain integers.
@@ -151,8 +152,8 @@
 //
 //   - A first-time dispute needs cbr_response_type and nothing else; other fields are taken with every
 //     type. A retrieval dispute needs what the interface says. A dispute is answered once.
-//   - The file must have a name and begin like a PDF. Nothing but one line break may follow
-//     the closing boundary of the form.
+//   - The file must have a name and begin like a PDF. Nothing but one line break may follow the closing
+//     boundary of the form.
 //   - A customer_id that is not the subscription's is invalid. Canceling twice, and sending an invoice
 //     that is not saved, answer 409.
 //   - An invoice may be sent without any address; the body may then be empty. Phone numbers have 8 to
