@@ -24,7 +24,7 @@ func TestHistoryCountsEverything(t *testing.T) {
 				r.Header[fmt.Sprintf("X%d", i)] = []string{""}
 			}
 		},
-		"values": func(r *http.Request) { r.Header["X"] = make([]string, 10_000) },
+		"values": func(r *http.Request) { r.Header["X"] = make([]string, 20_000) },
 		"query":  func(r *http.Request) { r.URL.RawQuery = numbered("&%x", 9_900) },
 	} {
 		t.Run(name, func(t *testing.T) {

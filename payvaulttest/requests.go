@@ -135,7 +135,7 @@ func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil 
 // What a request, and what an entry of one of its maps, takes besides its texts: rather more than less.
 const (
 	requestBytes = 1 << 10
-	entryBytes   = 128
+	entryBytes   = 64
 )
 
 // bytes is about what the request holds in memory, and not much less.
