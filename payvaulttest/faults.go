@@ -206,6 +206,13 @@ func (f *faults) takeRequest(op payvault.Operation) *Fault {
 	})
 }
 
+// refusing tells whether a fault waits for new connections.
+func (f *faults) refusing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.list, func(armed *armedFault) bool { return armed.Kind == RefuseConnection })
+}
+
 // takeConnection tells whether a new connection is to be refused.
 func (f *faults) takeConnection() bool {
 	return f.take(func(fault *Fault) bool { return fault.Kind == RefuseConnection }) != nil
