@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,4 +148,22 @@ func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	d.end()
 	d.post("http://127.0.0.1:1/", notification{WebhookID: "W", Event: "e"})
 	assert.Empty(t, d.due())
+}
+
+// Newer versions of net/http take few headers, so these do not come over the wire.
+func TestHistoryCountsHeaders(t *testing.T) {
+	t.Parallel()
+	names, values := http.Header{}, http.Header{"X": make([]string, 20_000)}
+	for i := range 10_000 {
+		names[strconv.Itoa(i)] = []string{""}
+	}
+	for _, header := range []http.Header{names, values} {
+		const requests = 80
+		log := requestLog{limit: DefaultHistory}
+		for range requests {
+			log.add(Request{Header: header})
+		}
+		assert.Less(t, len(log.list), requests)
+		assert.Greater(t, len(log.list), requests/4)
+	}
 }
