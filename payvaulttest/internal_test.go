@@ -167,3 +167,18 @@ func TestHistoryCountsHeaders(t *testing.T) {
 		assert.Greater(t, len(log.list), requests/4)
 	}
 }
+
+// A connection that becomes idle after the fault was injected is of no use either.
+func TestConnectionsThatBecomeIdle(t *testing.T) {
+	t.Parallel()
+	for _, refusing := range []bool{false, true} {
+		c := newConnections(func() bool { return refusing })
+		conn, other := net.Pipe()
+		for _, state := range []http.ConnState{http.StateNew, http.StateActive, http.StateIdle} {
+			c.track(conn, state)
+		}
+		err := conn.SetDeadline(time.Time{})
+		assert.Equal(t, refusing, err != nil, "closed")
+		require.NoError(t, cmp.Or(conn.Close(), other.Close()))
+	}
+}
