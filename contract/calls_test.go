@@ -168,10 +168,17 @@ func saveData(data payvault.ApplicationData) call {
 	}
 }
 
-// allData has all keys, and two that are not documented.
+// allData has all keys, and two that are not documented. Its one person owns the business, and is nothing else: a flag
+// that goes under the name of another is seen.
 func allData(t *testing.T) payvault.ApplicationData {
 	t.Helper()
+	return dataOf(t, payvault.BusinessLLC, payvault.PersonType{Owner: true})
+}
+
+func dataOf(t *testing.T, business payvault.BusinessType, person payvault.PersonType) payvault.ApplicationData {
+	t.Helper()
 	return *filled[payvault.ApplicationData](t, requestFiller(map[string]any{
+		"business_type": business, "personType": person,
 		"business_services_auth_time": []payvault.AuthTime{
 			payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus, payvault.AuthTime90Plus,
 		},
@@ -237,7 +244,8 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 	transaction := payvaulttest.Transaction{
 		Time: at, AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17",
 		CardholderFirstName: "Jane", CardholderLastName: "Doe", Amount: "25.50", DisputeFlag: true, AmountRefunded: "1.25",
-		BatchNumber: 12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01", AmountFunded: "24.25",
+		FundedCurrency: "978",
+		BatchNumber:    12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01", AmountFunded: "24.25",
 	}
 	earlier := transaction
 	earlier.Time = at.AddDate(0, 0, -1)

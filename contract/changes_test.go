@@ -107,6 +107,10 @@ func queryMutants(m message, words []string) []mutant {
 			return body
 		}}
 	}
+	plain := mutant{"commas that are not encoded", false, func(r *http.Request, body []byte) []byte {
+		r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "%2C", ",")
+		return body
+	}}
 	all := []mutant{change("an unknown parameter", false, func(q url.Values) { q.Set("unknown", "1") })}
 	for name := range whole {
 		all = append(all, change("no parameter "+name, true, func(q url.Values) { q.Del(name) }))
@@ -124,6 +128,9 @@ func queryMutants(m message, words []string) []mutant {
 			all = append(all, change(fmt.Sprintf("parameter %s as %q", name, text), false, func(q url.Values) { q.Set(name, text) }))
 		}
 		all = append(all, change("parameter "+name+" twice", false, func(q url.Values) { q.Add(name, q.Get(name)) }))
+	}
+	if whole.Has("filter") {
+		all = append(all, plain)
 	}
 	return all
 }

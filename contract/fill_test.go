@@ -37,7 +37,7 @@ type unknownKindError struct{ t reflect.Type }
 func (e unknownKindError) Error() string { return "no value is known for the type " + e.t.String() }
 
 func (f filler) fill(v reflect.Value, name string) error {
-	if f.given(v, name) || fillKnown(v) {
+	if f.given(v, name) || fillKnown(v, name) {
 		return nil
 	}
 	switch v.Kind() {
@@ -104,7 +104,7 @@ func (f filler) given(v reflect.Value, name string) bool {
 }
 
 // fillKnown sets the types that mean more than their kind.
-func fillKnown(v reflect.Value) bool {
+func fillKnown(v reflect.Value, name string) bool {
 	switch v := v.Addr().Interface().(type) {
 	case *payvault.Amount:
 		*v = payvault.MustAmount("12.50")
@@ -115,7 +115,7 @@ func fillKnown(v reflect.Value) bool {
 	case *payvault.CompactTime:
 		*v = "20260131120501"
 	case *payvault.Pairs:
-		*v = payvault.Pairs{{Name: "order", Value: "17"}, {Name: "lane", Value: "4"}}
+		*v = payvault.Pairs{{Name: "field", Value: name}, {Name: "lane", Value: "4"}}
 	case **payvault.File:
 		*v = receipt()
 	case *json.RawMessage:

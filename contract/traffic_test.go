@@ -88,7 +88,7 @@ func everyScenario(t *testing.T) []scenario {
 			{"unavailable", o.op, failing(o, unavailable), 503, strings.Repeat("0", max(0, len(success)-2)) + "99"},
 		}...)
 	}
-	return append(all, ownScenarios()...)
+	return append(all, ownScenarios(t)...)
 }
 
 func platformCode(status int) string { return strconv.Itoa(status) }
@@ -134,7 +134,8 @@ func actingFor(merchant payvault.MerchantID, c call) call {
 	}
 }
 
-func ownScenarios() []scenario {
+func ownScenarios(t *testing.T) []scenario {
+	t.Helper()
 	ach := &payvault.TokenizeRequest{TRNumber: "011000015", DDANumber: "0001234567", TypeID: payvault.TypeACH, CardholderName: "Jane Doe"}
 	swipe := &payvault.TokenizeRequest{CardSwipe: "%B4111111111111111^DOE/JANE^30121010000000000000?"}
 	unknownCard := newCard()
@@ -143,6 +144,9 @@ func ownScenarios() []scenario {
 	withUnknownCard.BillingCards = []payvault.BillingCardRequest{{CardID: unknownText}}
 	withAccount := newCustomer()
 	withAccount.BillingCards = []payvault.BillingCardRequest{{TRNumber: "011000015", DDANumber: "0001234567", TypeID: payvault.TypeACH}}
+	controlled := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Control: true, User: true})
+	ownedByNone := dataOf(t, payvault.BusinessLLC, payvault.PersonType{Control: true, User: true})
+	controlledByNone := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Owner: true, User: true})
 	retrieval := &payvault.DisputeResponse{Message: "The signed receipt is attached.", Evidence: receipt()}
 	return []scenario{
 		{"ACH account", payvault.OpTokensTokenize, tokenize(ach), 200, "000"},
@@ -169,6 +173,9 @@ func ownScenarios() []scenario {
 		{"unknown application", payvault.OpApplicationsSaveData, saveUnknown, 404, "404"},
 		{"an option is disabled", payvault.OpApplicationsSaveData, saveData(payvault.ApplicationData{BusinessType: "sole-prop", TradingStatus: "np"}), 200, "0"},
 		{"not a partner", payvault.OpApplicationsValidate, asMerchant(validateUnknown), 403, "403"},
+		{"one who controls", payvault.OpApplicationsValidate, validateAfter(&controlled), 200, "0"},
+		{"no one who owns", payvault.OpApplicationsValidate, validateAfter(&ownedByNone), 200, "2"},
+		{"no one who controls", payvault.OpApplicationsValidate, validateAfter(&controlledByNone), 200, "2"},
 		{"incomplete", payvault.OpApplicationsValidate, validateAfter(&payvault.ApplicationData{LegalName: "Acme LLC"}), 200, "2"},
 
 		{"retrieval", payvault.OpDisputesRespond, respond(payvaulttest.DisputeRetrieval, 1, retrieval), 200, "0"},

@@ -101,9 +101,9 @@ type accounts struct {
 
 func newAccounts(list []Account) (accounts, error) {
 	a := accounts{byKey: make(map[string]Account, len(list))}
-	for _, account := range list {
+	for i, account := range list {
 		if err := account.check(); err != nil {
-			return accounts{}, err
+			return accounts{}, fmt.Errorf("accounts[%d]: %w", i, err)
 		}
 		if _, taken := a.byKey[account.APIKey]; taken {
 			return accounts{}, fmt.Errorf("two accounts of merchant %d share one key", account.MerchantID)

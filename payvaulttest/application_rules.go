@@ -93,7 +93,7 @@ func (f applicationField) checkOwnership(p problems, value json.RawMessage) {
 			p.check(date == nil || isDate(*date), join(path, name), "must be YYYY-MM-DD")
 		}
 		_, decimal := parseNumber(deref(o.Interest).String())
-		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent")
+		p.check(o.Interest == nil || decimal, join(path, "interestPercent"), "must be a number without exponent, of at most 64 characters")
 		p.check(o.Email == "" || isEmail(o.Email), join(path, "email"), "is not a valid email")
 		deref(o.Address).check(p, join(path, "address"))
 	}

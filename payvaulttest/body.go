@@ -2,10 +2,12 @@ package payvaulttest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -74,16 +76,29 @@ func checkJSONType(contentType string) error {
 	return nil
 }
 
-// checkAccept wants the accept header that the interface says requests send.
-func checkAccept(r *http.Request) error {
-	for _, header := range r.Header.Values("Accept") {
-		for media := range strings.SplitSeq(header, ",") {
-			media, _, _ = strings.Cut(media, ";")
-			switch strings.ToLower(strings.TrimSpace(media)) {
-			case "application/json", "application/*", "*/*":
-				return nil
-			}
+// checkHeaders looks at the headers that say what is sent and what may be answered.
+func checkHeaders(header http.Header) error {
+	switch {
+	case !acceptsJSON(header.Values("Accept")):
+		return refuse(http.StatusNotAcceptable, "send accept: application/json")
+	case len(header.Values("Content-Type")) > 1:
+		return refuse(http.StatusUnsupportedMediaType, "send one content-type header")
+	case len(header.Values("Content-Encoding")) > 0:
+		return refuse(http.StatusUnsupportedMediaType, "the body must not be encoded")
+	}
+	return nil
+}
+
+// acceptsJSON tells whether the closest media range of the accept headers allows application/json.
+func acceptsJSON(headers []string) bool {
+	closeness := map[string]int{"*/*": 1, "application/*": 2, "application/json": 3}
+	closest, accepts := 0, false
+	for text := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		media, params, err := mime.ParseMediaType(text)
+		if err == nil && closeness[media] > closest {
+			quality, err := strconv.ParseFloat(cmp.Or(params["q"], "1"), 64)
+			closest, accepts = closeness[media], err == nil && quality > 0
 		}
 	}
-	return refuse(http.StatusNotAcceptable, "send accept: application/json")
+	return accepts
 }

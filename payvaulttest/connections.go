@@ -9,12 +9,16 @@ import (
 // connections knows the open connections of a server, so that it can close idle ones and wait until
 // all are gone.
 type connections struct {
+	refusing func() bool // whether those that become idle are closed, too
+
 	mu   sync.Mutex
 	idle map[net.Conn]bool
 	open sync.WaitGroup
 }
 
-func newConnections() *connections { return &connections{idle: map[net.Conn]bool{}} }
+func newConnections(refusing func() bool) *connections {
+	return &connections{refusing: refusing, idle: map[net.Conn]bool{}}
+}
 
 // track is the hook of the HTTP server.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
@@ -26,6 +30,9 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		c.idle[conn] = false
 	case http.StateActive, http.StateIdle:
 		c.idle[conn] = state == http.StateIdle
+		if c.idle[conn] && c.refusing() { // a client has its answer a little before its connection is idle
+			_ = conn.Close()
+		}
 	case http.StateClosed, http.StateHijacked:
 		delete(c.idle, conn)
 		c.open.Done()

@@ -9,12 +9,17 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// The depth of a JSON value: far more than any operation needs, and little enough to walk.
-const maxNesting = 64
+// The depth of a JSON value and the elements of a list: far more than any operation needs, and little
+// enough to walk.
+const (
+	maxNesting  = 64
+	maxElements = 1000
+)
 
 // decode reads one JSON value into v as strictly as the interface is written: exact names, each at
 // most once, no null, integers as JSON integers, strings as JSON strings, and nothing after the value.
@@ -25,16 +30,7 @@ func decode(body []byte, v any) error {
 
 // decodeAt is decode for a value that stands at a path of the request.
 func decodeAt(path string, body []byte, v any) error {
-	if !utf8.Valid(body) || !json.Valid(body) {
-		return refuse(http.StatusBadRequest, "the body is not one well-formed JSON value in UTF-8")
-	}
-	if hasLoneSurrogate(body) {
-		return refuse(http.StatusBadRequest, "a text of the JSON holds half of a surrogate pair")
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	w := shapeWalker{dec: dec}
-	if err := w.value(&place{name: path}, reflect.TypeOf(v).Elem()); err != nil {
+	if err := (shapeWalker{}).walk(path, body, reflect.TypeOf(v).Elem()); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
@@ -105,7 +101,24 @@ func (p *place) path() string {
 }
 
 // A shapeWalker compares a stream of JSON tokens with a Go type. The JSON is known to be well-formed.
-type shapeWalker struct{ dec *json.Decoder }
+type shapeWalker struct {
+	dec *json.Decoder
+	// seed is set for seeds: their lists may have any length, and may be null as encoding/json writes them.
+	seed bool
+}
+
+// walk compares a JSON value that stands at a path with a type.
+func (w shapeWalker) walk(path string, text []byte, t reflect.Type) error {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return refuse(http.StatusBadRequest, "this is not one well-formed JSON value in UTF-8")
+	}
+	if hasLoneSurrogate(text) {
+		return refuse(http.StatusBadRequest, "a text of the JSON holds half of a surrogate pair")
+	}
+	w.dec = json.NewDecoder(bytes.NewReader(text))
+	w.dec.UseNumber()
+	return w.value(&place{name: path}, t)
+}
 
 func (w shapeWalker) value(at *place, t reflect.Type) error {
 	if at.depth > maxNesting {
@@ -125,9 +138,9 @@ func (w shapeWalker) value(at *place, t reflect.Type) error {
 		}
 		return w.array(at, t)
 	case nil:
-		return expect(t == nil || isFree(t), at, t, "null")
+		return expect(isFree(t) || w.seed && t.Kind() == reflect.Slice, at, t, "null")
 	case string:
-		return expect(isFree(t) || t.Kind() == reflect.String && t != numberType(), at, t, "a string")
+		return expect(isFree(t) || isText(t), at, t, "a string")
 	case bool:
 		return expect(isFree(t) || t.Kind() == reflect.Bool, at, t, "a boolean")
 	case json.Number:
@@ -139,7 +152,7 @@ func (w shapeWalker) value(at *place, t reflect.Type) error {
 func (w shapeWalker) object(at *place, t reflect.Type) error {
 	members := map[string]reflect.Type{}
 	if !isFree(t) {
-		if t.Kind() != reflect.Struct {
+		if t.Kind() != reflect.Struct || isText(t) {
 			return expect(false, at, t, "an object")
 		}
 		members = membersOf(t)
@@ -174,6 +187,9 @@ func (w shapeWalker) array(at *place, t reflect.Type) error {
 		element = t.Elem()
 	}
 	for i := 0; w.dec.More(); i++ {
+		if i == maxElements && !isFree(t) && !w.seed {
+			return problems{at.path(): {fmt.Sprintf("takes at most %d elements", maxElements)}}.err()
+		}
 		if err := w.value(at.element(i), element); err != nil {
 			return err
 		}
@@ -185,7 +201,7 @@ func (w shapeWalker) array(at *place, t reflect.Type) error {
 func checkName(at *place, known, seen bool) error {
 	switch {
 	case !known:
-		return problems{at.path(): {"is not a field of this operation"}}.err()
+		return problems{at.path(): {"is not a known field"}}.err()
 	case seen:
 		return problems{at.path(): {"is given twice"}}.err()
 	}
@@ -207,10 +223,10 @@ func describe(t reflect.Type) string {
 		return "a value"
 	case t == numberType():
 		return "a number"
+	case isText(t):
+		return "a string"
 	}
 	switch t.Kind() {
-	case reflect.String:
-		return "a string"
 	case reflect.Bool:
 		return "a boolean"
 	case reflect.Slice:
@@ -234,6 +250,11 @@ func takesNumber(t reflect.Type, n json.Number) bool {
 
 // isFree tells whether the interface leaves the shape of the value open.
 func isFree(t reflect.Type) bool { return t == nil || t == reflect.TypeFor[json.RawMessage]() }
+
+// isText tells whether the values of a type are JSON strings.
+func isText(t reflect.Type) bool {
+	return t.Kind() == reflect.String && t != numberType() || t == reflect.TypeFor[time.Time]()
+}
 
 func numberType() reflect.Type { return reflect.TypeFor[json.Number]() }
 

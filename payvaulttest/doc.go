@@ -80,11 +80,13 @@
 //     toggles, sets and dates of an application and of its owners, and in paths and queries. Nothing but
 //     blanks counts as absent where a text is required: in names, in the customer_id of cancel, in the
 //     message of a retrieval dispute and in the data of an application.
-//   - JSON bodies are at most 1 MiB and nested at most 64 deep; an escape of half a surrogate pair is
-//     refused. Forms are at most 64 MiB (see [WithMaxUpload]) and have at most 8 parts.
-//   - Accept must allow application/json, and the content type must be right. A comma in a query must
-//     be encoded.
-//   - Paths match exactly. IDs in paths and queries are written as plain integers.
+//   - JSON bodies are at most 1 MiB and nested at most 64 deep; a list that the interface names has at
+//     most 1,000 elements, and a number that is compared or added up at most 64 characters; an escape of
+//     half a surrogate pair is refused. Forms are at most 64 MiB (see [WithMaxUpload]) and have at most 8
+//     parts.
+//   - Accept must allow application/json, with a quality above 0, and the content type must be right and
+//     be given once. A body with a content encoding is refused (415). A comma in a query must be encoded.
+//   - Paths match exactly: only IDs and event names may be percent-encoded. IDs in paths and queries are written as plain integers.
 //   - Records of other merchants answer 404, like those that do not exist.
 //
 // # Its choices: tokens and customers
@@ -104,6 +106,9 @@
 //     not update it. Customers show their cards as they are now, whatever updated them. One card_id
 //     twice, and more than one primary card or shipping address, are refused; without a primary card the
 //     first one counts.
+//   - An exp_date may be in the past. Of the email addresses those of payees, invoices, applications and
+//     owners must be well-formed; those of tokenize, customers and billing cards, and client_ip, are taken
+//     as they are.
 //   - cvv2 has 3 or 4 digits, tr_number 9, dda_number up to 17, a country code up to 3.
 //   - card_type is VI, MC, AM or DI. verified_date is set for cards with verify, in the clock's zone.
 //   - merchant_id inside an address or a card must be permitted, and does nothing else.
@@ -134,6 +139,9 @@
 //     paths such as ownership.owners[0].dob.
 //   - A mcc has 4 digits, a tax ID 9 (dashes do not count), a routing number 9, an account up to 17, a
 //     phone number 7 to 15 (with blanks, dots, dashes, brackets and a plus).
+//   - business_websites are separated by commas, blanks or line feeds, and each has a dot; they need no
+//     scheme. Of an owner only the dates, the email, the interestPercent and the country of the address are
+//     checked: phone, ssn, passport, dl_number and dl_state are any texts.
 //   - A currency has up to 12 digits and 2 decimals and no sign, a state the two letters of a U.S. state,
 //     of the federal district or of a territory, the country of an address up to 3 digits. An
 //     interestPercent has no exponent.
@@ -154,7 +162,8 @@
 //   - A first-time dispute needs cbr_response_type and nothing else; other fields are taken with every
 //     type. A retrieval dispute needs what the interface says. A dispute is answered once.
 //   - The file must have a name and begin like a PDF; if its part has a Content-Type, this must be
-//     application/pdf or application/octet-stream. Nothing may follow the form.
+//     application/pdf or application/octet-stream. Nothing but one line break may follow the closing
+//     boundary of the form.
 //   - A customer_id that is not the subscription's is invalid. Canceling twice, and sending an invoice
 //     that is not saved, answer 409.
 //   - A transaction has no texts, dates and batch numbers that are not set; its amounts are 0 then.

@@ -153,7 +153,7 @@ func (x *exchange) dispatch() (any, error) {
 
 // check looks at everything about the request that is the same for all operations.
 func (x *exchange) check(route *route) (map[string][]string, error) {
-	if err := checkAccept(x.r); err != nil {
+	if err := checkHeaders(x.r.Header); err != nil {
 		return nil, err
 	}
 	query, err := parseQuery(x.r.URL.RawQuery, route.query)

@@ -14,7 +14,9 @@ import (
 // FaultKind names a way in which a request fails.
 type FaultKind string
 
-// Faults of the connection. What the client sees of them is an error of its transport.
+// Faults of the connection. What the client sees of them is an error of its transport. Under HTTP/2, which
+// [WithTLS] brings, what is said of the connection of a request holds for its stream: the stream is reset,
+// and the connection and the other requests on it go on.
 const (
 	// RefuseConnection accepts new connections and resets them before anything is read from them, and
 	// closes idle ones first, so that the next request needs a new one. A connection does not tell its
@@ -27,13 +29,17 @@ const (
 	// closed. For a connection that is truly refused give the client the URL of a server after
 	// [Server.Close], as long as no other program takes its port.
 	RefuseConnection FaultKind = "refuse connection"
-	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
+	// ResetConnection resets the connection (HTTP/2: the stream) when a request's headers have arrived,
+	// before its body is read.
 	ResetConnection FaultKind = "reset connection"
-	// DropDuringRead reads some of the body and resets the connection; nothing is performed.
+	// DropDuringRead reads some of the body and resets the connection (HTTP/2: the stream); nothing is
+	// performed.
 	DropDuringRead FaultKind = "drop during read"
-	// DropBeforeCommit reads the whole request and closes the connection; nothing is performed.
+	// DropBeforeCommit reads the whole request and closes the connection (HTTP/2: resets the stream);
+	// nothing is performed.
 	DropBeforeCommit FaultKind = "drop before commit"
-	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
+	// DropAfterCommit performs the operation and closes the connection (HTTP/2: resets the stream): the
+	// answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang answers nothing until the client gives up or the server is closed. With AfterCommit the
 	// operation is performed first. Hang, Delay and SlowDrip take in all of a
@@ -63,7 +69,8 @@ const (
 	MalformedJSON FaultKind = "malformed JSON"
 	// TruncatedJSON answers with the first half of a body, as if that were all of it.
 	TruncatedJSON FaultKind = "truncated JSON"
-	// CutBody announces a whole body, sends the first half and closes the connection.
+	// CutBody announces a whole body, sends the first half and closes the connection (HTTP/2: resets the
+	// stream).
 	CutBody FaultKind = "cut body"
 	// OversizedBody answers with well-formed JSON of Size bytes, or without an end if Size is zero.
 	OversizedBody FaultKind = "oversized body"
@@ -137,9 +144,9 @@ func (f *Fault) stage() stage {
 //
 // Inject panics if the fault could not strike as it says: if its kind or operation does not exist, a
 // status is not in 200 to 599, Times, Delay or Size is negative, OtherCode has the code of success, a
-// Size is too small for JSON, RefuseConnection has an Operation, there is a Body under a status that
-// permits none, or AfterCommit is set for a kind that performs nothing: RefuseConnection, ResetConnection,
-// DropDuringRead and DropBeforeCommit.
+// Size is too small for JSON, RefuseConnection has an Operation, there is a Body, or OtherCode, under a status
+// that permits none, or AfterCommit is set for a kind that performs nothing: RefuseConnection,
+// ResetConnection, DropDuringRead and DropBeforeCommit.
 func (s *Server) Inject(fault Fault) func() {
 	at := fault.stage()
 	mustFit("fault "+string(fault.Kind), fault.check(s.routes))
@@ -162,7 +169,7 @@ func (f *Fault) check(routes []route) error {
 		fits(f.Kind != RefuseConnection || f.Operation == "", "it takes no Operation"),
 		fits(!f.AfterCommit || at >= beforeCommit && f.Kind != DropBeforeCommit, "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
-		fits(!bodiless || f.Body == "", "the status permits no body"),
+		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
 		fits(f.Times >= 0, "the times are below zero"),
 		fits(f.Delay >= 0, "the delay is below zero"),
 		fits(f.Size >= 0, "the size is below zero"),
@@ -206,6 +213,13 @@ func (f *faults) takeRequest(op payvault.Operation) *Fault {
 	return f.take(func(fault *Fault) bool {
 		return fault.Kind != RefuseConnection && (fault.Operation == "" || fault.Operation == op)
 	})
+}
+
+// refusing tells whether a fault waits for new connections.
+func (f *faults) refusing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.list, func(armed *armedFault) bool { return armed.Kind == RefuseConnection })
 }
 
 // takeConnection tells whether a new connection is to be refused.

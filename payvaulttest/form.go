@@ -64,7 +64,7 @@ func (s sealed) open() []byte {
 
 // bytes is about what the part holds in memory.
 func (p Part) bytes() int64 {
-	return p.content.size() + int64(len(p.Name)+len(p.FileName)+len(p.ContentType))
+	return entryBytes + p.content.size() + int64(len(p.Name)+len(p.FileName)+len(p.ContentType))
 }
 
 // readForm reads a multipart form part by part; files are not held in memory.
@@ -73,14 +73,14 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be multipart/form-data")
 	}
-	end := &tail{}
+	end := newEnding(params["boundary"])
 	body = io.TeeReader(body, end)
 	reader := multipart.NewReader(body, params["boundary"])
 	var parts []Part
 	for {
 		next, err := reader.NextRawPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a form that ends too early
-			return parts, checkEnd(body, end, params["boundary"])
+			return parts, checkEnd(body, end)
 		}
 		if err != nil {
 			return parts, formError(err)
@@ -115,25 +115,44 @@ func readPart(in *multipart.Part) (Part, error) {
 	return part, nil
 }
 
-// checkEnd reads what follows the parts and wants the last boundary to be the end of the body.
-func checkEnd(body io.Reader, end *tail, boundary string) error {
+// checkEnd reads what follows the parts and wants the closing boundary to be the end of the body.
+func checkEnd(body io.Reader, end *ending) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return formError(err)
 	}
-	if !bytes.HasSuffix(bytes.TrimRight(end.kept, "\r\n"), []byte("--"+boundary+"--")) {
+	if !end.found {
 		return refuse(http.StatusBadRequest, "the form does not end with its boundary")
+	}
+	if rest := string(end.kept); rest != "" && rest != "\n" && rest != "\r\n" {
+		return refuse(http.StatusBadRequest, "something follows the closing boundary of the form")
 	}
 	return nil
 }
 
-// A tail keeps the last bytes that are written to it: enough for a boundary, which has at most 70.
-type tail struct{ kept []byte }
+// An ending finds the first closing boundary in what is written to it, wherever the writes divide it.
+type ending struct {
+	boundary []byte // with the end of the line before it
+	kept     []byte // the last bytes, in which the boundary may begin; once it is found, what follows
+	found    bool
+}
+
+func newEnding(boundary string) *ending {
+	return &ending{boundary: []byte("\n--" + boundary + "--"), kept: []byte("\n")}
+}
 
 // Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	const enough = 128
-	t.kept = append(t.kept, p[max(0, len(p)-enough):]...)
-	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-enough))
+func (e *ending) Write(p []byte) (int, error) {
+	if e.found {
+		const enough = 3 // more than may follow
+		e.kept = append(e.kept, p[:min(len(p), max(0, enough-len(e.kept)))]...)
+		return len(p), nil
+	}
+	e.kept = append(e.kept, p...)
+	done := len(e.kept) - len(e.boundary) + 1
+	if i := bytes.Index(e.kept, e.boundary); i >= 0 {
+		e.found, done = true, i+len(e.boundary)
+	}
+	e.kept = slices.Delete(e.kept, 0, max(0, done))
 	return len(p), nil
 }
 

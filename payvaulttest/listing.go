@@ -83,9 +83,12 @@ func (k kind) parse(text string) (value, bool) {
 	return v, ok && err == nil
 }
 
+// The characters of a number: reading more than a few exactly takes time that grows with their square.
+const maxNumber = 64
+
 // parseNumber reads a decimal number exactly; it knows no exponents, which could be huge.
 func parseNumber(text string) (*big.Rat, bool) {
-	if strings.Trim(text, "0123456789.-") != "" {
+	if len(text) > maxNumber || strings.Trim(text, "0123456789.-") != "" {
 		return new(big.Rat), false
 	}
 	if number, ok := new(big.Rat).SetString(text); ok {

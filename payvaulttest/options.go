@@ -88,7 +88,8 @@ func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock of timestamps. It must not be nil, and be safe for concurrent use.
+// WithClock sets the clock of timestamps. It must not be nil, and be safe for concurrent use. It must not
+// call the server, which reads it while it holds its lock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes: the same seed and the same order of

@@ -132,16 +132,29 @@ func brief(s string) string {
 // MarshalText implements [encoding.TextMarshaler], so that JSON handlers show no more than the others.
 func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
 
-// bytes is about what the request holds in memory.
+// What a request, and what an entry of one of its maps, takes besides its texts: rather more than less.
+const (
+	requestBytes = 1 << 10
+	entryBytes   = 64
+)
+
+// bytes is about what the request holds in memory, and not much less.
 func (r Request) bytes() int64 {
-	sum := r.body.size() + r.authorization.size() + int64(len(r.Path)+2*len(r.RawQuery))
-	for name, values := range r.Header {
-		for _, value := range values {
-			sum += int64(len(name) + len(value))
-		}
-	}
+	texts := len(r.Method) + len(r.Path) + len(r.RawQuery) + len(r.Host) + len(r.Proto) + len(r.RemoteAddr)
+	sum := requestBytes + int64(texts) + r.body.size() + r.authorization.size() + mapBytes(r.Query) + mapBytes(r.Header)
 	for _, part := range r.parts {
 		sum += part.bytes()
+	}
+	return sum
+}
+
+func mapBytes(values map[string][]string) int64 {
+	var sum int64
+	for name, list := range values {
+		sum += int64(entryBytes + len(name))
+		for _, value := range list {
+			sum += int64(entryBytes + len(value))
+		}
 	}
 	return sum
 }

@@ -88,17 +88,18 @@ func matchPath(pattern, path string) (map[string]string, bool) {
 	}
 	params := map[string]string{}
 	for i, segment := range want {
-		text, err := url.PathUnescape(got[i])
-		if err != nil {
-			return nil, false
-		}
 		name, isParam := strings.CutPrefix(segment, "{")
-		switch {
-		case isParam && text != "":
-			params[strings.TrimSuffix(name, "}")] = text
-		case isParam || text != segment:
+		if !isParam {
+			if got[i] != segment {
+				return nil, false
+			}
+			continue
+		}
+		text, err := url.PathUnescape(got[i])
+		if err != nil || text == "" {
 			return nil, false
 		}
+		params[strings.TrimSuffix(name, "}")] = text
 	}
 	return params, true
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 )
 
@@ -30,16 +31,25 @@ type Seed struct {
 	Webhooks      []Webhook      `json:"webhooks"`      // see [Server.SeedWebhook]
 }
 
-// LoadSeed reads a seed from JSON. Unknown names, states and kinds are an error, and so are an ID that
-// is given twice, values that are none of their field, and what follows the JSON value. The error names
-// the list, the index in it (from 0) and the field. Whether each merchant has an account is for [Start] to
-// see. The seed.json of cmd/payvault-emulator is an example.
+// LoadSeed reads a seed from JSON, as strictly as requests are read: names match exactly and are given
+// once. Unknown names, states and kinds are an error, and so are an ID or an API key that is given
+// twice, accounts that [Start] would refuse, null (except for a list), values that are none of their
+// field, and what follows the JSON value. The error names the list, the index in it (from 0) and the
+// field. Whether each merchant has an account is for [Start] to see. The seed.json of
+// cmd/payvault-emulator is an example.
 func LoadSeed(r io.Reader) (Seed, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
 	}
-	seed, err := readSeed(text)
+	var seed Seed
+	err = (shapeWalker{seed: true}).walk("", text, reflect.TypeFor[Seed]())
+	if err == nil {
+		seed, err = readSeed(text)
+	}
+	if err == nil {
+		_, err = newAccounts(seed.Accounts)
+	}
 	if err == nil {
 		err = seed.check(anyMerchant)
 	}

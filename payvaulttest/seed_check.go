@@ -139,6 +139,7 @@ func (w *Webhook) checkSeed(known merchantCheck) error {
 	return cmp.Or(
 		fits(known(w.MerchantID), mustHaveAccount),
 		fits(isNotificationURL(w.NotificationURL), "notification_url must be an http or https URL"),
+		fits(!slices.ContainsFunc(w.Events, isNoEventName), "events must hold names that can be added"),
 	)
 }
 

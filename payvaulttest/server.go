@@ -85,12 +85,12 @@ func newServer(cfg config, service *service, identity identity) *Server {
 		routes:    service.routes(),
 		events:    newDispatcher(ctx, cfg.remote, cfg.logger),
 		requests:  requestLog{limit: cfg.history},
-		conns:     newConnections(),
 		client:    identity.client(),
 		cancel:    cancel,
 		served:    make(chan struct{}),
 	}
 	service.events = s.events
+	s.conns = newConnections(s.faults.refusing)
 	s.http = &http.Server{
 		Handler:           http.HandlerFunc(s.serve),
 		TLSConfig:         identity.config(),
@@ -99,6 +99,8 @@ func newServer(cfg config, service *service, identity identity) *Server {
 		ConnContext:       withConn,
 		ConnState:         s.conns.track,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
 	}
 	return s
 }

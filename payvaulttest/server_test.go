@@ -168,14 +168,14 @@ func TestSeedIsChecked(t *testing.T) {
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"foo":[]}`:                      `unknown field "foo"`,
-		`{} {}`:                           "something follows",
-		`{"accounts":[{},{"key":"k"}]}`:   `accounts[1]: json: unknown field "key"`,
+		`{"foo":[]}`:                      "foo is not a known field",
+		`{} {}`:                           "not one well-formed JSON value",
+		`{"accounts":[{},{"key":"k"}]}`:   "accounts[1].key is not",
 		`{"invoices":[{"state":"paid"}]}`: "invoices[0]: state must be",
-		`{"disputes":[{},{"kind":1}]}`:    "disputes[1]: json: cannot unmarshal number into Go struct field Dispute.kind",
+		`{"disputes":[{},{"kind":1}]}`:    "disputes[1].kind must be a string",
 		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
-		`{"subscriptions":[{"foo":1}]}`:                                                    `subscriptions[0]: json: unknown field "foo"`,
-		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0]: transactions[1]: json: unknown field \"foo\"",
+		`{"subscriptions":[{"foo":1}]}`:                                                    "subscriptions[0].foo is not",
+		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0].transactions[1].foo is not",
 		`{"subscriptions":[{"transactions":[{"tran_time":"today"}]}]}`:                     "subscriptions[0]: transactions[0]: tran_time: ",
 		`{"subscriptions":[{"transactions":[{},{"settle_date":"today"}]}]}`:                "subscriptions[0]: transactions[1]: settle_date must be YYYY-MM-DD",
 		`{"subscriptions":[{"subscription_id":5,"transactions":[{"subscription_id":9}]}]}`: "subscriptions[0]: transactions[0]: subscription_id must be",

@@ -88,8 +88,10 @@ func (v *service) addEvent(c *call) (any, error) {
 // isEventName accepts lower-case names, since the full list of events is not shown, but not the
 // spelling that the interface says is not to be used.
 func isEventName(s string) bool {
-	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" && s != "transactions_status_updated"
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" && s != "transactions_status_updated"
 }
+
+func isNoEventName(s string) bool { return !isEventName(s) }
 
 // TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
 // the JSON value that the deliveries carry as data. The deliveries are made in the background:

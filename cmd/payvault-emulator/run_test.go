@@ -248,3 +248,20 @@ func TestIsLoopback(t *testing.T) {
 	assert.True(t, isLoopback("localhost:80"))
 	assert.False(t, isLoopback("localhost.example.com:80"))
 }
+
+// Without -allow-remote nothing leaves the machine, and the program keeps no requests, for no one could ask for them.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "seed.json")
+	seed := `{"accounts":[{"merchant_id":5,"api_key":"five"}],"webhooks":[{"notification_url":"http://192.0.2.1/","events":["e"]}]}`
+	require.NoError(t, os.WriteFile(name, []byte(seed), 0o600))
+	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: name}, io.Discard)
+	require.NoError(t, err)
+	t.Cleanup(srv.Close)
+	assert.Equal(t, 1, srv.TriggerEvent(5, "e", nil))
+	require.NoError(t, srv.WaitDeliveries(t.Context()))
+	require.ErrorContains(t, srv.Deliveries()[0].Err, "not on loopback")
+
+	assert.Equal(t, http.StatusOK, program{url: srv.URL}.list(t, "five"))
+	assert.Empty(t, srv.Requests())
+}

@@ -1,0 +1,104 @@
+package payvaulttest_test
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// A connection that has a request under way is not idle.
+func TestRefuseLeavesBusyConnections(t *testing.T) {
+	t.Parallel()
+	var hold atomic.Bool
+	arrived, release := make(chan bool), make(chan bool)
+	a := newAPI(t, payvaulttest.WithClock(func() time.Time {
+		if hold.Swap(false) {
+			arrived <- true
+			<-release
+		}
+		return noon()
+	}))
+	hold.Store(true)
+	r := a.request(t, http.MethodGet, "/platform/vault/customer", "")
+	status := make(chan int)
+	go func() {
+		got, err := a.tryRequest(t, r)
+		assert.NoError(t, err)
+		status <- got.status
+	}()
+	<-arrived
+	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
+	close(release)
+	assert.Equal(t, http.StatusOK, <-status)
+}
+
+// Under HTTP/2 the stream is lost, not the connection.
+func TestFaultsLeaveHTTP2Connections(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []payvaulttest.FaultKind{
+		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit, payvaulttest.DropAfterCommit,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			a := newInvoice(t, payvaulttest.WithTLS())
+			a.get(t, "/platform/vault/customer")
+			a.srv.Inject(payvaulttest.Fault{Kind: kind, Operation: payvault.OpInvoicesSend})
+			_, err := a.try(t)
+			require.Error(t, err)
+			a.get(t, "/platform/vault/customer")
+			requests := a.srv.Requests()
+			require.Len(t, requests, 3)
+			assert.Equal(t, "HTTP/2.0", requests[2].Proto)
+			assert.Equal(t, requests[0].RemoteAddr, requests[2].RemoteAddr)
+		})
+	}
+}
+
+func TestDropsCloseTheConnection(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []payvaulttest.FaultKind{payvaulttest.DropBeforeCommit, payvaulttest.DropAfterCommit} {
+		a := newInvoice(t)
+		a.srv.Inject(payvaulttest.Fault{Kind: kind})
+		_, err := a.try(t)
+		require.ErrorIs(t, err, io.EOF, "not reset")
+	}
+}
+
+func TestOtherCodeNeedsABody(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, status := range []int{http.StatusNoContent, http.StatusNotModified} {
+		assert.Panics(t, func() {
+			a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Status: status})
+		})
+		assert.NotPanics(t, func() {
+			a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Status: status, Times: 1})
+		})
+		assert.Equal(t, status, a.get(t, "/").status)
+	}
+}
+
+func TestAccountsAreCopied(t *testing.T) {
+	t.Parallel()
+	given := payvaulttest.Account{MerchantID: 5, APIKey: "five", Partner: true, VendorID: 1, ActsFor: []payvault.MerchantID{6}}
+	a := api{srv: payvaulttest.NewServer(payvaulttest.WithAccount(given))}
+	t.Cleanup(a.srv.Close)
+	given.ActsFor[0] = 7
+	one, ok := a.srv.Account("five")
+	require.True(t, ok)
+	for _, account := range []payvaulttest.Account{one, a.srv.Partner(), a.srv.Accounts()[0]} {
+		assert.Equal(t, []payvault.MerchantID{6}, account.ActsFor)
+		account.ActsFor[0] = 7
+	}
+	a.key = "five"
+	a.get(t, "/platform/vault/customer?merchant_id=6")
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpCustomersList))
+}
