@@ -116,9 +116,6 @@
 //	200 empty, cut off, malformed or without a code    error: unknown   error: unknown
 //	endless body, compressed bomb, redirect            error: unknown   error: unknown
 //
-// There, 200 cut off is a body that has come to its end before its JSON has; where the connection ended instead, the row
-// "connection lost" holds.
-//
 // # Secrets
 //
 // Card numbers, security codes, account numbers and the like have the type [Secret], which redacts itself under every fmt

@@ -189,7 +189,7 @@ func TestCommandComments(t *testing.T) {
 		var usage strings.Builder
 		for _, content := range new(comment.Parser).Parse(file.Doc.Text()).Content {
 			if code, ok := content.(*comment.Code); ok {
-				usage.WriteString(regexp.MustCompile(`(?m)#.*$`).ReplaceAllString(code.Text, ""))
+				usage.WriteString(regexp.MustCompile(`(?m)#.*$|^go build .*$`).ReplaceAllString(code.Text, ""))
 			}
 		}
 		flags := regexp.MustCompile(`[\s\[]-([a-z][\w-]*)`).FindAllStringSubmatch(usage.String(), -1)

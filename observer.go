@@ -45,8 +45,8 @@ type CallResult struct {
 }
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
-// merchant_not_supported, canceled, timeout, rejected (a code, with a status below 500), response_too_large, malformed_response,
-// status (of HTTP from 400 on: without a code, or with any from 500 on), no_key, certificate, dns or connection.
+// merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large, malformed_response,
+// status (of HTTP from 400 on: without a code, or with any from 500 on), certificate, dns or connection.
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -55,6 +55,8 @@ func (r CallResult) ErrorClass() string {
 		return "invalid_request"
 	case errors.Is(err, ErrMerchantNotSupported):
 		return "merchant_not_supported"
+	case is[*transport.KeyError](err): // whatever the key source fails with
+		return "no_key"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case isTimeout(err):
@@ -67,8 +69,6 @@ func (r CallResult) ErrorClass() string {
 		return "malformed_response"
 	case r.StatusCode >= http.StatusBadRequest:
 		return "status"
-	case is[*transport.KeyError](err):
-		return "no_key"
 	case is[*tls.CertificateVerificationError](err):
 		return "certificate"
 	case is[*net.DNSError](err):

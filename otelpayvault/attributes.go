@@ -63,7 +63,7 @@ func errorType(r payvault.CallResult) string {
 
 // code is one of the platform, or "other": it is text of the service, of any length, and could hold anything.
 func code(r payvault.CallResult) attribute.KeyValue {
-	const longest, allowed = 16, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	const longest, allowed = 12, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	if len(r.Code) > longest || strings.Trim(r.Code, allowed) != "" {
 		return codeKey.String("other")
 	}

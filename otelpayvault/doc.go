@@ -18,7 +18,7 @@
 //	payvault.delivery           calls, attempts   "not sent", "unknown" or "answered"
 //	http.request.resend_count   attempts          from the second attempt on, 1 for that
 //	payvault.attempts           calls             how many there were
-//	payvault.code               calls             platform code or rcode; "" for none, "other" for more than 16 letters, digits or ._-
+//	payvault.code               calls             platform code or rcode; "" for none, "other" for more than 12 letters, digits or ._-
 //
 // The span of a call is in the context of its HTTP requests, so what a transport of [payvault.WithHTTPClient] traces
 // comes below it. An attempt is told when it is over; its span is made then, with the times that it had. An attempt for which the

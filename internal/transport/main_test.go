@@ -8,8 +8,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} { // net/http reads them once
-		if err := os.Setenv(name, "http://proxy.test:3128"); err != nil {
+	for name, value := range map[string]string{ // net/http reads them once
+		"HTTP_PROXY": "http://proxy.test:3128", "HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": "example.com",
+	} {
+		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
 	}
