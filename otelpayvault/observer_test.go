@@ -262,8 +262,8 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 func TestCodesAreShort(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
-		"7": "7", "denied_5-A.b": "declined_51-A.b", "jane@example.com": "other", "Jane Doe": "other",
-		"ABCDEFGHIJKL": "ABCDEFGHIJKLMNOP", "ABCDEFGHIJKLM": "other", "ü": "other",
+		"7": "7", "denied_5-A.b": "denied_5-A.b", "jane@example.com": "other", "Jane Doe": "other",
+		"ABCDEFGHIJKL": "ABCDEFGHIJKL", "ABCDEFGHIJKLM": "other", "ü": "other",
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
