@@ -254,7 +254,7 @@ func setWireValue(field reflect.Value, raw json.RawMessage) error {
 		return nil
 	case *[]AuthTime:
 		text, err := jsonText(raw)
-		for element := range strings.SplitSeq(strings.Trim(text, "{}"), ",") {
+		for element := range strings.SplitSeq(strings.NewReplacer("{", "", "}", "").Replace(text), ",") {
 			if element = strings.TrimSpace(element); element != "" {
 				*target = append(*target, AuthTime(element))
 			}

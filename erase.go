@@ -16,8 +16,8 @@ type eraser struct {
 	loose []loose
 }
 
-// loose is what is looked for of a secret, and what follows its last letter or digit.
-type loose struct{ plain, tail string }
+// loose is what is looked for of a secret, and what it has before and after that.
+type loose struct{ plain, head, tail string }
 
 func newEraser(secrets []string) eraser {
 	var e eraser
@@ -25,7 +25,7 @@ func newEraser(secrets []string) eraser {
 		plain, at := lettersAndDigits(secret)
 		switch {
 		case len(plain) >= longSecret:
-			e.loose = append(e.loose, loose{plain, secret[at[len(at)-1]+1:]})
+			e.loose = append(e.loose, loose{plain, secret[:at[0]], secret[at[len(at)-1]+1:]})
 		case len(secret) >= 3:
 			e.exact = append(e.exact, secret)
 		}
@@ -46,11 +46,14 @@ func (e eraser) clean(text string) string {
 		plain, at := lettersAndDigits(text)
 		for _, secret := range e.loose {
 			for from := range indexes(plain, secret.plain) {
-				to := at[from+len(secret.plain)-1] + 1
-				if strings.HasPrefix(text[to:], secret.tail) {
-					to += len(secret.tail)
+				s := span{at[from], at[from+len(secret.plain)-1] + 1}
+				if strings.HasSuffix(text[:s.from], secret.head) {
+					s.from -= len(secret.head)
 				}
-				spans = append(spans, span{at[from], to})
+				if strings.HasPrefix(text[s.to:], secret.tail) {
+					s.to += len(secret.tail)
+				}
+				spans = append(spans, s)
 			}
 		}
 	}

@@ -146,6 +146,7 @@ func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`, `"2026-01-15 14:30:42.5Z"`, `"\u0037"`, `7`, `"9223372036854775807"`,
 		`"[{\"a\":1},{\"a\":{\"b\":[null]}}]"`, `"[]"`, `[{"key":"tax_id","value":"1"},{"key":"x","value":{"a":[1.50]}}]`, `{"key":"ownership","value":{"interestCount":"1","owners":[{"dob":""}]},"type":"ownership"}`,
+		`[{"key":"business_services_auth_time","value":" {0"}]`,
 		"{\"value\":{\"interestCount\":\"1\",\"ow\xd3ners\":[]},\"type\":\"ownership\"}",
 		`{"a":`, `"`, `x`, "\xff", `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`, `"9999-12-31T23:59:60Z"`,
 	} {
@@ -356,7 +357,7 @@ func FuzzBaseURL(f *testing.F) {
 
 // FuzzKey: a key that is taken reaches the Authorization header as it is, and is never shown.
 func FuzzKey(f *testing.F) {
-	for _, key := range []string{"test-api-key", "", " ", "a:b", "a\nb", "\x00", "é", "\xff", strings.Repeat("k", 300), "Basic abc"} {
+	for _, key := range []string{" 00000000", "test-api-key", "", " ", "a:b", "a\nb", "\x00", "é", "\xff", strings.Repeat("k", 300), "Basic abc"} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
