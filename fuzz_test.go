@@ -147,6 +147,7 @@ func FuzzValues(f *testing.F) {
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`, `"2026-01-15 14:30:42.5Z"`, `"\u0037"`, `7`, `"9223372036854775807"`,
 		`"[{\"a\":1},{\"a\":{\"b\":[null]}}]"`, `"[]"`, `[{"key":"tax_id","value":"1"},{"key":"x","value":{"a":[1.50]}}]`, `{"key":"ownership","value":{"interestCount":"1","owners":[{"dob":""}]},"type":"ownership"}`,
 		`[{"key":"business_services_auth_time","value":" {0"}]`,
+		`[{"key":"business_services_auth_time","value":"{1E30,30+},"}]`,
 		"{\"value\":{\"interestCount\":\"1\",\"ow\xd3ners\":[]},\"type\":\"ownership\"}",
 		`{"a":`, `"`, `x`, "\xff", `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`, `"9999-12-31T23:59:60Z"`,
 	} {
