@@ -87,37 +87,10 @@ func wireFields(v reflect.Value) iter.Seq2[string, reflect.Value] {
 // secretsOf finds the texts of all secrets in a request.
 func secretsOf(v any) []string {
 	var secrets []string
-	collectSecrets(reflect.ValueOf(v), &secrets, 0)
+	walkTexts(reflect.ValueOf(v), "", 0, func(_ string, text reflect.Value) {
+		if text.Type() == reflect.TypeFor[Secret]() && text.Len() > 0 {
+			secrets = append(secrets, text.String())
+		}
+	})
 	return secrets
-}
-
-// maxDepth ends the walk of a value that refers to itself; no request of this package is half as deep.
-const maxDepth = 24
-
-func collectSecrets(v reflect.Value, secrets *[]string, depth int) {
-	if depth > maxDepth {
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		if v.Type() == reflect.TypeFor[Secret]() && v.Len() > 0 {
-			*secrets = append(*secrets, v.String())
-		}
-	case reflect.Pointer, reflect.Interface:
-		collectSecrets(v.Elem(), secrets, depth+1)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				collectSecrets(v.Field(i), secrets, depth+1)
-			}
-		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			collectSecrets(v.Index(i), secrets, depth+1)
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			collectSecrets(v.MapIndex(key), secrets, depth+1)
-		}
-	}
 }

@@ -12,12 +12,21 @@ import (
 // checkText refuses texts of a request that are not UTF-8. In their wire form encoding/json silently replaces what is not by
 // U+FFFD, so that only a body with that character has to be looked through.
 func checkText(body any, wire []byte, p *problems) {
-	if bytes.Contains(wire, []byte(`\ufffd`)) || bytes.Contains(wire, []byte("\ufffd")) {
-		checkTexts(reflect.ValueOf(body), "", p, 0)
+	if !bytes.Contains(wire, []byte(`\ufffd`)) && !bytes.Contains(wire, []byte("\ufffd")) {
+		return
 	}
+	walkTexts(reflect.ValueOf(body), "", 0, func(path string, text reflect.Value) {
+		if !utf8.ValidString(text.String()) {
+			p.add(cmp.Or(strings.TrimPrefix(path, "."), "body"), "is not UTF-8")
+		}
+	})
 }
 
-func checkTexts(v reflect.Value, path string, p *problems, depth int) {
+// maxDepth ends the walk of a value that refers to itself; no request of this package is half as deep.
+const maxDepth = 24
+
+// walkTexts visits all texts in a request, with their wire paths.
+func walkTexts(v reflect.Value, path string, depth int, visit func(path string, text reflect.Value)) {
 	if depth > maxDepth {
 		return
 	}
@@ -26,23 +35,21 @@ func checkTexts(v reflect.Value, path string, p *problems, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if !utf8.ValidString(v.String()) {
-			p.add(cmp.Or(strings.TrimPrefix(path, "."), "body"), "is not UTF-8")
-		}
+		visit(path, v)
 	case reflect.Pointer, reflect.Interface:
-		checkTexts(v.Elem(), path, p, depth+1)
+		walkTexts(v.Elem(), path, depth+1, visit)
 	case reflect.Struct:
 		for name, field := range wireFields(v) {
-			checkTexts(field, path+"."+name, p, depth+1)
+			walkTexts(field, path+"."+name, depth+1, visit)
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			checkTexts(v.Index(i), path+"["+strconv.Itoa(i)+"]", p, depth+1)
+			walkTexts(v.Index(i), path+"["+strconv.Itoa(i)+"]", depth+1, visit)
 		}
 	case reflect.Map: // whose keys may be anything, and are not repeated in an error
 		for _, key := range v.MapKeys() {
-			checkTexts(key, path, p, depth+1)
-			checkTexts(v.MapIndex(key), path, p, depth+1)
+			walkTexts(key, path, depth+1, visit)
+			walkTexts(v.MapIndex(key), path, depth+1, visit)
 		}
 	}
 }
