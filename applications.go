@@ -101,7 +101,7 @@ func (v Validation) LogValue() slog.Value { return logGroup(v) }
 // POST /platform/application/add (interface §2.4; §4, rule 6).
 func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {
 	return do[ApplicationCreated](ctx, s.client, operation{
-		name: OpApplicationsCreate, method: http.MethodPost, path: segments("platform", "application", "add"),
+		name: OpApplicationsCreate, method: http.MethodPost, path: path{"platform", "application", "add"},
 		input: prepared(s.client, req),
 	}, opts)
 }
@@ -113,7 +113,7 @@ func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreate
 // POST /platform/application/{appId}/data (interface §2.4; §4, rule 7).
 func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption) ([]SavedField, error) {
 	saved, err := do[savedData](ctx, s.client, operation{
-		name: OpApplicationsSaveData, method: http.MethodPost, path: segments("platform", "application", id, "data"),
+		name: OpApplicationsSaveData, method: http.MethodPost, path: path{"platform", "application", id, "data"},
 		input: prepared(s.client, &applicationDataBody{data}), replay: true,
 	}, opts)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, da
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
 	err := s.client.exchange(ctx, operation{
-		name: OpApplicationsValidate, method: http.MethodGet, path: segments("platform", "application", id, "validate"),
+		name: OpApplicationsValidate, method: http.MethodGet, path: path{"platform", "application", id, "validate"},
 		replay: true,
 	}, &r, opts)
 	if err != nil {

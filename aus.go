@@ -83,7 +83,7 @@ func (r *AccountUpdaterRequest) missing() string {
 // POST /platform/aus/add (interface §2.7; §4, rule 13).
 func (s *AccountUpdaterService) Submit(ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption) (*AccountUpdaterRequest, error) {
 	return do[AccountUpdaterRequest](ctx, s.client, operation{
-		name: OpAccountUpdaterSubmit, method: http.MethodPost, path: segments("platform", "aus", "add"),
+		name: OpAccountUpdaterSubmit, method: http.MethodPost, path: path{"platform", "aus", "add"},
 		input: prepared(s.client, &accountUpdaterBody{cards}),
 	}, opts)
 }

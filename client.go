@@ -491,7 +491,7 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
-	path := make([]segment, len(r.Path))
+	path := make(path, len(r.Path))
 	for i, text := range r.Path {
 		path[i] = segment{name: "path[" + strconv.Itoa(i) + "]", text: text}
 	}

@@ -181,7 +181,7 @@ func (c BillingCard) LogValue() slog.Value { return logGroup(c) }
 // POST /platform/vault/customer (interface §2.2; §4, rule 2).
 func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateRequest, opts ...CallOption) (*Customer, error) {
 	return do[Customer](ctx, s.client, operation{
-		name: OpCustomersCreate, method: http.MethodPost, path: segments("platform", "vault", "customer"),
+		name: OpCustomersCreate, method: http.MethodPost, path: path{"platform", "vault", "customer"},
 		input: prepared(s.client, req), actsFor: true,
 	}, opts)
 }
@@ -204,5 +204,5 @@ func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...Ca
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{s.client, OpCustomersList, segments("platform", "vault", "customer")}
+	return list[Customer]{s.client, OpCustomersList, path{"platform", "vault", "customer"}}
 }

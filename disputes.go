@@ -170,7 +170,7 @@ func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *Disput
 		}
 	}
 	_, err = do[ignored](ctx, s.client, operation{
-		name: OpDisputesRespond, method: http.MethodPost, path: segments("platform", "dispute", id, "respond"),
+		name: OpDisputesRespond, method: http.MethodPost, path: path{"platform", "dispute", id, "respond"},
 		input: input{problems: in.problems}, upload: formdata.New([][2]string{{"disputeResponse", string(text)}}, file),
 	}, opts)
 	return err

@@ -326,7 +326,7 @@ func answerError(op *operation, r transport.Result, malformed error) *Error {
 // resultError fills in what the transport knows. A refusal of the last attempt says nothing about one before it.
 func resultError(op *operation, r transport.Result) *Error {
 	e := &Error{
-		Op: op.name, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: r.RetryAfter, replayable: op.replay,
+		Op: op.name, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: transport.RetryAfter(r.Header), replayable: op.replay,
 		Delivery: delivery(r.Delivery),
 	}
 	if r.Unsure {

@@ -203,7 +203,7 @@ func (r *pageReply[T]) missing() string {
 type list[T any] struct {
 	client *Client
 	name   Operation
-	path   []segment
+	path   path
 }
 
 // page gets one page.

@@ -41,7 +41,7 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 		req = &InvoiceSendRequest{}
 	}
 	_, err := do[ignored](ctx, s.client, operation{
-		name: OpInvoicesSend, method: http.MethodPost, path: segments("platform", "invoice", id, "send"),
+		name: OpInvoicesSend, method: http.MethodPost, path: path{"platform", "invoice", id, "send"},
 		input: prepared(s.client, req),
 	}, opts)
 	return err

@@ -137,8 +137,9 @@ func (c *Client) info(op *operation) CallInfo {
 	}
 	var path strings.Builder
 	path.Grow(64) // for all but the longest
-	for _, segment := range op.path {
+	for _, part := range op.path {
 		path.WriteByte('/')
+		segment := segmentOf(part)
 		if segment.name != "" {
 			path.WriteString("{" + segment.name + "}")
 			continue

@@ -45,7 +45,7 @@ const (
 type operation struct {
 	name    Operation
 	method  string
-	path    []segment
+	path    path
 	input   input
 	upload  *formdata.Body
 	replay  bool // repeating it is harmless
@@ -78,35 +78,35 @@ func prepared[T any, R request[T]](c *Client, req R) input {
 	return input{body: &own.body, problems: own.problems}
 }
 
+// path holds what segmentOf reads.
+type path []any
+
 // segment is one part of a path. Those with a name come from the caller.
 type segment struct{ name, text, problem string }
 
-// segments takes the literal parts of a path and the IDs in it.
-func segments(parts ...any) []segment {
-	path := make([]segment, len(parts))
-	for i, part := range parts {
-		switch part := part.(type) {
-		case string:
-			path[i] = segment{text: part}
-		case PayeeID:
-			path[i] = integerSegment("payee_id", int64(part))
-		case ApplicationID:
-			path[i] = integerSegment("app_id", int64(part))
-		case SubscriptionID:
-			path[i] = integerSegment("subscription_id", int64(part))
-		case DisputeID:
-			path[i] = integerSegment("rec_id", int64(part))
-		case InvoiceID:
-			path[i] = segment{name: "invoice_id", text: string(part)}
-		case WebhookID:
-			path[i] = segment{name: "webhook_id", text: string(part)}
-		case Event:
-			path[i] = segment{name: "event", text: string(part)}
-		default:
-			path[i] = segment{name: "path", problem: "holds an ID of an unknown type"}
-		}
+// segmentOf reads one part of a path: a literal, an ID, or what Call has made a segment of.
+func segmentOf(part any) segment {
+	switch part := part.(type) {
+	case string:
+		return segment{text: part}
+	case segment:
+		return part
+	case PayeeID:
+		return integerSegment("payee_id", int64(part))
+	case ApplicationID:
+		return integerSegment("app_id", int64(part))
+	case SubscriptionID:
+		return integerSegment("subscription_id", int64(part))
+	case DisputeID:
+		return integerSegment("rec_id", int64(part))
+	case InvoiceID:
+		return segment{name: "invoice_id", text: string(part)}
+	case WebhookID:
+		return segment{name: "webhook_id", text: string(part)}
+	case Event:
+		return segment{name: "event", text: string(part)}
 	}
-	return path
+	return segment{name: "path", problem: "holds an ID of an unknown type"}
 }
 
 func integerSegment(name string, id int64) segment {
@@ -189,7 +189,8 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
 	texts := make([]string, 0, 8) // enough for all documented paths
-	for _, segment := range op.path {
+	for _, part := range op.path {
+		segment := segmentOf(part)
 		texts = append(texts, segment.text)
 		if segment.problem != "" {
 			p.add(segment.name, segment.problem)
@@ -223,8 +224,8 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 // private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own headers.
 func (op *operation) private(header http.Header) []string {
 	texts := secretsOf(op.input.body)
-	for _, segment := range op.path {
-		if segment.name != "" && segment.name != "event" {
+	for _, part := range op.path {
+		if segment := segmentOf(part); segment.name != "" && segment.name != "event" {
 			texts = append(texts, segment.text)
 		}
 	}

@@ -475,7 +475,7 @@ func selector(e ast.Node) string {
 	return ""
 }
 
-// TestOperations_onePlaceForPaths holds all operations to segments and internal/urlpath, which escape.
+// TestOperations_onePlaceForPaths holds all operations to segmentOf and internal/urlpath, which escape.
 func TestOperations_onePlaceForPaths(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{ // what would build a path, and the only function that may use it
@@ -524,7 +524,7 @@ func checkOperationLiteral(t *testing.T, file, function string, literal *ast.Com
 	switch kind := literal.Type.(type) {
 	case *ast.Ident:
 		if kind.Name == "segment" {
-			assert.Contains(t, []string{"segments", "integerSegment", "Call"}, function, "%s builds a segment", file)
+			assert.Contains(t, []string{"segmentOf", "integerSegment", "Call"}, function, "%s builds a segment", file)
 		}
 		if kind.Name != "operation" {
 			return 0
@@ -542,14 +542,14 @@ func checkOperationLiteral(t *testing.T, file, function string, literal *ast.Com
 	default:
 		return 0
 	}
-	call, ok := path.(*ast.CallExpr)
+	parts, ok := path.(*ast.CompositeLit)
 	switch {
-	case ok && isIdent(call.Fun, "segments"):
+	case ok && isIdent(parts.Type, "path"):
 	case function == "page" && selector(path) == "l.path":
 		return 0 // counted where the list is made
 	case function == "Call" && isIdent(path, "path"):
 	default:
-		assert.Fail(t, "a path that does not come from segments", "%s: %s", file, function)
+		assert.Fail(t, "a path that is not a list of parts", "%s: %s", file, function)
 	}
 	return 1
 }

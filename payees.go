@@ -103,7 +103,7 @@ func (a PayeeAccount) Format(f fmt.State, verb rune) {
 // POST /platform/vault/payee (interface §2.3; §4, rule 4).
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
 	return do[Payee](ctx, s.client, operation{
-		name: OpPayeesCreate, method: http.MethodPost, path: segments("platform", "vault", "payee"),
+		name: OpPayeesCreate, method: http.MethodPost, path: path{"platform", "vault", "payee"},
 		input: prepared(s.client, req), actsFor: true,
 	}, opts)
 }
@@ -121,7 +121,7 @@ func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOpti
 		query = url.Values{"merchant_id": {strconv.FormatInt(int64(*s.client.merchant), 10)}}
 	}
 	_, err := do[ignored](ctx, s.client, operation{
-		name: OpPayeesDelete, method: http.MethodDelete, path: segments("platform", "vault", "payee", id),
+		name: OpPayeesDelete, method: http.MethodDelete, path: path{"platform", "vault", "payee", id},
 		input: input{query: query}, actsFor: true,
 	}, opts)
 	return err

@@ -94,7 +94,7 @@ func (s *SubscriptionsService) AllTransactions(ctx context.Context, id Subscript
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{s.client, OpSubscriptionsTransactions, segments("platform", "subscription", "transactions", id)}
+	return list[Transaction]{s.client, OpSubscriptionsTransactions, path{"platform", "subscription", "transactions", id}}
 }
 
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID that is
@@ -107,7 +107,7 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 // POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
 func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {
 	return do[Confirmation](ctx, s.client, operation{
-		name: OpSubscriptionsCancel, method: http.MethodPost, path: segments("platform", "subscription", id, "cancel"),
+		name: OpSubscriptionsCancel, method: http.MethodPost, path: path{"platform", "subscription", id, "cancel"},
 		input: prepared(s.client, req), actsFor: true,
 	}, opts)
 }

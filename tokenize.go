@@ -142,7 +142,7 @@ func (r *tokenizeReply) missing() string {
 func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts ...CallOption) (*TokenizeResponse, error) {
 	var r tokenizeReply
 	err := s.client.exchange(ctx, operation{
-		name: OpTokensTokenize, method: http.MethodPost, path: segments("pg", "tokenize"),
+		name: OpTokensTokenize, method: http.MethodPost, path: path{"pg", "tokenize"},
 		input: prepared(s.client, req), replay: req != nil && req.CardID != "", actsFor: true,
 	}, &r, opts)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 // POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
 func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {
 	return do[Confirmation](ctx, s.client, operation{
-		name: OpWebhooksAddEvent, method: http.MethodPost, path: segments("platform", "webhook", id, "event", event),
+		name: OpWebhooksAddEvent, method: http.MethodPost, path: path{"platform", "webhook", id, "event", event},
 	}, opts)
 }
 

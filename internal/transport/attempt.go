@@ -89,21 +89,21 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 		gated := s.request
 		gated.Upload, request = g, &gated
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	authorization, err := c.config.Authorization(ctx)
-	if err != nil {
-		return outcome{delivery: NotSent, err: &KeyError{err}}
-	}
-	if err := ctx.Err(); err != nil { // the source has taken all the time
-		return outcome{delivery: NotSent, err: err}
-	}
 	t := &s.first
 	if s.attempts > 1 {
 		t = new(tracker) // the attempt before may still call its hooks
 	}
-	req := newRequest(httptrace.WithClientTrace(ctx, t.hooks(c.opaque)), request, &t.body)
-	t.giveUp, t.replay = cancel, s.request.Replay
+	t.replay = s.request.Replay
+	t.Context, t.at = httptrace.WithClientTrace(ctx, t.hooks(c.opaque)), time.Now().Add(timeout)
+	defer t.cancel(context.Canceled)
+	authorization, err := c.config.Authorization(ctx, t.at) // without the hooks, which would take its connections for ours
+	if err != nil {
+		return outcome{delivery: NotSent, err: &KeyError{err}}
+	}
+	if err := t.Err(); err != nil { // the source has taken all the time
+		return outcome{delivery: NotSent, err: err}
+	}
+	req := newRequest(&t.deadline, request, &t.body) //nolint:contextcheck // it is made of ctx
 	if !c.http1.Load() {
 		req.GetBody = nil // so that net/http does not send it again, and tells why it would have
 	}
@@ -200,9 +200,10 @@ type tracker struct {
 	http2, gaveUp, resent atomic.Bool
 
 	conn   atomic.Pointer[tls.Conn] // the last one, nil without TLS
-	giveUp context.CancelFunc
 	replay bool
 	trace  httptrace.ClientTrace
+
+	deadline // the context
 
 	authorization [1]string // the values of the header of that name
 	body          bytes.Reader
@@ -228,7 +229,7 @@ func (t *tracker) again(before *tls.Conn) {
 	switch {
 	case t.http2.Load(), before != nil && before.ConnectionState().NegotiatedProtocol == "h2":
 		t.gaveUp.Store(true)
-		t.giveUp()
+		t.cancel(context.Canceled)
 	case t.replay:
 		t.resent.Store(true)
 	}
@@ -285,7 +286,7 @@ func (s *sending) result() Result {
 	r := Result{
 		Status: s.last.status, Header: s.last.header, Body: s.last.body,
 		Attempts: s.attempts, Delivery: s.last.delivery, Unsure: s.unsure,
-		RetryAfter: retryAfter(s.last.header), Authorization: s.authorization, Replaced: s.replaced, buffer: s.buffer,
+		Authorization: s.authorization, Replaced: s.replaced, buffer: s.buffer,
 	}
 	if s.attempts == 0 {
 		r.Delivery = NotSent

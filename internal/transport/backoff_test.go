@@ -135,7 +135,7 @@ func TestRetryAfter(t *testing.T) {
 				request.MaxAttempts = 1
 				result, err := New(testConfig(s)).Do(t.Context(), request)
 				require.NoError(t, err)
-				assert.Equal(t, test.asked, result.RetryAfter)
+				assert.Equal(t, test.asked, RetryAfter(result.Header))
 			})
 		})
 	}
@@ -202,7 +202,7 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 					assert.Equal(t, test.body, string(result.Body))
 					assert.Equal(t, test.delivery, result.Delivery)
 					if test.status != 0 {
-						assert.Equal(t, 20*time.Second, result.RetryAfter)
+						assert.Equal(t, 20*time.Second, RetryAfter(result.Header))
 					}
 				})
 			})

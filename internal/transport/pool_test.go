@@ -298,7 +298,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":0}`)
 		})
 		m.client.config.Policy.MaxBackoff = 0 // a wait would last until the others are done
-		m.client.config.Authorization = func(ctx context.Context) (string, error) {
+		m.client.config.Authorization = func(ctx context.Context, _ time.Time) (string, error) {
 			if ctx.Value(keylessKey{}) != nil {
 				return "", errNoKey
 			}

@@ -59,7 +59,7 @@ func permanent(err error) bool {
 func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	p := c.config.Policy
 	if resp != nil {
-		if after := retryAfter(resp.Header); after > 0 {
+		if after := RetryAfter(resp.Header); after > 0 {
 			return min(after, p.MaxRetryAfter)
 		}
 	}
@@ -73,8 +73,8 @@ func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Du
 // longestRetryAfter bounds what is made of a Retry-After header, so that a caller can wait for it and add to it.
 const longestRetryAfter = 24 * time.Hour
 
-// retryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
-func retryAfter(header http.Header) time.Duration {
+// RetryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
+func RetryAfter(header http.Header) time.Duration {
 	values := header["Retry-After"]
 	if len(values) == 0 {
 		return 0

@@ -116,7 +116,7 @@ func TestKeyErrorIsNotRepeated(t *testing.T) {
 		s := &script{}
 		config := testConfig(s)
 		asked := 0
-		config.Authorization = func(context.Context) (string, error) {
+		config.Authorization = func(context.Context, time.Time) (string, error) {
 			asked++
 			return "", errNoKey
 		}
@@ -233,7 +233,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 					config := testConfig(s)
 					config.MaxResponseBytes = 100
 					keys := 0
-					config.Authorization = func(context.Context) (string, error) {
+					config.Authorization = func(context.Context, time.Time) (string, error) {
 						if keys++; test.keys != 0 && keys > test.keys {
 							return "", errNoKey
 						}
@@ -290,7 +290,7 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 	s := &script{steps: []step{answer(429, ""), refused(errRefused), answer(200, "")}}
 	config := testConfig(s)
 	keys := 0
-	config.Authorization = func(context.Context) (string, error) {
+	config.Authorization = func(context.Context, time.Time) (string, error) {
 		keys++
 		return fmt.Sprintf("Basic key%d", keys), nil
 	}

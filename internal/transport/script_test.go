@@ -168,7 +168,7 @@ func connected(req *http.Request) {
 // testConfig has short waits.
 func testConfig(rt http.RoundTripper) Config {
 	c := Config{
-		Authorization:    func(context.Context) (string, error) { return "Basic static", nil },
+		Authorization:    func(context.Context, time.Time) (string, error) { return "Basic static", nil },
 		AttemptTimeout:   30 * time.Second,
 		MaxResponseBytes: 1 << 20,
 		Policy: Policy{

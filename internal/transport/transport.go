@@ -53,8 +53,8 @@ type Policy struct {
 
 // Config holds what all requests of a client share.
 type Config struct {
-	HTTP             *http.Client // its Transport and Timeout are used; nil for the defaults
-	Authorization    func(context.Context) (string, error)
+	HTTP             *http.Client                                                  // its Transport and Timeout are used; nil for the defaults
+	Authorization    func(ctx context.Context, deadline time.Time) (string, error) // asked on each attempt
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	Policy           Policy
@@ -90,13 +90,12 @@ type Attempt struct {
 // Result is what came of a request. Status, Header, Body and Delivery are those of the last attempt, also when the
 // body is incomplete or the context ended while the next attempt was waiting.
 type Result struct {
-	Status     int
-	Header     http.Header
-	Body       []byte
-	Attempts   int
-	Delivery   Delivery
-	Unsure     bool // an attempt before that may have performed the operation
-	RetryAfter time.Duration
+	Status   int
+	Header   http.Header
+	Body     []byte
+	Attempts int
+	Delivery Delivery
+	Unsure   bool // an attempt before that may have performed the operation
 
 	Authorization string   // of the last attempt
 	Replaced      []string // those of earlier attempts that differ from the one after them
