@@ -192,7 +192,7 @@ func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateReques
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
-	return s.list().page(ctx, opt, opts)
+	return s.list().page(ctx, opt, nil, opts)
 }
 
 // All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,11 +207,11 @@ type list[T any] struct {
 	path   path
 }
 
-// page gets one page.
-func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
+// page gets one page. It is decoded after turn, if there is one.
+func (l list[T]) page(ctx context.Context, o *ListOptions, turn func(), opts []CallOption) (*Page[T], error) {
 	var r pageReply[T]
 	err := l.client.exchange(ctx, operation{
-		name: l.name, method: http.MethodGet, path: l.path, input: o.input(l.client), replay: true, actsFor: true,
+		name: l.name, method: http.MethodGet, path: l.path, input: o.input(l.client), turn: turn, replay: true, actsFor: true,
 	}, &r, opts)
 	if err != nil {
 		return nil, err
@@ -263,6 +264,7 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
 		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
+		order := newLanes(runtime.GOMAXPROCS(0))
 		w := newWindow(o.Prefetch, o.Prefetch, func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
@@ -270,12 +272,14 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 			o := o
 			o.Page += next
 			next++
+			turn, done := order.next()
 			return func() (f fetched) {
+				defer done()
 				own := opts
 				if keepRaw != nil {
 					own = append(slices.Clip(opts), WithResponse(&f.raw))
 				}
-				f.page, f.err = l.page(ctx, &o, own)
+				f.page, f.err = l.page(ctx, &o, turn, own)
 				return f
 			}, true
 		})

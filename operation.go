@@ -48,8 +48,9 @@ type operation struct {
 	path    path
 	input   input
 	upload  *formdata.Body
-	replay  bool // repeating it is harmless
-	actsFor bool // it takes a merchant_id
+	turn    func() // waits until a success may be decoded; nil for at once
+	replay  bool   // repeating it is harmless
+	actsFor bool   // it takes a merchant_id
 }
 
 // input is what a request puts into the body or the query, and what is wrong with it.
@@ -287,6 +288,9 @@ func (c *Client) send(ctx context.Context, op *operation, req *transport.Request
 	case result.Status < 200 || result.Status > 299:
 		failed = answerError(op, result, nil)
 	default:
+		if op.turn != nil {
+			op.turn()
+		}
 		malformed := readReply(result.Body, into)
 		if malformed == nil {
 			return result, nil

@@ -8,10 +8,12 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -457,6 +459,35 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 		}
 		assert.Equal(t, allIDs(0, n), <-done)
 		assert.Equal(t, max(prefetch, 1), p.most)
+	})
+}
+
+// TestWalkDecodesOlderPagesFirst: answers that are there before an older one leave the processors to it.
+func TestWalkDecodesOlderPagesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lanes := runtime.GOMAXPROCS(0)
+		ahead := 3 * lanes
+		p := &pager{answer: correct(1 + ahead), gates: newGates(1+ahead, 1+ahead)}
+		oldest := make(chan struct{})
+		p.gates[1] = oldest
+		var decoded atomic.Int64
+		client, err := payvault.NewClient("https://service.test", "test-api-key", payvault.WithHTTPClient(&http.Client{Transport: p}),
+			payvault.WithObserver(payvault.Observer{
+				End: func(context.Context, payvault.CallInfo, payvault.CallResult) { decoded.Add(1) },
+			}))
+		require.NoError(t, err)
+		done := make(chan []string)
+		go func() {
+			ids, err := walk(client.Customers.All(t.Context(), &payvault.ListOptions{Prefetch: ahead}))
+			assert.NoError(t, err)
+			done <- ids
+		}()
+		synctest.Wait()
+		assert.Equal(t, 1, p.flying(), "all but the oldest have their answers")
+		assert.EqualValues(t, 1+ahead-3, decoded.Load(), "one of %d lanes waits for the oldest", lanes)
+		close(oldest)
+		assert.Equal(t, allIDs(0, 1+ahead), <-done)
 	})
 }
 

@@ -81,7 +81,7 @@ func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
-	return s.list(id).page(ctx, opt, opts)
+	return s.list(id).page(ctx, opt, nil, opts)
 }
 
 // AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started

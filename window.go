@@ -77,6 +77,26 @@ func (w *window[R]) pop() (result R, ok bool) {
 	}
 }
 
+// lanes let jobs do the second half of their work in the order in which they were started, a few at a time. All at once they would
+// end at once, and the oldest, which all others wait for, with the last.
+type lanes struct {
+	ends []chan struct{} // of the job that was last in each lane
+	at   int
+}
+
+func newLanes(n int) *lanes { return &lanes{ends: make([]chan struct{}, n)} }
+
+// next gives a job its turn to wait for, and what it calls at its end.
+func (l *lanes) next() (turn, done func()) {
+	before, end := l.ends[l.at], make(chan struct{})
+	l.ends[l.at], l.at = end, (l.at+1)%len(l.ends)
+	return func() {
+		if before != nil {
+			<-before
+		}
+	}, func() { close(end) }
+}
+
 // cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
 func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
