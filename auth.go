@@ -57,6 +57,6 @@ func rotatingKey(source func(context.Context) (string, error)) func(context.Cont
 		if err := checkKey(key); err != nil {
 			return "", err
 		}
-		return authorization(key), nil
+		return authorization(key), ctx.Err() // it may have taken all the time
 	}
 }

@@ -10,9 +10,11 @@ import (
 )
 
 // checkText refuses texts of a request that are not UTF-8. In their wire form encoding/json silently replaces what is not by
-// U+FFFD, so that only a body with that character has to be looked through.
+// U+FFFD, so that only a body that may have that character, as itself or escaped, has to be looked through.
 func checkText(body any, wire []byte, p *problems) {
-	if !bytes.Contains(wire, []byte(`\ufffd`)) && !bytes.Contains(wire, []byte("\ufffd")) {
+	const itself, escaped = "\ufffd", `\ufffd`
+	if bytes.IndexByte(wire, itself[0]) < 0 &&
+		(bytes.IndexByte(wire, escaped[0]) < 0 || !bytes.Contains(wire, []byte(escaped))) {
 		return
 	}
 	walkTexts(reflect.ValueOf(body), "", 0, func(path string, text reflect.Value) {

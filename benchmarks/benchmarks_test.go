@@ -19,11 +19,15 @@ func variantsOf(tb testing.TB) map[string][]Variant {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	own, err := OwnVariants()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	page, err := PageVariants()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	groups := map[string][]Variant{"Small": small, "Page": page, "Transactions": TransactionVariants()}
+	groups := map[string][]Variant{"Small": small, "Own": own, "Page": page, "Transactions": TransactionVariants()}
 	for name, p := range map[string]Protocol{"HTTP1": HTTP1, "TLS": TLS1, "HTTP2": HTTP2} {
 		groups[name], err = variants(makers()[:2], func(m maker) (string, http.RoundTripper) {
 			server := NewServer(p, answering(m.answer))
@@ -50,6 +54,7 @@ func benchmark(b *testing.B, group string) {
 }
 
 func BenchmarkSmall(b *testing.B)        { benchmark(b, "Small") }
+func BenchmarkOwn(b *testing.B)          { benchmark(b, "Own") }
 func BenchmarkPage(b *testing.B)         { benchmark(b, "Page") }
 func BenchmarkTransactions(b *testing.B) { benchmark(b, "Transactions") }
 func BenchmarkHTTP1(b *testing.B)        { benchmark(b, "HTTP1") }

@@ -82,6 +82,18 @@ func Race(rounds int, slice time.Duration, variants ...Variant) ([]Stat, error) 
 	return stats, nil
 }
 
+// join adds the rounds of another race of the same variants.
+func join(all, more []Stat) []Stat {
+	if all == nil {
+		return more
+	}
+	for i := range all {
+		all[i].Wall, all[i].CPU = append(all[i].Wall, more[i].Wall...), append(all[i].CPU, more[i].CPU...)
+		compare(&all[i], all[0])
+	}
+	return all
+}
+
 // calibrate finds how many operations take about slice of processor time.
 func calibrate(v Variant, slice time.Duration) (int, error) {
 	for n := 1; ; n *= 2 {

@@ -18,7 +18,6 @@ import (
 // sending is the state of one operation over its attempts. Through the engine it travels in the context.
 type sending struct {
 	request  Request
-	max      int
 	attempts int
 	unsure   bool // an attempt before the last one may have performed the operation
 	resumed  bool // the engine knows how the first attempt went
@@ -99,9 +98,6 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	authorization, err := c.config.Authorization(ctx, t.at) // without the hooks, which would take its connections for ours
 	if err != nil {
 		return outcome{delivery: NotSent, err: &KeyError{err}}
-	}
-	if err := t.Err(); err != nil { // the source has taken all the time
-		return outcome{delivery: NotSent, err: err}
 	}
 	req := newRequest(&t.deadline, request, &t.body) //nolint:contextcheck // it is made of ctx
 	if !c.http1.Load() {
@@ -199,8 +195,8 @@ type tracker struct {
 	asked, connected      atomic.Bool
 	http2, gaveUp, resent atomic.Bool
 
-	conn   atomic.Pointer[tls.Conn] // the last one, nil without TLS
 	replay bool
+	conn   atomic.Pointer[tls.Conn] // the last one, nil without TLS
 	trace  httptrace.ClientTrace
 
 	deadline // the context

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// deadline is the context of one attempt: the caller's, with an end. What context.WithTimeout makes is 2 % of a call over loopback
-// dearer and 15 % of one that is answered out of memory: this one is a part of its tracker, sets its timer when somebody
-// first waits for it, and links the context of net/http to itself by AfterFunc.
+// deadline is the context of one attempt: the caller's, with an end. With context.WithTimeout a call over loopback takes 2 %
+// longer, and one that is answered out of memory 15 %: this one is a part of its tracker, sets its timer when somebody first waits
+// for it, and offers AfterFunc, by which package context links that of net/http to it without a map or a goroutine.
 type deadline struct {
 	context.Context //nolint:containedctx // the caller's, of which this is one
 	at              time.Time
@@ -44,13 +44,13 @@ func (d *deadline) Done() <-chan struct{} {
 	if d.done != nil {
 		return d.done
 	}
-	d.look()
+	left := d.look()
 	d.done = make(chan struct{})
 	if d.err != nil {
 		close(d.done)
 		return d.done
 	}
-	d.timer = time.AfterFunc(time.Until(d.at), func() { d.cancel(context.DeadlineExceeded) })
+	d.timer = time.AfterFunc(left, func() { d.cancel(context.DeadlineExceeded) })
 	if d.Context.Done() != nil {
 		d.unlink = context.AfterFunc(d.Context, func() { d.cancel(d.Context.Err()) })
 	}
@@ -84,13 +84,15 @@ func (d *deadline) cancel(err error) {
 	d.end(err)
 }
 
-// look ends the context if it is time.
-func (d *deadline) look() {
+// look ends the context if it is time, and tells how much is left.
+func (d *deadline) look() time.Duration {
+	left := time.Until(d.at)
 	if err := d.Context.Err(); err != nil {
 		d.end(err)
-	} else if !time.Now().Before(d.at) {
+	} else if left <= 0 {
 		d.end(context.DeadlineExceeded)
 	}
+	return left
 }
 
 func (d *deadline) end(err error) {

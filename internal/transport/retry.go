@@ -19,7 +19,7 @@ func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) 
 
 // again tells whether there is another attempt after one that ended with err.
 func (s *sending) again(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && s.attempts < s.max && s.retryable(err)
+	return ctx.Err() == nil && s.attempts < s.request.MaxAttempts && s.retryable(err)
 }
 
 // retryable tells whether repeating is harmless and may help.

@@ -144,9 +144,9 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	s := &sending{request: *r, max: r.MaxAttempts}
-	if s.max == 0 {
-		s.max = c.config.Policy.MaxAttempts
+	s := &sending{request: *r}
+	if r.MaxAttempts == 0 {
+		s.request.MaxAttempts = c.config.Policy.MaxAttempts
 	}
 	err := c.attempt(ctx, s)
 	if s.again(ctx, err) {

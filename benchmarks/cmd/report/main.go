@@ -42,9 +42,9 @@ func parts(quick bool) []part {
 	}
 	return []part{
 		{"small", func() (benchmarks.Section, error) { return benchmarks.Small(max(10, 100/scale)) }},
-		{"loopback", func() (benchmarks.Section, error) { return benchmarks.Loopback(max(5, 40/scale)) }},
+		{"loopback", func() (benchmarks.Section, error) { return benchmarks.Loopback(10, max(1, 20/scale)) }},
 		{"decode", func() (benchmarks.Section, error) { return benchmarks.Decode(max(5, 40/scale)) }},
-		{"load", func() (benchmarks.Section, error) { return benchmarks.Load(max(2, 20/scale), 64, 2000/scale) }},
+		{"load", func() (benchmarks.Section, error) { return benchmarks.Load(max(1, 5/scale), 5, 64, 2000/scale) }},
 		{"pool", func() (benchmarks.Section, error) { return benchmarks.Pool(max(2, 20/scale), 64, 2000/scale) }},
 		{"pages", func() (benchmarks.Section, error) {
 			return benchmarks.Pages(max(1, 3/scale), 200/scale, 20*time.Millisecond)
@@ -55,7 +55,7 @@ func parts(quick bool) []part {
 		{"batches", func() (benchmarks.Section, error) {
 			return benchmarks.Batches(max(1, 5/scale), 1_000_000/scale, 32, 5*time.Millisecond)
 		}},
-		{"growth", func() (benchmarks.Section, error) { return benchmarks.Growth(max(3, 15/scale)) }},
+		{"growth", func() (benchmarks.Section, error) { return benchmarks.Growth(max(3, 40/scale)) }},
 		{"cold", func() (benchmarks.Section, error) { return benchmarks.Cold(context.Background(), max(3, 21/scale)) }},
 	}
 }
