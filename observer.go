@@ -107,7 +107,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 	}
 	return func(a transport.Attempt) {
 		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration}
-		if a.Status >= 500 {
+		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 { // the body, which may tell more, is not read yet
 			result.Delivery = Unknown
 		}
 		if a.Err != nil {

@@ -124,15 +124,24 @@ func TestObserver_panic(t *testing.T) {
 	assert.Equal(t, payvault.Unknown, d.calls[0].end[0].Delivery)
 }
 
-// TestObserver_unavailable: an attempt with a 5xx may have performed the operation, whatever it says.
-func TestObserver_unavailable(t *testing.T) {
+// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed; attempt
+// and call agree on it.
+func TestObserver_undecided(t *testing.T) {
 	t.Parallel()
-	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 503, `{"code":7}`) })
-	var d diary
-	_, err := tableClient(t, server.URL, payvault.WithObserver(d.observer())).Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
-	require.Error(t, err)
-	assert.Equal(t, payvault.Unknown, d.calls[0].attempts[0].Delivery)
-	assert.Equal(t, payvault.Unknown, d.calls[0].end[0].Delivery)
+	for status, want := range map[int]payvault.Delivery{
+		302: payvault.Unknown, 304: payvault.Unknown, 500: payvault.Unknown, 503: payvault.Unknown, 600: payvault.Unknown,
+		400: payvault.Answered, 404: payvault.Answered, 429: payvault.Answered,
+	} {
+		var d diary
+		rt := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ProtoMajor: 1}, nil
+		})
+		client := tableClient(t, "http://127.0.0.1", payvault.WithHTTPClient(&http.Client{Transport: rt}), payvault.WithObserver(d.observer()))
+		_, err := client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent, payvault.WithAttempts(1))
+		require.Error(t, err)
+		assert.Equal(t, want, d.calls[0].attempts[0].Delivery, status)
+		assert.Equal(t, want, d.calls[0].end[0].Delivery, status)
+	}
 }
 
 func TestObserver_serverHasAPort(t *testing.T) {

@@ -140,6 +140,9 @@ func (w shapeWalker) value(at *place, t reflect.Type) error {
 	case nil:
 		return expect(isFree(t) || w.seed && t.Kind() == reflect.Slice, at, t, "null")
 	case string:
+		if t == timeType() {
+			return expectTime(at, token)
+		}
 		return expect(isFree(t) || isText(t), at, t, "a string")
 	case bool:
 		return expect(isFree(t) || t.Kind() == reflect.Bool, at, t, "a boolean")
@@ -217,6 +220,13 @@ func expect(ok bool, at *place, t reflect.Type, got string) error {
 	return p.err()
 }
 
+func expectTime(at *place, text string) error {
+	if _, err := time.Parse(time.RFC3339, text); err != nil {
+		return problems{at.path(): {"must be a time with an offset, such as 2026-01-31T23:59:59-05:00"}}.err()
+	}
+	return nil
+}
+
 func describe(t reflect.Type) string {
 	switch {
 	case t == nil:
@@ -253,8 +263,10 @@ func isFree(t reflect.Type) bool { return t == nil || t == reflect.TypeFor[json.
 
 // isText tells whether the values of a type are JSON strings.
 func isText(t reflect.Type) bool {
-	return t.Kind() == reflect.String && t != numberType() || t == reflect.TypeFor[time.Time]()
+	return t.Kind() == reflect.String && t != numberType() || t == timeType()
 }
+
+func timeType() reflect.Type { return reflect.TypeFor[time.Time]() }
 
 func numberType() reflect.Type { return reflect.TypeFor[json.Number]() }
 

@@ -1,14 +1,10 @@
 package payvaulttest
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"time"
 )
 
 // Seed is what a server starts with, for [WithSeed]. In JSON its names are those of the fields'
@@ -45,7 +41,7 @@ func LoadSeed(r io.Reader) (Seed, error) {
 	var seed Seed
 	err = (shapeWalker{seed: true}).walk("", text, reflect.TypeFor[Seed]())
 	if err == nil {
-		seed, err = readSeed(text)
+		err = json.Unmarshal(text, &seed)
 	}
 	if err == nil {
 		_, err = newAccounts(seed.Accounts)
@@ -57,73 +53,6 @@ func LoadSeed(r io.Reader) (Seed, error) {
 		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
 	}
 	return seed, nil
-}
-
-// readSeed decodes record by record, so that an error can say which one it is about.
-func readSeed(text []byte) (Seed, error) {
-	var in struct {
-		Accounts      []json.RawMessage `json:"accounts"`
-		Subscriptions []json.RawMessage `json:"subscriptions"`
-		Invoices      []json.RawMessage `json:"invoices"`
-		Disputes      []json.RawMessage `json:"disputes"`
-		Webhooks      []json.RawMessage `json:"webhooks"`
-	}
-	if err := unmarshalStrictly(text, &in); err != nil {
-		return Seed{}, err
-	}
-	var seed Seed
-	err := cmp.Or(
-		readList("accounts", in.Accounts, &seed.Accounts, unmarshalStrictly[Account]),
-		readList("subscriptions", in.Subscriptions, &seed.Subscriptions, readSubscription),
-		readList("invoices", in.Invoices, &seed.Invoices, unmarshalStrictly[Invoice]),
-		readList("disputes", in.Disputes, &seed.Disputes, unmarshalStrictly[Dispute]),
-		readList("webhooks", in.Webhooks, &seed.Webhooks, unmarshalStrictly[Webhook]),
-	)
-	return seed, err
-}
-
-func readList[T any](name string, texts []json.RawMessage, list *[]T, read func([]byte, *T) error) error {
-	for i, text := range texts {
-		var record T
-		if err := read(text, &record); err != nil {
-			return fmt.Errorf("%s[%d]: %w", name, i, err)
-		}
-		*list = append(*list, record)
-	}
-	return nil
-}
-
-func readSubscription(text []byte, sub *Subscription) error {
-	var in struct {
-		Subscription
-		Transactions []json.RawMessage `json:"transactions"`
-	}
-	if err := unmarshalStrictly(text, &in); err != nil {
-		return err
-	}
-	*sub = in.Subscription
-	return readList("transactions", in.Transactions, &sub.Transactions, readTransaction)
-}
-
-func readTransaction(text []byte, transaction *Transaction) error {
-	err := unmarshalStrictly(text, transaction)
-	if _, isTime := errors.AsType[*time.ParseError](err); isTime {
-		return fmt.Errorf("tran_time: %w", err) // the only one, and the error does not say so
-	}
-	return err
-}
-
-// unmarshalStrictly takes one JSON value without unknown names.
-func unmarshalStrictly[T any](text []byte, v *T) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
 }
 
 // plant adds the records of a seed. Those that name an ID go first, so that no ID that is made for

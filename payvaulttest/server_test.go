@@ -176,7 +176,7 @@ func TestSeedErrorsSayWhere(t *testing.T) {
 		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
 		`{"subscriptions":[{"foo":1}]}`:                                                    "subscriptions[0].foo is not",
 		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0].transactions[1].foo is not",
-		`{"subscriptions":[{"transactions":[{"tran_time":"today"}]}]}`:                     "subscriptions[0]: transactions[0]: tran_time: ",
+		`{"subscriptions":[{"transactions":[{"tran_time":"today"}]}]}`:                     "subscriptions[0].transactions[0].tran_time must be a time",
 		`{"subscriptions":[{"transactions":[{},{"settle_date":"today"}]}]}`:                "subscriptions[0]: transactions[1]: settle_date must be YYYY-MM-DD",
 		`{"subscriptions":[{"subscription_id":5,"transactions":[{"subscription_id":9}]}]}`: "subscriptions[0]: transactions[0]: subscription_id must be",
 	} {
