@@ -182,18 +182,18 @@ func newRequest(ctx context.Context, r *Request, body *bytes.Reader) *http.Reque
 		body.Reset(r.Body)
 		req.Body = io.NopCloser(body)
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
-	case !r.Replay && resent(r.Method):
+	case !r.Replay && safe(r.Method):
 		req.Body = io.NopCloser(strings.NewReader("")) // one that is empty is not sent
 	}
-	if !r.Replay && resent(r.Method) {
+	if !r.Replay && safe(r.Method) {
 		req.GetBody = nil
 	}
 	return req.WithContext(ctx)
 }
 
-// resent tells whether net/http itself sends a request of this method again when its connection was lost. It does not
+// safe tells whether net/http itself sends a request of this method again when its connection was lost. It does not
 // if there is a body that cannot be rewound.
-func resent(method string) bool {
+func safe(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
