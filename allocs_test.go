@@ -3,6 +3,7 @@
 package payvault_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,26 +17,48 @@ import (
 	"example.com/payvault"
 )
 
-// TestAllocationsOfOneCall guards the client's own cost: those of the request and of the answer in memory are among them. The
-// race detector allocates too, and encoding/json allocates less from Go 1.27 on.
+// TestAllocations guards the client's own cost, those of the answer in memory included. The race detector allocates too, and
+// encoding/json allocates less from Go 1.27 on.
 //
 //nolint:paralleltest // it counts the allocations of the process
-func TestAllocationsOfOneCall(t *testing.T) {
-	want := 22.0
-	if strings.HasPrefix(runtime.Version(), "go1.26") {
-		want = 30
-	}
+func TestAllocations(t *testing.T) {
+	older := strings.HasPrefix(runtime.Version(), "go1.26")
 	quiet := slog.New(slog.NewJSONHandler(io.Discard, nil))
-	for name, opts := range map[string][]payvault.Option{
-		"no logger": nil, "a logger that does not want Debug": {payvault.WithLogger(quiet)},
+	cards := make([]payvault.AccountUpdaterCard, payvault.MaxAccountUpdaterCards)
+	for i := range cards {
+		cards[i] = payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1230"}
+	}
+	tokenize := func(ctx context.Context, c *payvault.Client) error {
+		_, err := c.Tokens.Tokenize(ctx, tokenizeRequest())
+		return err
+	}
+	for name, test := range map[string]struct {
+		answer       string
+		opts         []payvault.Option
+		want, before float64 // before Go 1.27
+		call         func(ctx context.Context, c *payvault.Client) error
+	}{
+		"tokenize":                       {string(tokenizeAnswer()), nil, 18, 26, tokenize},
+		"tokenize, logger without Debug": {string(tokenizeAnswer()), []payvault.Option{payvault.WithLogger(quiet)}, 18, 26, tokenize},
+		"a page of no customers": {`{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil, 25, 32, func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Customers.List(ctx, nil)
+			return err
+		}},
+		"a submission of 100 cards": {`{"code":0,"data":{"request_id":"r1"}}`, nil, 19, 26, func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.AccountUpdater.Submit(ctx, cards)
+			return err
+		}},
 	} {
-		opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: newCanned(tokenizeAnswer())}))
+		opts := append(test.opts, payvault.WithHTTPClient(&http.Client{Transport: newCanned([]byte(test.answer))}))
 		client, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key", opts...)
 		require.NoError(t, err)
-		in := tokenizeRequest()
 		ctx := t.Context()
-		got := testing.AllocsPerRun(1000, func() { _, err = client.Tokens.Tokenize(ctx, in) })
-		assert.NoError(t, err)
+		got := testing.AllocsPerRun(1000, func() { err = test.call(ctx, client) })
+		require.NoError(t, err)
+		want := test.want
+		if older {
+			want = test.before
+		}
 		assert.LessOrEqual(t, got, want, name)
 	}
 }

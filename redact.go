@@ -65,23 +65,32 @@ func logValue(v reflect.Value) slog.Value {
 	return slog.AnyValue(v.Interface())
 }
 
-// wireFields yields the exported fields of a struct that are not empty, under their wire names.
+// wireFields yields the exported fields of a struct that are not empty, under their wire names. As in JSON those of embedded
+// structs are its own.
 func wireFields(v reflect.Value) iter.Seq2[string, reflect.Value] {
-	return func(yield func(string, reflect.Value) bool) {
-		for _, field := range reflect.VisibleFields(v.Type()) {
-			value := v.FieldByIndex(field.Index)
-			if !field.IsExported() || len(field.Index) > 1 || value.IsZero() {
-				continue
+	return func(yield func(string, reflect.Value) bool) { yieldFields(v, 0, yield) }
+}
+
+func yieldFields(v reflect.Value, depth int, yield func(string, reflect.Value) bool) bool {
+	for field, value := range v.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if inner := reflect.Indirect(value); field.Anonymous && name == "" && (!inner.IsValid() || inner.Kind() == reflect.Struct) {
+			if inner.IsValid() && depth < maxDepth && !yieldFields(inner, depth+1, yield) {
+				return false
 			}
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name == "" || name == "-" {
-				name = field.Name
-			}
-			if !yield(name, value) {
-				return
-			}
+			continue
+		}
+		if !field.IsExported() || value.IsZero() {
+			continue
+		}
+		if name == "" || name == "-" {
+			name = field.Name
+		}
+		if !yield(name, value) {
+			return false
 		}
 	}
+	return true
 }
 
 // secretsOf finds the texts of all secrets in a request.

@@ -12,16 +12,22 @@ import (
 // checkText refuses texts of a request that are not UTF-8. In their wire form encoding/json silently replaces what is not by
 // U+FFFD, so that only a body that may have that character, as itself or escaped, has to be looked through.
 func checkText(body any, wire []byte, p *problems) {
+	if !utf8.Valid(wire) { // written by a MarshalJSON of the caller's
+		p.add("body", "is not UTF-8")
+		return
+	}
 	const itself, escaped = "\ufffd", `\ufffd`
 	if bytes.IndexByte(wire, itself[0]) < 0 &&
 		(bytes.IndexByte(wire, escaped[0]) < 0 || !bytes.Contains(wire, []byte(escaped))) {
 		return
 	}
+	var found problems // p itself would go to the heap with each request
 	walkTexts(reflect.ValueOf(body), "", 0, func(path string, text reflect.Value) {
 		if !utf8.ValidString(text.String()) {
-			p.add(cmp.Or(strings.TrimPrefix(path, "."), "body"), "is not UTF-8")
+			found.add(cmp.Or(strings.TrimPrefix(path, "."), "body"), "is not UTF-8")
 		}
 	})
+	p.addAll(found)
 }
 
 // maxDepth ends the walk of a value that refers to itself; no request of this package is half as deep.

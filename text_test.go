@@ -1,8 +1,11 @@
 package payvault_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
@@ -36,6 +39,56 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	assertInvalid(t, err, payvault.OpDisputesRespond, fields{"message": not})
 	err = client.Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: map[string]string{bad: "a"}}, nil)
 	assertInvalid(t, err, payvault.OpCall, fields{"body": not})
+	for _, body := range []any{json.RawMessage(`"` + bad + `"`), map[string]any{"a": rawText(`"` + bad + `"`)}, embedding{embedded{bad}}} {
+		err = client.Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}, nil)
+		require.ErrorIs(t, err, payvault.ErrInvalidRequest, "%T", body)
+	}
+}
+
+type (
+	rawText   string
+	embedded  struct{ Text string }
+	embedding struct{ embedded }
+)
+
+func (r rawText) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+// TestFailureOfEmbeddedBodies: what a body embeds is looked through for secrets too, and may be nil.
+func TestFailureOfEmbeddedBodies(t *testing.T) {
+	t.Parallel()
+	type (
+		Inner struct{ Key payvault.Secret }
+		inner struct{ Other payvault.Secret }
+		outer struct {
+			*Inner
+			inner
+
+			X string
+		}
+		knot struct {
+			*knot
+
+			Y payvault.Secret
+		}
+	)
+	tied := &knot{Y: "knot-secret-1"}
+	tied.knot = tied
+	for name, body := range map[string]any{
+		"nil": outer{X: "a"}, "both": outer{Inner: &Inner{"inner-secret-1"}, inner: inner{"other-secret-2"}}, "in itself": tied,
+	} {
+		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			say(w, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2, knot-secret-1"}`)
+		})
+		err := tableClient(t, server.URL).Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}, nil)
+		require.ErrorIs(t, err, payvault.ErrRejected, name)
+		switch name {
+		case "both":
+			assert.NotContains(t, err.Error(), "secret-1,")
+			assert.NotContains(t, err.Error(), "other-secret-2")
+		case "in itself":
+			assert.NotContains(t, err.Error(), "knot-secret-1")
+		}
+	}
 }
 
 // TestTextThatLooksReplaced: the character by which encoding/json replaces is a text like any other, and so is its escape.

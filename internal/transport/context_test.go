@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,6 +102,64 @@ func TestDeadline_likeContext(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDeadline_Err: nobody has called Done.
+func TestDeadline_Err(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		caller, cancel := context.WithCancel(t.Context())
+		late, canceled := newDeadline(caller, time.Second), newDeadline(caller, time.Hour)
+		require.NoError(t, late.Err())
+		<-time.After(time.Second)
+		require.ErrorIs(t, late.Err(), context.DeadlineExceeded)
+		cancel()
+		require.ErrorIs(t, canceled.Err(), context.Canceled)
+		assert.ErrorIs(t, late.Err(), context.DeadlineExceeded, "what ended it first")
+	})
+}
+
+// TestDeadline_printed fails under the race detector if fmt reads the fields of a context that is in use.
+func TestDeadline_printed(t *testing.T) {
+	t.Parallel()
+	d := newDeadline(context.WithValue(t.Context(), valueKey{}, "v"), time.Hour)
+	var all sync.WaitGroup
+	all.Go(func() { assert.Contains(t, fmt.Sprintf("%v", d), "WithDeadline") })
+	all.Go(func() { d.Done() })
+	all.Go(func() { d.cancel(context.Canceled) })
+	all.Wait()
+}
+
+// forgetful is a RoundTripper that keeps nothing.
+type forgetful step
+
+func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestAttemptLeavesNothing: neither its timer nor the caller's context keep what an attempt used, the body and the key among it.
+//
+//nolint:paralleltest // it measures the heap of the process
+func TestAttemptLeavesNothing(t *testing.T) {
+	caller, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last context.Context
+	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+		last = req.Context()
+		last.Done()
+		return response(http.StatusOK, strings.NewReader("{}"), 2), nil
+	})))
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for range 5000 {
+		_, err := c.Do(caller, post(false))
+		require.NoError(t, err)
+	}
+	assert.Less(t, heap(), before+1<<20)
+	assert.ErrorIs(t, last.Err(), context.Canceled, "the attempt is over")
 }
 
 // TestDeadline_noGoroutine: a context below it is linked, not waited for.

@@ -2,24 +2,29 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
 
 // deadline is the context of one attempt: the caller's, with an end. With context.WithTimeout a call over loopback takes 2 %
 // longer, and one that is answered out of memory 15 %: this one is a part of its tracker, sets its timer when somebody first waits
-// for it, and offers AfterFunc, by which package context links that of net/http to it without a map or a goroutine.
+// for it, and offers AfterFunc, by which package context links that of net/http to it without a map or a goroutine. Of what
+// can be seen only this differs: context.Cause gives the cause of a caller's context that ended later.
 type deadline struct {
 	context.Context //nolint:containedctx // the caller's, of which this is one
 	at              time.Time
 
 	mu     sync.Mutex
-	err    error
-	done   chan struct{} // from here on nil as long as nobody waits
-	timer  *time.Timer
-	unlink func() bool // from the caller's
-	then   []func()    // nil where stopped
+	err    error // set once, at the end
+	done   chan struct{}
+	timer  *time.Timer // set with done, if it had not ended
+	unlink func() bool // from the caller's context, likewise
+	then   []func()    // what AfterFunc was given; nil where stopped
 }
+
+// String is for fmt, which would read the fields without the lock.
+func (d *deadline) String() string { return fmt.Sprint(d.Context, ".WithDeadline(", d.at, ")") }
 
 // Deadline returns the earlier one.
 func (d *deadline) Deadline() (time.Time, bool) {
@@ -29,30 +34,34 @@ func (d *deadline) Deadline() (time.Time, bool) {
 	return d.at, true
 }
 
-// Err looks itself, since the timer may be late or not set at all, and the caller's context not linked.
+// Err does not rely on the timer and the link, which are not there before Done.
 func (d *deadline) Err() error {
+	if err := d.Context.Err(); err != nil {
+		d.cancel(err)
+	} else if time.Until(d.at) <= 0 {
+		d.cancel(context.DeadlineExceeded)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.look()
 	return d.err
 }
 
 // Done sets the timer at its first call.
 func (d *deadline) Done() <-chan struct{} {
+	_ = d.Err() // it may be over
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.done != nil {
-		return d.done
-	}
-	left := d.look()
-	d.done = make(chan struct{})
-	if d.err != nil {
+	switch {
+	case d.done != nil:
+	case d.err != nil:
+		d.done = make(chan struct{})
 		close(d.done)
-		return d.done
-	}
-	d.timer = time.AfterFunc(left, func() { d.cancel(context.DeadlineExceeded) })
-	if d.Context.Done() != nil {
-		d.unlink = context.AfterFunc(d.Context, func() { d.cancel(d.Context.Err()) })
+	default:
+		d.done = make(chan struct{})
+		d.timer = time.AfterFunc(time.Until(d.at), func() { d.cancel(context.DeadlineExceeded) })
+		if d.Context.Done() != nil {
+			d.unlink = context.AfterFunc(d.Context, func() { d.cancel(d.Context.Err()) })
+		}
 	}
 	return d.done
 }
@@ -81,21 +90,6 @@ func (d *deadline) AfterFunc(f func()) (stop func() bool) {
 func (d *deadline) cancel(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.end(err)
-}
-
-// look ends the context if it is time, and tells how much is left.
-func (d *deadline) look() time.Duration {
-	left := time.Until(d.at)
-	if err := d.Context.Err(); err != nil {
-		d.end(err)
-	} else if left <= 0 {
-		d.end(context.DeadlineExceeded)
-	}
-	return left
-}
-
-func (d *deadline) end(err error) {
 	if d.err != nil {
 		return
 	}
