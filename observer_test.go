@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -122,6 +123,20 @@ func TestObserver_panic(t *testing.T) {
 	require.Len(t, d.calls[0].end, 1)
 	assert.EqualError(t, d.calls[0].end[0].Err, "payvault: webhooks.add_event: panic (outcome unknown)")
 	assert.Equal(t, payvault.Unknown, d.calls[0].end[0].Delivery)
+}
+
+// TestLogger_panic: also a logger that does not want Debug records learns of it.
+func TestLogger_panic(t *testing.T) {
+	t.Parallel()
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
+		var text strings.Builder
+		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))
+		client := tableClient(t, "http://127.0.0.1:1", payvault.WithLogger(logger),
+			payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
+		assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent) })
+		assert.Contains(t, text.String(), "level=ERROR")
+		assert.Contains(t, text.String(), "webhooks.add_event: panic (outcome unknown)")
+	}
 }
 
 // TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed; attempt

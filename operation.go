@@ -48,9 +48,9 @@ type operation struct {
 	path    path
 	input   input
 	upload  *formdata.Body
-	turn    func() // waits until a success may be decoded; nil for at once
-	replay  bool   // repeating it is harmless
-	actsFor bool   // it takes a merchant_id
+	turn    func() (done func()) // waits until a success may be decoded; nil for at once
+	replay  bool                 // repeating it is harmless
+	actsFor bool                 // it takes a merchant_id
 }
 
 // input is what a request puts into the body or the query, and what is wrong with it.
@@ -139,20 +139,33 @@ func (c *Client) exchange(ctx context.Context, op operation, into reply, opts []
 		_, err := c.perform(ctx, &op, into, &o, nil)
 		return err
 	}
-	start := time.Now()
 	if c.core.onlyFailuresLogged(ctx) {
-		result, err := c.perform(ctx, &op, into, &o, nil)
-		if err != nil {
-			c.core.observers.end(ctx, c.info(&op), callResult(result, into, time.Since(start), err))
-		}
-		return err
+		return c.exchangeQuietly(ctx, &op, into, &o)
 	}
+	start := time.Now()
 	call := c.info(&op)
 	ctx = c.core.observers.start(ctx, call)
 	var result transport.Result
 	err := panicError(op.name) // for a panic of the caller's own code: a key source, a transport
 	defer func() { c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err)) }()
 	result, err = c.perform(ctx, &op, into, &o, c.core.observers.attempts(ctx, call))
+	return err
+}
+
+// exchangeQuietly tells of failures only, and of a panic.
+func (c *Client) exchangeQuietly(ctx context.Context, op *operation, into reply, o *callOptions) (err error) {
+	start, returned := time.Now(), false
+	var result transport.Result
+	defer func() {
+		if !returned {
+			err = panicError(op.name)
+		}
+		if err != nil {
+			c.core.observers.end(ctx, c.info(op), callResult(result, into, time.Since(start), err))
+		}
+	}()
+	result, err = c.perform(ctx, op, into, o, nil)
+	returned = true
 	return err
 }
 
@@ -289,7 +302,7 @@ func (c *Client) send(ctx context.Context, op *operation, req *transport.Request
 		failed = answerError(op, result, nil)
 	default:
 		if op.turn != nil {
-			op.turn()
+			defer op.turn()()
 		}
 		malformed := readReply(result.Body, into)
 		if malformed == nil {
