@@ -20,7 +20,7 @@ type curve struct {
 	work func(size int) (func() error, error)
 }
 
-// curves are the four dimensions in which the work of a client grows.
+// curves are the dimensions in which the work of a client grows.
 func curves() []curve {
 	return []curve{
 		{"pages of 100 customers", 4, func(size int) (func() error, error) {

@@ -102,8 +102,36 @@ func Load(sets, chunks, callers, calls int) (Section, error) {
 			}
 		}
 		s.load(p, clients)
+		if err := s.unheld(p, sets, callers, calls); err != nil {
+			return s, err
+		}
 	}
 	return s, nil
+}
+
+// unheld counts the connections without the gate.
+func (s *Section) unheld(p Protocol, sets, callers, calls int) error {
+	for _, kind := range []struct {
+		name string
+		new  client.New
+	}{{nameFloor, floor.New}, {nameSDK, sdk.New}} {
+		var opened []float64
+		for range sets {
+			server := NewServer(p, answering(floor.Answer))
+			call, err := kind.new(server.URL, server.Transport())
+			if err == nil {
+				_, err = burst(call, callers, calls)
+			}
+			opened = append(opened, float64(server.Connections.Load()))
+			server.Close()
+			if err != nil {
+				return err
+			}
+		}
+		s.row(string(p)+", "+kind.name+", first requests not held", "", "", "", "",
+			fmt.Sprintf("%.0f (%.0f to %.0f)", median(opened), slices.Min(opened), slices.Max(opened)))
+	}
+	return nil
 }
 
 // trustServers makes the process trust the certificate of test servers, so that a client can use the pool of its own.

@@ -120,12 +120,19 @@ func allocations(v Variant, n int) (allocs, bytes float64, err error) {
 
 func compare(s *Stat, base Stat) {
 	s.WallRatio, s.CPURatio = ratio(s.Wall, base.Wall), ratio(s.CPU, base.CPU)
+	s.P = chance(s.CPU, base.CPU)
+}
+
+// chance is the probability that a difference like this is noise (Mann-Whitney).
+func chance(values, base []float64) float64 {
 	thresholds := benchmath.DefaultThresholds
 	sample := func(values []float64) *benchmath.Sample {
 		return benchmath.NewSample(slices.Clone(values), &thresholds)
 	}
-	s.P = benchmath.AssumeNothing.Compare(sample(base.CPU), sample(s.CPU)).P
+	return benchmath.AssumeNothing.Compare(sample(base), sample(values)).P
 }
+
+func probability(values, base []float64) string { return fmt.Sprintf("%.3f", chance(values, base)) }
 
 // ratio is the median of the ratios of all rounds.
 func ratio(values, base []float64) float64 {

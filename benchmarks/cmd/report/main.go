@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -47,7 +48,7 @@ func parts(quick bool) []part {
 		{"load", func() (benchmarks.Section, error) { return benchmarks.Load(max(1, 5/scale), 5, 64, 2000/scale) }},
 		{"pool", func() (benchmarks.Section, error) { return benchmarks.Pool(max(2, 20/scale), 64, 2000/scale) }},
 		{"pages", func() (benchmarks.Section, error) {
-			return benchmarks.Pages(max(1, 3/scale), 200/scale, 20*time.Millisecond)
+			return benchmarks.Pages(max(1, 5/scale), 200/scale, 20*time.Millisecond)
 		}},
 		{"upload", func() (benchmarks.Section, error) {
 			return benchmarks.Upload(max(1, 10/scale), 100_000_000/int64(scale))
@@ -61,8 +62,17 @@ func parts(quick bool) []part {
 }
 
 func run(quick bool, only, readme, summary string) error {
+	if (quick || only != "") && (readme != "" || summary != "") {
+		return errors.New("a file takes the report of all parts only")
+	}
+	known := parts(quick)
+	for name := range strings.SplitSeq(only, ",") {
+		if only != "" && !slices.ContainsFunc(known, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("there is no part %q", name)
+		}
+	}
 	var sections []benchmarks.Section
-	for _, p := range parts(quick) {
+	for _, p := range known {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
