@@ -227,7 +227,8 @@ func checkGo(textDir string, args []string) error {
 			}
 			program = filepath.Join([]string{dir, textDir}[found], path)
 		case arg == "-run" || arg == "-bench":
-			if err := checkTest(textDir, strings.Trim(args[i+1], "^$")); err != nil {
+			name, _, _ := strings.Cut(strings.Trim(args[i+1], "^$"), "/") // without that of a part
+			if err := checkTest(textDir, name); err != nil {
 				return err
 			}
 		case program != "" && args[0] == "run" && strings.HasPrefix(arg, "-"):

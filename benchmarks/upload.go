@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -94,7 +95,9 @@ func Upload(rounds int, size int64) (Section, error) {
 	}
 	rates, peaks := make([][]float64, len(kinds)), make([]float64, len(kinds))
 	for range rounds {
-		for i, kind := range kinds {
+		for _, i := range rand.Perm(len(kinds)) { //nolint:gosec // an order need not be unpredictable
+			kind := kinds[i]
+			runtime.GC()
 			before, start := allocated(), time.Now()
 			if err := kind.do(); err != nil {
 				return s, fmt.Errorf("%s: %w", kind.name, err)

@@ -99,11 +99,11 @@ func (c *Client) roundTrip(ctx context.Context, s *sending) outcome {
 	if err != nil {
 		return outcome{delivery: NotSent, err: &KeyError{err}}
 	}
-	req := newRequest(&t.deadline, request, &t.body) //nolint:contextcheck // it is made of ctx
+	req := newRequest(&t.deadline, request, &t.body) //nolint:contextcheck // t.deadline is made of ctx
 	if !c.http1.Load() {
 		req.GetBody = nil // so that net/http does not send it again, and tells why it would have
 	}
-	if s.attempts > 1 { // and it may still be writing the header
+	if s.attempts > 1 { // the attempt before may still be writing its header
 		req.Header = maps.Clone(req.Header)
 	}
 	if s.authorization != "" && s.authorization != authorization {

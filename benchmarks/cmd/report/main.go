@@ -51,7 +51,7 @@ func parts(quick bool) []part {
 			return benchmarks.Pages(max(1, 5/scale), 200/scale, 20*time.Millisecond)
 		}},
 		{"upload", func() (benchmarks.Section, error) {
-			return benchmarks.Upload(max(1, 10/scale), 100_000_000/int64(scale))
+			return benchmarks.Upload(max(1, 50/scale), 100_000_000/int64(scale))
 		}},
 		{"batches", func() (benchmarks.Section, error) {
 			return benchmarks.Batches(max(1, 5/scale), 1_000_000/scale, 32, 5*time.Millisecond)
