@@ -276,7 +276,7 @@ func WithTimeout(perAttempt time.Duration) Option {
 // WithKeySource asks source for the API key on each attempt, so that keys can rotate; the apiKey of [NewClient] is
 // then not used and may be empty. When source fails, the call fails with that error as a cause, and that attempt
 // sends nothing. The function is called concurrently; it should cache, and return when its context ends, which has the
-// deadline of the attempt.
+// deadline of the attempt: a key that comes later counts as none.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {

@@ -1,15 +1,19 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +132,42 @@ func TestDeadline_printed(t *testing.T) {
 	all.Go(func() { d.Done() })
 	all.Go(func() { d.cancel(context.Canceled) })
 	all.Wait()
+}
+
+// TestDeadline_printsNoFields: a caller's context may hold anything.
+func TestDeadline_printsNoFields(t *testing.T) {
+	t.Parallel()
+	type own struct {
+		context.Context //nolint:containedctx // a caller's context
+
+		Token string
+	}
+	text := fmt.Sprintf("%+v", newDeadline(own{t.Context(), "caller-token"}, time.Hour))
+	assert.NotContains(t, text, "caller-token")
+	assert.Contains(t, text, "transport.own.WithDeadline(")
+}
+
+// TestSentTwiceByNetHTTP: a request that net/http itself sends again, since a connection that was used before was lost, may have been
+// performed the first time, whatever the answer to the second is.
+func TestSentTwiceByNetHTTP(t *testing.T) {
+	t.Parallel()
+	var connections atomic.Int64
+	c := New(testConfig(pipes(t, func(conn net.Conn) {
+		first, r := connections.Add(1) == 1, bufio.NewReader(conn)
+		for n := 1; readRequest(r) == nil && (!first || n < 2); n++ {
+			_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+		}
+	})))
+	for _, unsure := range []bool{false, true} {
+		request := post(true).to(t, "http://service.test/")
+		request.Method, request.Body = http.MethodGet, nil
+		result, err := c.Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusNotFound, result.Status)
+		assert.Equal(t, 1, result.Attempts)
+		assert.Equal(t, unsure, result.Unsure)
+	}
+	assert.EqualValues(t, 2, connections.Load())
 }
 
 // forgetful is a RoundTripper that keeps nothing.

@@ -23,8 +23,14 @@ type deadline struct {
 	then   []func()    // what AfterFunc was given; nil where stopped
 }
 
-// String is for fmt, which would read the fields without the lock.
-func (d *deadline) String() string { return fmt.Sprint(d.Context, ".WithDeadline(", d.at, ")") }
+// String is for fmt, which would read the fields without the lock. It shows of the caller's context what package context does.
+func (d *deadline) String() string {
+	caller := fmt.Sprintf("%T", d.Context)
+	if s, ok := d.Context.(fmt.Stringer); ok {
+		caller = s.String()
+	}
+	return fmt.Sprintf("%s.WithDeadline(%s)", caller, d.at)
+}
 
 // Deadline returns the earlier one.
 func (d *deadline) Deadline() (time.Time, bool) {
