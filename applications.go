@@ -23,9 +23,10 @@ type ApplicationCreateRequest struct {
 // LogValue logs the fields that are set.
 func (r ApplicationCreateRequest) LogValue() slog.Value { return logGroup(r) }
 
-func (r *ApplicationCreateRequest) prepare(_ *Client, p *problems) {
+func (r ApplicationCreateRequest) prepare(_ *Client, p *problems) any {
 	require(p, "channel_id", r.ChannelID)
 	require(p, "sales_rep", r.SalesRep)
+	return &r
 }
 
 // ApplicationStatus is the app_status of an application. The interface shows [ApplicationIncomplete] only.
@@ -100,10 +101,7 @@ func (v Validation) LogValue() slog.Value { return logGroup(v) }
 //
 // POST /platform/application/add (interface §2.4; §4, rule 6).
 func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {
-	return do[ApplicationCreated](ctx, s.client, operation{
-		name: OpApplicationsCreate, method: http.MethodPost, path: path{"platform", "application", "add"},
-		input: prepared(s.client, req),
-	}, opts)
+	return do[ApplicationCreated](ctx, s, OpApplicationsCreate, send(req), opts)
 }
 
 // SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data without any
@@ -112,10 +110,7 @@ func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreate
 //
 // POST /platform/application/{appId}/data (interface §2.4; §4, rule 7).
 func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption) ([]SavedField, error) {
-	saved, err := do[savedData](ctx, s.client, operation{
-		name: OpApplicationsSaveData, method: http.MethodPost, path: path{"platform", "application", id, "data"},
-		input: prepared(s.client, &applicationDataBody{data}), replay: true,
-	}, opts)
+	saved, err := do[savedData](ctx, s, OpApplicationsSaveData, with(id).send(applicationDataBody{data}), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +123,7 @@ func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, da
 // GET /platform/application/{appId}/validate (interface §3; §4, rule 8; §7, rule 2).
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
-	err := s.client.exchange(ctx, operation{
-		name: OpApplicationsValidate, method: http.MethodGet, path: path{"platform", "application", id, "validate"},
-		replay: true,
-	}, &r, opts)
-	if err != nil {
+	if err := exchange(ctx, clientOf(s), OpApplicationsValidate.info(), with(id), &r, opts); err != nil {
 		return nil, err
 	}
 	return &Validation{Problems: r.problems}, nil
@@ -159,7 +150,7 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-func (b *applicationDataBody) prepare(_ *Client, p *problems) {
+func (b applicationDataBody) prepare(_ *Client, p *problems) any {
 	d := &b.Data
 	if (d.BankRouting == "") != (d.BankAccountNumber == "") {
 		p.add("bank_routing", "and bank_account_number are required together")
@@ -169,4 +160,5 @@ func (b *applicationDataBody) prepare(_ *Client, p *problems) {
 		checkDate("ownership.owners["+strconv.Itoa(i)+"].dob", owner.DOB, p)
 	}
 	d.checkKeys(p)
+	return &b
 }

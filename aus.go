@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 )
@@ -43,10 +42,10 @@ type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
 }
 
-func (b *accountUpdaterBody) prepare(_ *Client, p *problems) {
+func (b accountUpdaterBody) prepare(_ *Client, p *problems) any {
 	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
-		return
+		return nil
 	}
 	for i := range b.Data {
 		var own problems
@@ -57,6 +56,7 @@ func (b *accountUpdaterBody) prepare(_ *Client, p *problems) {
 			}
 		}
 	}
+	return &b
 }
 
 // AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days
@@ -82,10 +82,7 @@ func (r *AccountUpdaterRequest) missing() string {
 //
 // POST /platform/aus/add (interface §2.7; §4, rule 13).
 func (s *AccountUpdaterService) Submit(ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption) (*AccountUpdaterRequest, error) {
-	return do[AccountUpdaterRequest](ctx, s.client, operation{
-		name: OpAccountUpdaterSubmit, method: http.MethodPost, path: path{"platform", "aus", "add"},
-		input: prepared(s.client, &accountUpdaterBody{cards}),
-	}, opts)
+	return do[AccountUpdaterRequest](ctx, s, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
 }
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -40,16 +39,14 @@ func keyOf(header string) string {
 }
 
 // staticKey builds the header once.
-func staticKey(key string) func(context.Context, time.Time) (string, error) {
+func staticKey(key string) func(context.Context) (string, error) {
 	header := authorization(key)
-	return func(context.Context, time.Time) (string, error) { return header, nil }
+	return func(context.Context) (string, error) { return header, nil }
 }
 
 // rotatingKey asks for the key on each attempt.
-func rotatingKey(source func(context.Context) (string, error)) func(context.Context, time.Time) (string, error) {
-	return func(ctx context.Context, deadline time.Time) (string, error) {
-		ctx, cancel := context.WithDeadline(ctx, deadline)
-		defer cancel()
+func rotatingKey(source func(context.Context) (string, error)) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
 		key, err := source(ctx)
 		if err != nil {
 			return "", err

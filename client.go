@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
-// connections are shared too. No call changes what is passed to it. [NewClient] makes it: the zero value is of no use,
-// and its calls panic.
+// connections are shared too. No call changes what is passed to it. [NewClient] makes it: calls of the zero value fail
+// with [ErrInvalidRequest].
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -50,9 +51,8 @@ type core struct {
 	vendorID    int64
 	developerID string
 	observers   observers
-	logger      *slog.Logger // among the observers
-	server      string       // host and port, for the observers
-	header      http.Header  // of each request; the values are shared
+	server      string      // host and port, for the observers
+	header      http.Header // of each request; the values are shared
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in
@@ -83,7 +83,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(&core{
 		base: base, transport: transport.New(cfg.transport),
 		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
-		observers: cfg.allObservers(), logger: cfg.logger, server: hostPort(base),
+		observers: cfg.allObservers(), server: hostPort(base),
 		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
 	}, nil), nil
 }
@@ -106,14 +106,26 @@ func newClient(core *core, merchant *MerchantID) *Client {
 // c. Operations that take a merchant_id send id; a request that names yet another merchant fails. All other
 // operations, and [Client.Call], fail before anything is sent with an error that matches
 // [ErrMerchantNotSupported].
-func (c *Client) ForMerchant(id MerchantID) *Client { return newClient(c.core, &id) }
+func (c *Client) ForMerchant(id MerchantID) *Client {
+	if c == nil {
+		c = new(Client)
+	}
+	return newClient(c.core, &id)
+}
 
 // CloseIdleConnections closes the connections that are not in use, also those of the clients that
 // [Client.ForMerchant] made.
-func (c *Client) CloseIdleConnections() { c.core.transport.CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() {
+	if c != nil && c.core != nil {
+		c.core.transport.CloseIdleConnections()
+	}
+}
 
 // LogValue logs the base URL and the merchant that the client acts for.
 func (c *Client) LogValue() slog.Value {
+	if c == nil || c.core == nil {
+		return slog.StringValue("not made by NewClient")
+	}
 	attrs := []slog.Attr{slog.String("base_url", c.core.base.String())}
 	if c.merchant != nil {
 		attrs = append(attrs, slog.Int64("for_merchant", int64(*c.merchant)))
@@ -206,7 +218,7 @@ type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
 	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
-	MaxRetryAfter time.Duration // longest wait for a Retry-After; where the service asks for more, the next attempt starts after this; 30 s by default
+	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
 }
 
 func defaultConfig() config {
@@ -492,19 +504,25 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
-	path := make(path, len(r.Path))
-	for i, text := range r.Path {
-		path[i] = segment{name: "path[" + strconv.Itoa(i) + "]", text: text}
+	op := OperationInfo{Op: OpCall, Method: r.Method, Replay: ReplayNever}
+	if r.Replay {
+		op.Replay = ReplaySame
 	}
-	in := input{body: r.Body, query: r.Query}
-	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
-		in.problems.add("method", "is not an HTTP method")
+	for i := range r.Path {
+		op.Path += "/{path[" + strconv.Itoa(i) + "]}"
 	}
-	require(&in.problems, "path", len(path))
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
-		in.problems.add("out", "is not a pointer")
+		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
 	}
-	return c.exchange(ctx, operation{name: OpCall, method: r.Method, path: path, input: in, replay: r.Replay}, &callReply{out: out}, opts)
+	return exchange(ctx, c, op, with(r.Path...).send(&r), &callReply{out: out}, opts)
+}
+
+func (r *Request) prepare(_ *Client, p *problems) any {
+	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
+		p.add("method", "is not an HTTP method")
+	}
+	require(p, "path", len(r.Path))
+	return r
 }
 
 // callReply takes the success of either shape.

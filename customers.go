@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net/http"
 	"strconv"
 )
 
@@ -39,7 +38,7 @@ func (r CustomerCreateRequest) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(r))
 }
 
-func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
+func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
 		r.DeveloperID = c.core.developerID
@@ -62,6 +61,7 @@ func (r *CustomerCreateRequest) prepare(c *Client, p *problems) {
 		c.checkMerchant(path+".merchant_id", card.MerchantID, p)
 		checkExpDate(path+".exp_date", card.ExpDate, p)
 	}
+	return &r
 }
 
 // Customer is a stored customer profile (interface §2.2).
@@ -180,10 +180,7 @@ func (c BillingCard) LogValue() slog.Value { return logGroup(c) }
 //
 // POST /platform/vault/customer (interface §2.2; §4, rule 2).
 func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateRequest, opts ...CallOption) (*Customer, error) {
-	return do[Customer](ctx, s.client, operation{
-		name: OpCustomersCreate, method: http.MethodPost, path: path{"platform", "vault", "customer"},
-		input: prepared(s.client, req), actsFor: true,
-	}, opts)
+	return do[Customer](ctx, s, OpCustomersCreate, send(req), opts)
 }
 
 // List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor desc, a filter
@@ -192,7 +189,7 @@ func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateReques
 //
 // GET /platform/vault/customer (interface §2.2; §4, rule 3).
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
-	return s.list().page(ctx, opt, nil, opts)
+	return s.list().page(ctx, opt, opts)
 }
 
 // All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
@@ -204,5 +201,5 @@ func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...Ca
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{s.client, OpCustomersList, path{"platform", "vault", "customer"}}
+	return list[Customer]{clientOf(s), OpCustomersList, input{}}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -53,7 +52,7 @@ type DisputeResponse struct {
 // LogValue logs the fields that are set.
 func (r DisputeResponse) LogValue() slog.Value { return logGroup(r) }
 
-func (r *DisputeResponse) prepare(_ *Client, p *problems) {
+func (r DisputeResponse) prepare(_ *Client, p *problems) any {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
 	}
@@ -65,6 +64,16 @@ func (r *DisputeResponse) prepare(_ *Client, p *problems) {
 	if r.Evidence != nil {
 		r.Evidence.check(p)
 	}
+	return &r
+}
+
+// form puts the JSON text of a response and its file into the parts of a form.
+func (r *DisputeResponse) form(text []byte) *formdata.Body {
+	var file *formdata.File
+	if e := r.Evidence; e != nil {
+		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}
+	}
+	return formdata.New([][2]string{{"disputeResponse", string(text)}}, file)
 }
 
 // File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
@@ -103,7 +112,7 @@ func (f *File) Close() error {
 	if f == nil {
 		return nil
 	}
-	if closer, ok := f.Content.(io.Closer); ok {
+	if closer, ok := f.Content.(io.Closer); ok && !isNil(closer) {
 		return closer.Close()
 	}
 	return nil
@@ -130,7 +139,7 @@ func (f *File) check(p *problems) {
 	if formdata.CleanName(f.Name) == "" {
 		p.add("file", "has no name")
 	}
-	if f.Content == nil || f.Size <= 0 {
+	if isNil(f.Content) || f.Size <= 0 {
 		p.add("file", "is empty")
 		return
 	}
@@ -156,22 +165,6 @@ func (f *File) check(p *problems) {
 //
 // POST /platform/dispute/{rec_id}/respond (interface §2.6; §4, rule 9).
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
-	in := prepared(s.client, req)
-	text, err := marshal(in.body)
-	if err != nil && len(in.problems) == 0 {
-		in.problems.add("disputeResponse", err.Error())
-	}
-	checkText(in.body, text, &in.problems)
-	var file *formdata.File
-	if req != nil && req.Evidence != nil {
-		file = &formdata.File{
-			Field: "file", Name: req.Evidence.Name, ContentType: "application/pdf",
-			Content: req.Evidence.Content, Size: req.Evidence.Size,
-		}
-	}
-	_, err = do[ignored](ctx, s.client, operation{
-		name: OpDisputesRespond, method: http.MethodPost, path: path{"platform", "dispute", id, "respond"},
-		input: input{problems: in.problems}, upload: formdata.New([][2]string{{"disputeResponse", string(text)}}, file),
-	}, opts)
+	_, err := do[ignored](ctx, s, OpDisputesRespond, with(id).send(req), opts)
 	return err
 }

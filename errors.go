@@ -100,8 +100,8 @@ type Error struct {
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
-	replayable bool
-	cause      error
+	replay Replay
+	cause  error
 }
 
 // Error returns one line of text.
@@ -131,8 +131,12 @@ func (e *Error) Error() string {
 	if len(problems) > 0 {
 		line += ": " + strings.Join(problems, "; ")
 	}
-	if !e.refusedLocally() && e.Delivery != Answered {
-		line += " (" + map[Delivery]string{NotSent: "not sent", Unknown: "outcome unknown"}[e.Delivery] + ")"
+	switch {
+	case e.refusedLocally():
+	case e.Delivery == NotSent:
+		line += " (not sent)"
+	case e.Is(ErrOutcomeUnknown):
+		line += " (outcome unknown)"
 	}
 	return line
 }
@@ -194,7 +198,7 @@ func (e *Error) Is(target error) bool {
 	case ErrValidation:
 		return e.rejected() && e.Code == codeValidation && e.Op != OpTokensTokenize
 	case ErrOutcomeUnknown:
-		return e.Delivery == Unknown
+		return e.Delivery == Unknown && e.replay != ReplayRead
 	}
 	return false
 }
@@ -224,7 +228,7 @@ func SafeToRetry(err error) bool {
 		return turnedAway
 	case Unknown:
 	}
-	return e.replayable && (turnedAway || e.mayPass())
+	return (e.replay == ReplaySame || e.replay == ReplayRead) && (turnedAway || e.mayPass())
 }
 
 // refusedLocally tells whether a local check failed.
@@ -238,8 +242,11 @@ func (e *Error) mayPass() bool {
 	return !e.decided() && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge) && !errors.Is(e.cause, errUnreadable)
 }
 
-// decided tells whether the service decided the last attempt.
-func (e *Error) decided() bool { return e.rejected() || e.StatusCode/100 == 4 }
+// decided reports whether the service decided the last attempt, and no server that had not got the request yet.
+func (e *Error) decided() bool {
+	early := e.StatusCode == http.StatusRequestTimeout && e.Delivery == Unknown
+	return e.rejected() || e.StatusCode/100 == 4 && !early
+}
 
 // problems collects what local checks find, keyed by wire path.
 type problems map[string][]string
@@ -279,12 +286,18 @@ func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: NotSent, cause: ErrMerchantNotSupported}
 }
 
+// noClientError is the error of a call without a client that [NewClient] made.
+func noClientError(op Operation) error {
+	p := problems{"client": {"was not made by NewClient"}}
+	return p.err(op)
+}
+
 // panicError is told of a call that a panic of the caller's own code has ended.
 func panicError(op Operation) error { return &Error{Op: op, cause: errors.New("panic")} }
 
 // walkError is the error of a list whose pages contradict each other.
 func walkError(op Operation, text string) error {
-	return &Error{Op: op, Attempts: 1, Delivery: Unknown, replayable: true, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text)}
+	return &Error{Op: op, Attempts: 1, Delivery: Unknown, replay: ReplayRead, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text)}
 }
 
 // failure reads both error shapes of interface §7 at once.
@@ -297,7 +310,7 @@ type failure struct {
 }
 
 // transportError is the error of a request that got no complete answer.
-func transportError(ctx context.Context, op *operation, r transport.Result, err error) *Error {
+func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // a status without its body, or the context ended before the next attempt
 		e.readFailure(r)
@@ -308,7 +321,7 @@ func transportError(ctx context.Context, op *operation, r transport.Result, err 
 
 // answerError is the error of an answer that is not the success of the operation. What is wrong with its
 // shape matters only if the answer does not reject the operation itself.
-func answerError(op *operation, r transport.Result, malformed error) *Error {
+func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r)
 	switch {
@@ -324,9 +337,9 @@ func answerError(op *operation, r transport.Result, malformed error) *Error {
 }
 
 // resultError fills in what the transport knows. A refusal of the last attempt says nothing about one before it.
-func resultError(op *operation, r transport.Result) *Error {
+func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
-		Op: op.name, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: transport.RetryAfter(r.Header), replayable: op.replay,
+		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: transport.RetryAfter(r.Header), replay: op.Replay,
 		Delivery: delivery(r.Delivery),
 	}
 	if r.Unsure {
@@ -353,7 +366,7 @@ const largestFailure = 2 << 20
 // the answer is one: a code that is not success, or a status that refuses the request.
 func (e *Error) readFailure(r transport.Result) {
 	var f failure
-	if len(r.Body) <= largestFailure && !tooDense(r.Body) {
+	if len(r.Body) <= largestFailure {
 		_ = json.Unmarshal(r.Body, &f) // a body that is not JSON leaves it empty
 	}
 	e.Code, e.Message = string(f.Code), string(f.Message)

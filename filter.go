@@ -6,10 +6,8 @@ import (
 	"iter"
 	"log/slog"
 	"math"
-	"net/http"
 	"net/url"
 	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,8 +123,11 @@ func (o ListOptions) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// maxPage leaves a walk room to count on.
-const maxPage = math.MaxInt - 2
+// maxPage leaves a walk room to count on; lastPage is where a walk ends whatever the service claims.
+const (
+	maxPage  = math.MaxInt - 2
+	lastPage = 1 << 20
+)
 
 // listQuery is the wire form of ListOptions.
 type listQuery struct {
@@ -138,23 +139,25 @@ type listQuery struct {
 	MerchantID MerchantID `url:"merchant_id,omitempty"`
 }
 
-// input checks the options and builds the query.
-func (o *ListOptions) input(c *Client) input {
+// listRequest is a request of options that may be nil.
+type listRequest struct{ *ListOptions }
+
+// prepare checks the options and builds the query.
+func (r listRequest) prepare(c *Client, p *problems) any {
 	var q listQuery
-	var p problems
-	if o != nil {
+	if o := r.ListOptions; o != nil {
 		q = listQuery{o.OrderOn, o.OrderBy, o.Filters, o.Count, &o.Page, o.MerchantID}
 		for i, f := range o.Filters {
-			f.check("filter["+strconv.Itoa(i)+"]", &p)
+			f.check("filter["+strconv.Itoa(i)+"]", p)
 		}
-		o.check(&p)
+		o.check(p)
 	}
-	c.actFor(&q.MerchantID, &p)
+	c.actFor(&q.MerchantID, p)
 	values, err := query.Values(q)
 	if err != nil {
 		p.add("query", err.Error())
 	}
-	return input{query: values, problems: p}
+	return values
 }
 
 func (o *ListOptions) check(p *problems) {
@@ -204,17 +207,14 @@ func (r *pageReply[T]) missing() string {
 // list is an operation that returns pages.
 type list[T any] struct {
 	client *Client
-	name   Operation
-	path   path
+	op     Operation
+	in     input
 }
 
-// page gets one page, and decodes it when it is its turn; nil for at once.
-func (l list[T]) page(ctx context.Context, o *ListOptions, turn func() (done func()), opts []CallOption) (*Page[T], error) {
+// page gets one page.
+func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
 	var r pageReply[T]
-	err := l.client.exchange(ctx, operation{
-		name: l.name, method: http.MethodGet, path: l.path, input: o.input(l.client), turn: turn, replay: true, actsFor: true,
-	}, &r, opts)
-	if err != nil {
+	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}
 	p := &Page[T]{TotalPages: int(r.TotalPages), TotalRecords: int(r.TotalRecords)}
@@ -265,7 +265,6 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
 		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
-		decoding := newTurns(runtime.GOMAXPROCS(0))
 		w := newWindow(o.Prefetch, o.Prefetch, func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
@@ -274,23 +273,21 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 			o.Page += next
 			next++
 			return func() (f fetched) {
-				turn := func() func() { return decoding.wait(o.Page) }
 				own := opts
 				if keepRaw != nil {
 					own = append(slices.Clip(opts), WithResponse(&f.raw))
 				}
-				f.page, f.err = l.page(ctx, &o, turn, own)
+				f.page, f.err = l.page(ctx, &o, own)
 				return f
 			}, true
 		})
 		defer w.running.Wait()
 		defer cancel()
-		var seen trail[T]
+		var before []T
 		for at := 0; at < known; at++ {
-			decoding.setOldest(first + at)
 			f, _ := w.pop()
 			if f.err == nil {
-				f.err = l.checkWalk(f.page, &seen)
+				f.err = l.checkWalk(f.page, &before)
 			}
 			if f.err == nil {
 				known = f.page.pagesKnown() - first
@@ -315,35 +312,21 @@ func (p *Page[T]) pagesKnown() int {
 	return max(p.TotalPages, 0)
 }
 
-// checkWalk refuses a page on which the walk would go on for ever.
-func (l list[T]) checkWalk(p *Page[T], seen *trail[T]) error {
+// checkWalk refuses a page on which the walk would go on for ever, and keeps its records for the next.
+func (l list[T]) checkWalk(p *Page[T], before *[]T) error {
 	more := p.Number+1 < p.TotalPages
+	records := ownRecords(p.Items)
+	repeated := len(records) > 0 && reflect.DeepEqual(records, *before)
+	*before = records
 	switch {
 	case len(p.Items) == 0 && more:
-		return walkError(l.name, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
-	case len(p.Items) > 0 && seen.repeats(p.Items):
-		return walkError(l.name, fmt.Sprintf("page %d repeats an earlier one", p.Number))
+		return walkError(l.op, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
+	case repeated:
+		return walkError(l.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case p.Number >= lastPage && p.pagesKnown() > p.Number+1:
+		return walkError(l.op, fmt.Sprintf("there are more than %d pages", lastPage))
 	}
 	return nil
-}
-
-// trail remembers two pages of a walk: the one before, and a mark that moves on whenever the number of pages has doubled
-// (Brent's cycle detection). A walk in circles comes back to the mark after at most three times as many pages as differ.
-type trail[T any] struct {
-	before, mark []T
-	pages        int
-}
-
-// repeats tells whether a page is one of the two, and remembers it.
-func (t *trail[T]) repeats(page []T) bool {
-	own := ownRecords(page)
-	again := reflect.DeepEqual(own, t.before) || reflect.DeepEqual(own, t.mark)
-	t.pages++
-	t.before = own
-	if t.pages&(t.pages-1) == 0 {
-		t.mark = own
-	}
-	return again
 }
 
 // ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a record.

@@ -3,7 +3,6 @@ package payvault
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"strconv"
 )
 
@@ -19,12 +18,13 @@ type InvoiceSendRequest struct {
 // LogValue logs the fields that are set.
 func (r InvoiceSendRequest) LogValue() slog.Value { return logGroup(r) }
 
-func (r *InvoiceSendRequest) prepare(_ *Client, p *problems) {
+func (r InvoiceSendRequest) prepare(_ *Client, p *problems) any {
 	for i, number := range r.PhoneNumber {
 		if number <= 0 {
 			p.add("phone_number["+strconv.Itoa(i)+"]", "is not positive")
 		}
 	}
+	return &r
 }
 
 // Send sends a saved invoice to email addresses and phone numbers; its state becomes outstanding, and afterwards only
@@ -40,9 +40,6 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 	if req == nil {
 		req = &InvoiceSendRequest{}
 	}
-	_, err := do[ignored](ctx, s.client, operation{
-		name: OpInvoicesSend, method: http.MethodPost, path: path{"platform", "invoice", id, "send"},
-		input: prepared(s.client, req),
-	}, opts)
+	_, err := do[ignored](ctx, s, OpInvoicesSend, with(id).send(req), opts)
 	return err
 }

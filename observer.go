@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"example.com/payvault/internal/transport"
@@ -129,27 +128,6 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 	}
 }
 
-// info leaves out of the path what the caller has put there.
-func (c *Client) info(op *operation) CallInfo {
-	call := CallInfo{Op: op.name, Method: op.method, Server: c.core.server}
-	if op.name == OpCall {
-		return call
-	}
-	var path strings.Builder
-	path.Grow(64) // for all but the longest
-	for _, part := range op.path {
-		path.WriteByte('/')
-		segment := segmentOf(part)
-		if segment.name != "" {
-			path.WriteString("{" + segment.name + "}")
-			continue
-		}
-		path.WriteString(segment.text)
-	}
-	call.Path = path.String()
-	return call
-}
-
 // callResult sums a call up.
 func callResult(r transport.Result, into reply, duration time.Duration, err error) CallResult {
 	result := CallResult{StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Err: err}
@@ -177,16 +155,11 @@ func logTo(l *slog.Logger) Observer {
 	}
 }
 
-// onlyFailuresLogged tells whether there is a logger and nobody else to tell, and it does not want Debug records.
-func (c *core) onlyFailuresLogged(ctx context.Context) bool {
-	return c.logger != nil && len(c.observers) == 1 && !c.logger.Enabled(ctx, slog.LevelDebug)
-}
-
 func callLevel(r CallResult) slog.Level {
 	switch {
 	case r.Err == nil:
 		return slog.LevelDebug
-	case r.Delivery == Unknown:
+	case errors.Is(r.Err, ErrOutcomeUnknown):
 		return slog.LevelError
 	}
 	return slog.LevelWarn

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -30,12 +29,13 @@ func (r PayeeCreateRequest) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(r))
 }
 
-func (r *PayeeCreateRequest) prepare(c *Client, p *problems) {
+func (r PayeeCreateRequest) prepare(c *Client, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
 	if !r.Account.VerifiedDate.IsZero() {
 		p.add("payee_account.verified_date", "is assigned by the service and cannot be sent")
 	}
+	return &r
 }
 
 // Payee is a stored payee profile (interface §2.3).
@@ -102,10 +102,7 @@ func (a PayeeAccount) Format(f fmt.State, verb rune) {
 //
 // POST /platform/vault/payee (interface §2.3; §4, rule 4).
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
-	return do[Payee](ctx, s.client, operation{
-		name: OpPayeesCreate, method: http.MethodPost, path: path{"platform", "vault", "payee"},
-		input: prepared(s.client, req), actsFor: true,
-	}, opts)
+	return do[Payee](ctx, s, OpPayeesCreate, send(req), opts)
 }
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with [ErrInvalidRequest].
@@ -116,13 +113,17 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	var query url.Values
-	if s.client.merchant != nil {
-		query = url.Values{"merchant_id": {strconv.FormatInt(int64(*s.client.merchant), 10)}}
-	}
-	_, err := do[ignored](ctx, s.client, operation{
-		name: OpPayeesDelete, method: http.MethodDelete, path: path{"platform", "vault", "payee", id},
-		input: input{query: query}, actsFor: true,
-	}, opts)
+	_, err := do[ignored](ctx, s, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
 	return err
+}
+
+// merchantQuery is the query of an operation that takes nothing else in it.
+type merchantQuery struct{}
+
+func (merchantQuery) prepare(c *Client, _ *problems) any {
+	query := url.Values{}
+	if c.merchant != nil {
+		query.Set("merchant_id", strconv.FormatInt(int64(*c.merchant), 10))
+	}
+	return query
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"net/http"
 )
 
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions
@@ -59,9 +58,10 @@ type SubscriptionCancelRequest struct {
 // LogValue logs the fields that are set.
 func (r SubscriptionCancelRequest) LogValue() slog.Value { return logGroup(r) }
 
-func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) {
+func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	require(p, "customer_id", r.CustomerID)
+	return &r
 }
 
 // Confirmation is what the service says about an operation that it has performed (interface §7).
@@ -81,7 +81,7 @@ func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 //
 // GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
 func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
-	return s.list(id).page(ctx, opt, nil, opts)
+	return s.list(id).page(ctx, opt, opts)
 }
 
 // AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started
@@ -94,7 +94,7 @@ func (s *SubscriptionsService) AllTransactions(ctx context.Context, id Subscript
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{s.client, OpSubscriptionsTransactions, path{"platform", "subscription", "transactions", id}}
+	return list[Transaction]{clientOf(s), OpSubscriptionsTransactions, with(id)}
 }
 
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID that is
@@ -106,8 +106,5 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 //
 // POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
 func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {
-	return do[Confirmation](ctx, s.client, operation{
-		name: OpSubscriptionsCancel, method: http.MethodPost, path: path{"platform", "subscription", id, "cancel"},
-		input: prepared(s.client, req), actsFor: true,
-	}, opts)
+	return do[Confirmation](ctx, s, OpSubscriptionsCancel, with(id).send(req), opts)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strconv"
 )
 
@@ -56,7 +55,7 @@ func (r TokenizeRequest) Format(f fmt.State, verb rune) {
 	formatPlain(f, verb, plain(r))
 }
 
-func (r *TokenizeRequest) prepare(c *Client, p *problems) {
+func (r TokenizeRequest) prepare(c *Client, p *problems) any {
 	c.actForText(&r.MerchantID, p)
 	if r.MerchantID == "" && c.core.merchant != 0 {
 		r.MerchantID = strconv.FormatInt(int64(c.core.merchant), 10)
@@ -69,6 +68,7 @@ func (r *TokenizeRequest) prepare(c *Client, p *problems) {
 	}
 	require(p, "merchant_id", r.MerchantID)
 	checkExpDate("exp_date", r.ExpDate, p)
+	return &r
 }
 
 // actForText is actFor for the one body in which merchant_id is a string.
@@ -140,12 +140,12 @@ func (r *tokenizeReply) missing() string {
 //
 // POST /pg/tokenize (interface §2.1; §4, rule 1).
 func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts ...CallOption) (*TokenizeResponse, error) {
+	op := OpTokensTokenize.info()
+	if req != nil && req.CardID != "" {
+		op.Replay = ReplaySame
+	}
 	var r tokenizeReply
-	err := s.client.exchange(ctx, operation{
-		name: OpTokensTokenize, method: http.MethodPost, path: path{"pg", "tokenize"},
-		input: prepared(s.client, req), replay: req != nil && req.CardID != "", actsFor: true,
-	}, &r, opts)
-	if err != nil {
+	if err := exchange(ctx, clientOf(s), op, send(req), &r, opts); err != nil {
 		return nil, err
 	}
 	r.response = TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}

@@ -31,9 +31,7 @@ const (
 //
 // POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
 func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {
-	return do[Confirmation](ctx, s.client, operation{
-		name: OpWebhooksAddEvent, method: http.MethodPost, path: path{"platform", "webhook", id, "event", event},
-	}, opts)
+	return do[Confirmation](ctx, s, OpWebhooksAddEvent, with(string(id), string(event)), opts)
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor

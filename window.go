@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 )
 
@@ -76,64 +74,6 @@ func (w *window[R]) pop() (result R, ok bool) {
 				slots = nil
 			}
 		}
-	}
-}
-
-// turns keep younger jobs from taking the processors away from the oldest, which the others wait for. That one does the second half
-// of its work at once; the others a few at a time, the older ones first.
-type turns struct {
-	mu      sync.Mutex
-	oldest  int
-	free    int
-	waiting map[int]chan func() // by the number of the job
-}
-
-// newTurns leaves one processor to the oldest job.
-func newTurns(processors int) *turns {
-	return &turns{free: max(1, processors-1), waiting: map[int]chan func(){}}
-}
-
-// wait returns when it is the turn of a job, with what ends its turn.
-func (t *turns) wait(job int) (done func()) {
-	t.mu.Lock()
-	if job == t.oldest {
-		t.mu.Unlock()
-		return func() {}
-	}
-	if t.free > 0 {
-		t.free--
-		t.mu.Unlock()
-		return t.next
-	}
-	turn := make(chan func(), 1)
-	t.waiting[job] = turn
-	t.mu.Unlock()
-	return <-turn
-}
-
-// next gives the turn that ends to the oldest that waits.
-func (t *turns) next() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) == 0 {
-		t.free++
-		return
-	}
-	t.give(slices.Min(slices.Collect(maps.Keys(t.waiting))), t.next)
-}
-
-// setOldest tells which job the others wait for now.
-func (t *turns) setOldest(job int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.oldest = job
-	t.give(job, func() {})
-}
-
-func (t *turns) give(job int, done func()) {
-	if turn := t.waiting[job]; turn != nil {
-		turn <- done
-		delete(t.waiting, job)
 	}
 }
 

@@ -5,7 +5,6 @@ package formdata
 import (
 	"bytes"
 	"io"
-	"math"
 	"mime/multipart"
 	"net/textproto"
 	"strings"
@@ -66,22 +65,11 @@ func (b *Body) ContentType() string { return b.contentType }
 // Len is the exact length in bytes.
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
-// Open returns a new reader over the whole body. It has the method Len() int, from which go-retryablehttp
-// takes the Content-Length.
+// Open returns a new reader over the whole body.
 func (b *Body) Open() io.Reader {
-	r := reader{Reader: bytes.NewReader(b.prefix), length: int(min(b.Len(), math.MaxInt))}
+	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
 	if b.file == nil {
-		r.Reader = io.MultiReader(r.Reader, bytes.NewReader(b.suffix))
-	} else {
-		r.Reader = io.MultiReader(r.Reader, io.NewSectionReader(b.file, 0, b.size), bytes.NewReader(b.suffix))
+		return io.MultiReader(prefix, suffix)
 	}
-	return r
+	return io.MultiReader(prefix, io.NewSectionReader(b.file, 0, b.size), suffix)
 }
-
-type reader struct {
-	io.Reader
-
-	length int
-}
-
-func (r reader) Len() int { return r.length }

@@ -82,7 +82,10 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	const none = -1 // backoff of the policy's own
+	const (
+		none  = -1 // backoff of the policy's own
+		never = -2 // no further attempt
+	)
 	for name, test := range map[string]struct {
 		header string
 		asked  time.Duration // as the result tells it
@@ -92,16 +95,16 @@ func TestRetryAfter(t *testing.T) {
 		"leading zeros":  {"007", 7 * time.Second, 7 * time.Second},
 		"spaces":         {" 7 ", 7 * time.Second, 7 * time.Second},
 		"at the cap":     {"30", 30 * time.Second, 30 * time.Second},
-		"above the cap":  {"31", 31 * time.Second, 30 * time.Second},
-		"a day":          {"86400", 24 * time.Hour, 30 * time.Second},
-		"above a day":    {"86401", 24 * time.Hour, 30 * time.Second},
-		"most seconds":   {"9223372036", 24 * time.Hour, 30 * time.Second},
-		"too many":       {"9223372037", 24 * time.Hour, 30 * time.Second},
-		"absurd":         {"99999999999999999999", 24 * time.Hour, 30 * time.Second},
+		"above the cap":  {"31", 31 * time.Second, never},
+		"a day":          {"86400", 24 * time.Hour, never},
+		"above a day":    {"86401", 24 * time.Hour, never},
+		"most seconds":   {"9223372036", 24 * time.Hour, never},
+		"too many":       {"9223372037", 24 * time.Hour, never},
+		"absurd":         {"99999999999999999999", 24 * time.Hour, never},
 		"date":           {"Sat, 01 Jan 2000 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
 		"date, RFC 850":  {"Saturday, 01-Jan-00 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
 		"date, asctime":  {"Sat Jan  1 00:00:09 2000", 9 * time.Second, 9 * time.Second},
-		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", 24 * time.Hour, 30 * time.Second},
+		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", 24 * time.Hour, never},
 		"past date":      {"Fri, 31 Dec 1999 23:59:59 GMT", 0, none},
 		"zero":           {"0", 0, none},
 		"negative":       {"-5", 0, none},
@@ -122,12 +125,18 @@ func TestRetryAfter(t *testing.T) {
 				start := time.Now()
 				result, err := New(config).Do(t.Context(), post(false))
 				require.NoError(t, err)
-				assert.Equal(t, http.StatusOK, result.Status)
-				if test.wait == none {
+				switch test.wait {
+				case never:
+					assert.Equal(t, http.StatusTooManyRequests, result.Status)
+					assert.Equal(t, 1, result.Attempts)
+					assert.Zero(t, time.Since(start))
+					return
+				case none:
 					assert.LessOrEqual(t, time.Since(start), time.Second)
-				} else {
+				default:
 					assert.Equal(t, test.wait, time.Since(start))
 				}
+				assert.Equal(t, http.StatusOK, result.Status)
 			})
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: times(1, answer(http.StatusTooManyRequests, "", "Retry-After", test.header))}

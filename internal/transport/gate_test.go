@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,15 +39,15 @@ func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 // TestGate: after an attempt nobody reads the upload any more, from however many readers net/http has opened.
 func TestGate(t *testing.T) {
 	t.Parallel()
-	g := &gate{Upload: textUpload("content")}
-	first, second := g.Open(), g.Open()
+	g := &body{open: textUpload("content").Open, taken: new(atomic.Bool)}
+	first, second := g.reader(), g.reader()
 	head := make([]byte, 3)
 	n, err := first.Read(head)
 	require.NoError(t, err)
 	assert.Equal(t, "con", string(head[:n]))
 
 	g.close()
-	for _, r := range []io.Reader{first, second, g.Open()} {
+	for _, r := range []io.Reader{first, second, g.reader()} {
 		_, err := r.Read(head)
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}

@@ -13,56 +13,48 @@ import (
 )
 
 // checkRetry is asked by the engine after each attempt.
-func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	return sendingOf(ctx).again(ctx, err), nil
+func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+	call := callOf(ctx)
+	again := ctx.Err() == nil && call.attempts < call.max && call.retryable() &&
+		RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter
+	return again, nil
 }
 
-// again tells whether there is another attempt after one that ended with err.
-func (s *sending) again(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && s.attempts < s.request.MaxAttempts && s.retryable(err)
-}
-
-// retryable tells whether repeating is harmless and may help.
-func (s *sending) retryable(err error) bool {
+// retryable reports whether repeating is harmless and may help.
+func (c *call) retryable() bool {
 	switch {
-	case s.last.err != nil || err != nil:
-		return !permanent(err) && (s.last.delivery == NotSent || s.request.Replay)
-	case s.last.status == http.StatusTooManyRequests:
+	case c.err != nil:
+		return !permanent(c.err) && (c.last.delivery == NotSent || c.Replay)
+	case c.last.status == http.StatusTooManyRequests:
 		return true
-	case s.last.status == http.StatusBadGateway,
-		s.last.status == http.StatusServiceUnavailable,
-		s.last.status == http.StatusGatewayTimeout:
-		return s.request.Replay
+	case c.last.delivery == Unknown,
+		c.last.status == http.StatusBadGateway,
+		c.last.status == http.StatusServiceUnavailable,
+		c.last.status == http.StatusGatewayTimeout:
+		return c.Replay
 	}
 	return false
 }
 
-// permanent tells whether the same failure would follow again at once.
+// permanent reports whether the same failure would follow again at once.
 func permanent(err error) bool {
-	if errors.Is(err, ErrTooLarge) {
-		return true
-	}
-	if _, ok := errors.AsType[*KeyError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[x509.HostnameError](err)
+	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) ||
+		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// backoff is what the service asks for, up to the cap, or exponential with full jitter.
+// backoff is what the service asks for, or exponential with full jitter.
 func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
-	p := c.config.Policy
 	if resp != nil {
-		if after := RetryAfter(resp.Header); after > 0 {
-			return min(after, p.MaxRetryAfter)
+		if after := RetryAfter(callOf(resp.Request.Context()).last.header); after > 0 {
+			return after
 		}
 	}
+	p := c.config.Policy
 	ceiling := p.MaxBackoff
 	if shifted := p.MinBackoff << min(n, 30); shifted>>min(n, 30) == p.MinBackoff {
 		ceiling = min(ceiling, shifted)

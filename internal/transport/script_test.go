@@ -49,19 +49,18 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.sent)
-	sent := sentRequest{at: time.Now(), header: req.Header}
-	if req.Body != nil {
-		b, err := io.ReadAll(req.Body)
-		if err = errors.Join(err, req.Body.Close()); err != nil {
-			return nil, err
-		}
-		sent.body = string(b)
-	}
-	s.sent = append(s.sent, sent)
+	s.sent = append(s.sent, sentRequest{at: time.Now(), header: req.Header})
 	if n >= len(s.steps) {
 		return nil, errUnscripted
 	}
 	resp, err := s.steps[n](req)
+	if _, refused := errors.AsType[refusal](err); req.Body != nil && !refused {
+		b, err := io.ReadAll(req.Body)
+		if err = errors.Join(err, req.Body.Close()); err != nil {
+			return nil, err
+		}
+		s.sent[n].body = string(b)
+	}
 	if resp != nil && resp.Body != nil {
 		b := &trackedBody{ReadCloser: resp.Body}
 		s.bodies = append(s.bodies, b)
@@ -122,9 +121,14 @@ func response(status int, body io.Reader, length int64, header ...string) *http.
 func refused(err error) step {
 	return func(req *http.Request) (*http.Response, error) {
 		httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
-		return nil, err
+		return nil, refusal{err}
 	}
 }
+
+// refusal leaves the body alone.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
 
 // lost fails as a transport does that has had a connection.
 func lost(err error) step {
@@ -168,7 +172,7 @@ func connected(req *http.Request) {
 // testConfig has short waits.
 func testConfig(rt http.RoundTripper) Config {
 	c := Config{
-		Authorization:    func(context.Context, time.Time) (string, error) { return "Basic static", nil },
+		Authorization:    func(context.Context) (string, error) { return "Basic static", nil },
 		AttemptTimeout:   30 * time.Second,
 		MaxResponseBytes: 1 << 20,
 		Policy: Policy{
@@ -202,17 +206,7 @@ type generated int64
 
 func (g generated) Len() int64 { return int64(g) }
 
-func (g generated) Open() io.Reader {
-	return generatedReader{io.LimitReader(zeros{}, int64(g)), int(g)}
-}
-
-type generatedReader struct {
-	io.Reader
-
-	length int
-}
-
-func (r generatedReader) Len() int { return r.length }
+func (g generated) Open() io.Reader { return io.LimitReader(zeros{}, int64(g)) }
 
 type zeros struct{}
 

@@ -1,17 +1,13 @@
-// Package transport sends one operation: attempts, retry and replay, delivery tracking, deadlines and response
-// caps. It knows HTTP and nothing of the service's bodies.
+// Package transport sends one operation: attempts, retry and replay, delivery tracking, deadlines and response caps. It
+// knows HTTP and nothing of the service's bodies.
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -21,8 +17,8 @@ import (
 var ErrTooLarge = errors.New("response body exceeds the size limit")
 
 var (
-	errNoResponse  = errors.New("the RoundTripper returned neither a response nor an error")
-	errStreamReset = errors.New("the server reset the stream")
+	errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
+	errNotAgain   = errors.New("not sent again")
 )
 
 // KeyError is returned when no credentials could be had; that attempt sent nothing.
@@ -33,13 +29,13 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 // Unwrap gives the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Delivery tells how far a request came.
+// Delivery is how far a request came.
 type Delivery uint8
 
 // Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
 const (
 	Unknown  Delivery = iota // bytes of it may have been written, and no response came
-	NotSent                  // not a byte was written, or all that was written was turned away unprocessed
+	NotSent                  // not a byte was written
 	Answered                 // a response came
 )
 
@@ -53,8 +49,8 @@ type Policy struct {
 
 // Config holds what all requests of a client share.
 type Config struct {
-	HTTP             *http.Client                                                  // its Transport and Timeout are used; nil for the defaults
-	Authorization    func(ctx context.Context, deadline time.Time) (string, error) // asked on each attempt
+	HTTP             *http.Client                          // its Transport and Timeout are used; nil for the defaults
+	Authorization    func(context.Context) (string, error) // asked on each attempt
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	Policy           Policy
@@ -64,8 +60,8 @@ type Config struct {
 type Request struct {
 	Method      string
 	URL         *url.URL
-	Header      http.Header // the transport's own from here on
-	Body        []byte
+	Header      http.Header
+	Body        []byte // nil for none
 	Upload      Upload // instead of Body
 	Replay      bool   // repeating it is harmless
 	MaxAttempts int    // 0 for the policy's
@@ -87,31 +83,23 @@ type Attempt struct {
 	Err      error
 }
 
-// Result is what came of a request. Status, Header, Body and Delivery are those of the last attempt, also when the
-// body is incomplete or the context ended while the next attempt was waiting.
+// Result is what came of a request. Status, Header, Body and Delivery are those of the last attempt.
 type Result struct {
 	Status   int
 	Header   http.Header
 	Body     []byte
 	Attempts int
 	Delivery Delivery
-	Unsure   bool // an attempt before that may have performed the operation
-
-	Authorization string   // of the last attempt
-	Replaced      []string // those of earlier attempts that differ from the one after them
-
-	buffer *buffer // holds Body
+	Unsure   bool     // an attempt before the last may have performed the operation
+	Keys     []string // the values of the Authorization header, each once
 }
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	engine retryablehttp.Client
 	base   http.RoundTripper
+	kind   kind
 	config Config
-	http1  atomic.Bool // the last response came over HTTP/1
-	opaque bool        // what HTTP version its connections speak has to be watched
-
-	buffers sync.Pool // of *buffer
 }
 
 // New returns a client. It does no I/O.
@@ -126,77 +114,32 @@ func New(config Config) *Client {
 	if c.base == nil {
 		c.base = newPool()
 	}
-	c.opaque = opaque(c.base)
+	c.kind = kindOf(c.base)
 	c.engine = retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: shield{c}},
+		HTTPClient:   &http.Client{Transport: attempts{c}},
 		RetryMax:     1 << 30, // checkRetry counts
-		CheckRetry:   checkRetry,
+		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	return c
 }
 
-// CloseIdleConnections closes the connections of the pool that are not in use.
+// CloseIdleConnections closes the connections that are not in use.
 func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.base}).CloseIdleConnections()
 }
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	s := &sending{request: *r}
-	if r.MaxAttempts == 0 {
-		s.request.MaxAttempts = c.config.Policy.MaxAttempts
+	call := &call{Request: r, max: r.MaxAttempts}
+	if call.max == 0 {
+		call.max = c.config.Policy.MaxAttempts
 	}
-	err := c.attempt(ctx, s)
-	if s.again(ctx, err) {
-		err = c.resume(ctx, s)
+	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header}
+	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))})
+	if _, wrapped := errors.AsType[*url.Error](err); wrapped {
+		err = call.err // without the URL
 	}
-	return s.result(), err
-}
-
-// resume leaves the attempts after the first to the engine, whose own request stands for them and is never sent.
-func (c *Client) resume(ctx context.Context, s *sending) error {
-	req := http.Request{URL: new(url.URL), Header: http.Header{}}
-	resp, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, sendingKey{}, s))})
-	if err != nil {
-		return err
-	}
-	_ = resp.Body.Close() // the attempt has read it
-	return s.last.err
-}
-
-// newRequest builds the request without parsing its URL once more, as http.NewRequest would. It reads its body through body.
-func newRequest(ctx context.Context, r *Request, body *bytes.Reader) *http.Request {
-	req := http.Request{
-		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	switch {
-	case r.Upload != nil:
-		req.ContentLength = r.Upload.Len()
-		req.Body = io.NopCloser(r.Upload.Open())
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.Upload.Open()), nil }
-	case r.Body != nil:
-		req.ContentLength = int64(len(r.Body))
-		body.Reset(r.Body)
-		req.Body = io.NopCloser(body)
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
-	case !r.Replay && safe(r.Method):
-		req.Body = io.NopCloser(strings.NewReader("")) // one that is empty is not sent
-	}
-	if !r.Replay && safe(r.Method) {
-		req.GetBody = nil
-	}
-	return req.WithContext(ctx)
-}
-
-// safe tells whether net/http itself sends a request of this method again when its connection was lost. It does not
-// if there is a body that cannot be rewound.
-func safe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
+	return call.result(), err
 }

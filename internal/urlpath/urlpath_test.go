@@ -16,7 +16,27 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-func TestJoin(t *testing.T) {
+// fill puts each segment into a parameter of its own.
+func fill(base *url.URL, segments ...string) (*url.URL, error) {
+	return Fill(base, strings.Repeat("/{name}", len(segments)), segments...)
+}
+
+func TestFillTemplate(t *testing.T) {
+	t.Parallel()
+	base := parse(t, "https://service.test/base")
+	u, err := Fill(base, "/webhook/{webhook_id}/event/{event}", "a/b", "done")
+	require.NoError(t, err)
+	assert.Equal(t, "https://service.test/base/webhook/a%2Fb/event/done", u.String())
+	assert.Equal(t, []string{"webhook_id", "event"}, Params("/webhook/{webhook_id}/event/{event}"))
+	assert.Empty(t, Params("/pg/tokenize"))
+
+	_, err = Fill(base, "/webhook/{webhook_id}/event/{event}", "a")
+	require.ErrorContains(t, err, "event")
+	_, err = Fill(base, "/webhook/{webhook_id}", "..")
+	require.ErrorContains(t, err, "webhook_id")
+}
+
+func TestFill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		base     string
@@ -27,7 +47,6 @@ func TestJoin(t *testing.T) {
 		"root":                   {"https://service.test/", []string{"pg", "tokenize"}, "https://service.test/pg/tokenize"},
 		"prefix":                 {"https://service.test/base", []string{"pg"}, "https://service.test/base/pg"},
 		"prefix with slash":      {"https://service.test/base/", []string{"pg"}, "https://service.test/base/pg"},
-		"no segments":            {"https://service.test/base", nil, "https://service.test/base"},
 		"escaped prefix":         {"https://service.test/a%2Fb%20c/%E4%B8%96", []string{"x"}, "https://service.test/a%2Fb%20c/%E4%B8%96/x"},
 		"prefix, escaped slash":  {"https://service.test/a%2F", []string{"x"}, "https://service.test/a%2F/x"},
 		"prefix, both slashes":   {"https://service.test/a%2F/", []string{"x"}, "https://service.test/a%2F/x"},
@@ -54,7 +73,7 @@ func TestJoin(t *testing.T) {
 			t.Parallel()
 			base := parse(t, test.base)
 			before := *base
-			u, err := Join(base, test.segments...)
+			u, err := fill(base, test.segments...)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, u.String())
 			assert.Equal(t, before, *base, "the base stays as it is")
@@ -67,7 +86,7 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 	for _, segment := range []string{"", ".", ".."} {
 		require.ErrorIs(t, Check(segment), ErrSegment)
 		for _, segments := range [][]string{{segment}, {"a", segment}, {segment, "a"}, {"a", segment, "b"}} {
-			u, err := Join(parse(t, "https://service.test/base"), segments...)
+			u, err := fill(parse(t, "https://service.test/base"), segments...)
 			require.ErrorIs(t, err, ErrSegment)
 			assert.Nil(t, u)
 		}
@@ -80,7 +99,7 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 // assertOneSegment parses the URL as a server would and finds the segment whole, between its neighbours.
 func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	t.Helper()
-	u, err := Join(base, "before", segment, "after")
+	u, err := fill(base, "before", segment, "after")
 	require.NoError(t, err)
 	text := u.String()
 	rest, ok := strings.CutPrefix(text, strings.TrimSuffix(base.String(), "/")+"/before/")
@@ -120,7 +139,7 @@ func TestEachByteStaysInItsSegment(t *testing.T) {
 	}
 }
 
-func FuzzJoin(f *testing.F) {
+func FuzzFill(f *testing.F) {
 	for _, segment := range []string{"a", "..", "a/b", "%2e%2e", "x?y=1#z", "\xff\x00", "世", "a;b", "*", ":", "a+b c"} {
 		f.Add(segment, false)
 		f.Add(segment, true)
@@ -131,7 +150,7 @@ func FuzzJoin(f *testing.F) {
 			base = parse(t, "https://service.test/a%2Fb/%E4%B8%96/")
 		}
 		if Check(segment) != nil {
-			_, err := Join(base, "before", segment)
+			_, err := fill(base, "before", segment)
 			require.ErrorIs(t, err, ErrSegment)
 			return
 		}

@@ -1,0 +1,278 @@
+package payvault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"example.com/payvault/internal/formdata"
+	"example.com/payvault/internal/transport"
+	"example.com/payvault/internal/urlpath"
+)
+
+// clientOf returns nil for a service that [NewClient] did not make.
+func clientOf[S ~struct{ client *Client }](s *S) *Client {
+	if s == nil {
+		return nil
+	}
+	return struct{ client *Client }(*s).client
+}
+
+// input is what a call fills into its operation.
+type input struct {
+	values []value // of the parameters of the path, in their order
+	req    request // nil for none
+}
+
+// value is that of one parameter of the path, or what is wrong with it.
+type value struct{ text, problem string }
+
+// request is an argument that fills in what the client knows, and checks itself. It leaves the caller's own as it is and returns
+// what is sent: the query if it is an [url.Values], else the body.
+type request interface {
+	prepare(c *Client, p *problems) any
+}
+
+// with gives the values of the parameters of the path.
+func with[T ~int64 | ~string](values ...T) input {
+	in := input{values: make([]value, len(values))}
+	for i, v := range values {
+		var none T
+		in.values[i].text = fmt.Sprint(v)
+		switch {
+		case v < none:
+			in.values[i].problem = "is negative"
+		case in.values[i].text == "0" && v == none:
+			in.values[i].problem = "is required"
+		}
+	}
+	return in
+}
+
+// send adds a request.
+func (in input) send(req request) input {
+	in.req = req
+	return in
+}
+
+// send is the input of an operation without parameters of the path.
+func send(req request) input { return input{req: req} }
+
+// do performs an operation whose result is the data of the answer.
+func do[T any, S ~struct{ client *Client }](ctx context.Context, s *S, op Operation, in input, opts []CallOption) (*T, error) {
+	var r platformReply[T]
+	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
+		return nil, err
+	}
+	if r.Data == nil {
+		r.Data = new(T)
+	}
+	return r.Data, nil
+}
+
+// exchange checks and sends an operation and decodes its success.
+func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into reply, opts []CallOption) (err error) {
+	if c == nil || c.core == nil {
+		return noClientError(op.Op)
+	}
+	o := newCallOptions(opts)
+	if ctx == nil {
+		o.problems.add("context", "is nil")
+		ctx = context.Background()
+	}
+	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.core.server}
+	if op.Op == OpCall {
+		call.Path = ""
+	}
+	ctx = c.core.observers.start(ctx, call)
+	var result transport.Result
+	err = panicError(op.Op) // for a panic of the caller's own code: a key source, a transport
+	defer func() {
+		if o.response != nil {
+			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, time.Since(start)}
+		}
+		c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
+	}()
+	out, refused := c.newRequest(op, in, &o)
+	if refused != nil {
+		return refused
+	}
+	out.Observe = c.core.observers.attempts(ctx, call)
+	var failed error
+	result, failed = c.core.transport.Do(ctx, &out.Request)
+	return out.finish(ctx, result, failed, into)
+}
+
+// outgoing is a request that passed all checks.
+type outgoing struct {
+	transport.Request
+
+	op    OperationInfo
+	in    input
+	body  any
+	query url.Values
+}
+
+// newRequest checks all that can be checked before anything is sent.
+func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (*outgoing, error) {
+	if c.merchant != nil && !op.Merchant {
+		return nil, merchantError(op.Op)
+	}
+	p := o.problems
+	if c.merchant != nil && *c.merchant <= 0 {
+		p.add("merchant_id", "of ForMerchant is not positive")
+	}
+	values := in.check(op.Path, &p)
+	out := &outgoing{op: op, in: in}
+	out.body, out.query = c.prepare(in.req, &p)
+	wire, err := marshal(out.body)
+	if err != nil && len(p) == 0 { // a problem that has a path of its own may be the reason
+		p.add("body", err.Error())
+	}
+	checkText(out.body, wire, &p)
+	if err := p.err(op.Op); err != nil {
+		return nil, err
+	}
+	u, err := urlpath.Fill(c.core.base, op.Path, values...)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery = out.query.Encode()
+	out.Request = transport.Request{
+		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), Body: wire, MaxAttempts: o.attempts,
+		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
+	}
+	maps.Copy(out.Header, o.header)
+	if form, ok := out.body.(interface {
+		form(text []byte) *formdata.Body
+	}); ok {
+		upload := form.form(wire)
+		out.Upload, out.Header["Content-Type"] = upload, []string{upload.ContentType()}
+	} else if wire != nil {
+		out.Header["Content-Type"] = out.Header["Accept"]
+	}
+	return out, nil
+}
+
+// check gives the texts for the parameters of a path.
+func (in input) check(path string, p *problems) []string {
+	texts := make([]string, len(in.values))
+	for i, name := range urlpath.Params(path) {
+		v := in.values[i]
+		if v.problem == "" {
+			if err := urlpath.Check(v.text); err != nil {
+				v.problem = err.Error()
+			}
+		}
+		if v.problem != "" {
+			p.add(name, v.problem)
+		}
+		texts[i] = v.text
+	}
+	return texts
+}
+
+// prepare gives the body or the query of a request.
+func (c *Client) prepare(req request, p *problems) (body any, query url.Values) {
+	if req == nil {
+		return nil, nil
+	}
+	if isNil(req) {
+		p.add("request", "is nil")
+		return nil, nil
+	}
+	switch prepared := req.prepare(c, p).(type) {
+	case url.Values:
+		return nil, prepared
+	case *Request:
+		return prepared.Body, prepared.Query
+	default:
+		return prepared, nil
+	}
+}
+
+// isNil reports whether there is nothing, or a nil pointer of some type.
+func isNil(v any) bool {
+	rv := reflect.ValueOf(v)
+	return v == nil || rv.Kind() == reflect.Pointer && rv.IsNil()
+}
+
+// marshal gives nil for no body. The errors of encoding/json repeat no values, but name Go types where the
+// cause is enough.
+func marshal(body any) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(body)
+	if wrapped, ok := errors.AsType[*json.MarshalerError](err); ok {
+		err = wrapped.Err
+	}
+	return b, err
+}
+
+// finish decodes a success, and makes one error of all that can go wrong from here on.
+func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, into reply) error {
+	var failed *Error
+	switch {
+	case err != nil:
+		failed = transportError(ctx, out.op, r, err)
+	case r.Status < 200 || r.Status > 299:
+		failed = answerError(out.op, r, nil)
+	default:
+		malformed := readReply(r.Body, into)
+		if malformed == nil {
+			return nil
+		}
+		failed = answerError(out.op, r, malformed)
+	}
+	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
+		failed.cause = safeCause(ctx, ctx.Err())
+	}
+	private := out.private()
+	for _, key := range r.Keys {
+		private = append(private, keyOf(key), strings.TrimPrefix(key, basic))
+	}
+	failed.clear(private)
+	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
+		return nil
+	}
+	return failed
+}
+
+// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own headers.
+func (out *outgoing) private() []string {
+	texts := secretsOf(out.body)
+	for i, name := range urlpath.Params(out.op.Path) {
+		if name != "event" {
+			texts = append(texts, out.in.values[i].text)
+		}
+	}
+	for name, values := range out.query {
+		switch name {
+		case "order_on", "order_by", "count", "page", "merchant_id":
+			continue
+		}
+		for _, value := range values {
+			parts := strings.Split(value, ",")
+			if name == "filter" { // the field and the conditional may be named
+				parts = parts[min(2, len(parts)):]
+			}
+			for _, part := range parts {
+				texts = append(texts, part, url.QueryEscape(part))
+			}
+		}
+	}
+	for key, values := range out.Header {
+		if !reservedHeader(http.CanonicalHeaderKey(key)) {
+			texts = append(texts, values...)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,148 @@
+package transport
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+)
+
+// kind is what is known of a RoundTripper.
+type kind struct {
+	standard bool // it is an *http.Transport, so that its hooks say all
+	onlyH1   bool // and speaks HTTP/1 only
+	plainH1  bool // and speaks HTTP/1 on connections without TLS
+}
+
+// kindOf follows the rules by which net/http decides whether an *http.Transport speaks HTTP/2.
+func kindOf(rt http.RoundTripper) kind {
+	t, ok := rt.(*http.Transport)
+	if !ok {
+		return kind{}
+	}
+	k := kind{standard: true, plainH1: t.Protocols == nil || !t.Protocols.UnencryptedHTTP2()}
+	switch {
+	case len(t.TLSNextProto) > 0:
+	case t.Protocols != nil:
+		k.onlyH1 = !t.Protocols.HTTP2() && !t.Protocols.UnencryptedHTTP2()
+	case t.TLSNextProto != nil:
+		k.onlyH1 = true
+	default:
+		k.onlyH1 = !t.ForceAttemptHTTP2 && (t.TLSClientConfig != nil ||
+			t.Dial != nil || t.DialContext != nil || t.DialTLS != nil || t.DialTLSContext != nil) //nolint:staticcheck // callers may use them
+	}
+	return k
+}
+
+// tracker learns by the hooks of net/http what became of the request of one attempt.
+type tracker struct {
+	kind          kind
+	asked, reused atomic.Bool
+	rewindable    atomic.Bool // the last connection speaks HTTP/1 and was used before
+	connections   atomic.Int32
+	taken         atomic.Bool // of a body that is watched
+}
+
+func (t *tracker) hooks() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { t.asked.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			conn, secure := info.Conn.(*tls.Conn)
+			http1 := secure && conn.ConnectionState().NegotiatedProtocol != "h2" || !secure && t.kind.plainH1
+			t.rewindable.Store(http1 && info.Reused)
+			t.reused.Store(info.Reused)
+			t.connections.Add(1)
+		},
+	}
+}
+
+// delivery of a request without a response. It counts as unsent only if its RoundTripper asked for a connection, got none and
+// took nothing of the body, so that it cannot have sent it by another way.
+func (t *tracker) delivery() Delivery {
+	if t.asked.Load() && t.connections.Load() == 0 && !t.taken.Load() {
+		return NotSent
+	}
+	return Unknown
+}
+
+// resent reports whether an earlier connection may have carried the request. An *http.Transport takes a second one for
+// what must not be repeated only if nothing was written to the first.
+func (t *tracker) resent(replay bool) bool {
+	return t.connections.Load() > 1 && (replay || !t.kind.standard)
+}
+
+// setBody decides what net/http may send again by itself. It gets the body anew only for a connection on which it asks for that
+// before a byte was written: one that speaks HTTP/1 and was idle too long. On HTTP/2 it asks also after a reset of the stream,
+// when the server may have performed the operation. A request without a body it sends again unasked, on HTTP/1 only with a
+// method that is safe, but never one with an empty body that it cannot get anew.
+func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
+	b := &body{taken: &t.taken}
+	again := r.Replay || !safe(r.Method)
+	switch {
+	case r.Upload != nil:
+		b.open, req.ContentLength = r.Upload.Open, r.Upload.Len()
+	case r.Body != nil || !again || !c.kind.onlyH1:
+		b.open, req.ContentLength = func() io.Reader { return bytes.NewReader(r.Body) }, int64(len(r.Body))
+	default:
+		return b
+	}
+	req.Body = b.reader()
+	if r.Upload == nil && c.kind.standard {
+		req.Body = io.NopCloser(b.open()) // of a type that net/http knows to be in memory
+	}
+	if req.ContentLength > 0 && again {
+		req.GetBody = func() (io.ReadCloser, error) {
+			if !t.rewindable.Load() {
+				return nil, errNotAgain
+			}
+			return b.reader(), nil
+		}
+	}
+	return b
+}
+
+// safe reports whether net/http sends a request of this method again when its connection was lost.
+func safe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// body is that of one attempt. It keeps net/http from reading on after the attempt, which it does on HTTP/2: the content of
+// an upload is the caller's to change from then on.
+type body struct {
+	open  func() io.Reader
+	taken *atomic.Bool
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (b *body) reader() io.ReadCloser { return io.NopCloser(&bodyReader{b, b.open()}) }
+
+// close waits for a read that is under way.
+func (b *body) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+}
+
+type bodyReader struct {
+	body   *body
+	source io.Reader
+}
+
+func (r *bodyReader) Read(p []byte) (int, error) {
+	r.body.taken.Store(true)
+	r.body.mu.Lock()
+	defer r.body.mu.Unlock()
+	if r.body.closed {
+		return 0, io.ErrClosedPipe
+	}
+	return r.source.Read(p)
+}

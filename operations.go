@@ -1,0 +1,76 @@
+package payvault
+
+import "slices"
+
+// Operation is the name of an operation of the service, as in [Error.Op] and in log records.
+type Operation string
+
+// The operations of the service; [Operations] describes them.
+const (
+	OpTokensTokenize            Operation = "tokens.tokenize"
+	OpCustomersCreate           Operation = "customers.create"
+	OpCustomersList             Operation = "customers.list"
+	OpPayeesCreate              Operation = "payees.create"
+	OpPayeesDelete              Operation = "payees.delete"
+	OpApplicationsCreate        Operation = "applications.create"
+	OpApplicationsSaveData      Operation = "applications.save_data"
+	OpApplicationsValidate      Operation = "applications.validate"
+	OpDisputesRespond           Operation = "disputes.respond"
+	OpSubscriptionsTransactions Operation = "subscriptions.transactions"
+	OpSubscriptionsCancel       Operation = "subscriptions.cancel"
+	OpInvoicesSend              Operation = "invoices.send"
+	OpAccountUpdaterSubmit      Operation = "account_updater.submit"
+	OpWebhooksAddEvent          Operation = "webhooks.add_event"
+
+	OpCall      Operation = "client.call" // of [Client.Call], in errors and log records
+	OpNewClient Operation = "client.new"  // of [NewClient], in errors
+)
+
+// Replay is what performing an operation twice does.
+type Replay string
+
+// The classes of replay. Every operation is repeated if nothing was sent or the service turned it away with status 429;
+// after a lost connection, a timeout of the attempt and statuses 502, 503 and 504 only one that is not of class ReplayNever.
+const (
+	ReplayNever      Replay = "never"          // it may move money, send a message or store data once more
+	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever
+	ReplaySame       Replay = "same"           // it saves the same data in the same place
+	ReplayRead       Replay = "read"           // it changes nothing
+)
+
+// OperationInfo describes an operation of the service.
+type OperationInfo struct {
+	Op       Operation // such as "payees.delete"
+	Method   string    // of HTTP
+	Path     string    // template below the base URL, such as "/platform/vault/payee/{payee_id}"
+	Replay   Replay    // what performing it twice does
+	Merchant bool      // it takes a merchant_id, so that a client of [Client.ForMerchant] can call it
+	Result   string    // JSON pointer to the result in the answer, "" for the whole of it; "-" if none is documented
+}
+
+// Operations lists the operations of the service that have a method of their own.
+func Operations() []OperationInfo { return slices.Clone(operations) }
+
+// operations is the one place where an operation is described: calls, errors, logs and tests read it.
+var operations = []OperationInfo{
+	{OpTokensTokenize, "POST", "/pg/tokenize", ReplayWithCardID, true, ""},
+	{OpCustomersCreate, "POST", "/platform/vault/customer", ReplayNever, true, "/data"},
+	{OpCustomersList, "GET", "/platform/vault/customer", ReplayRead, true, "/data"},
+	{OpPayeesCreate, "POST", "/platform/vault/payee", ReplayNever, true, "/data"},
+	{OpPayeesDelete, "DELETE", "/platform/vault/payee/{payee_id}", ReplayNever, true, "-"},
+	{OpApplicationsCreate, "POST", "/platform/application/add", ReplayNever, false, "/data"},
+	{OpApplicationsSaveData, "POST", "/platform/application/{appId}/data", ReplaySame, false, "/data/fields"},
+	{OpApplicationsValidate, "GET", "/platform/application/{appId}/validate", ReplayRead, false, "-"},
+	{OpDisputesRespond, "POST", "/platform/dispute/{rec_id}/respond", ReplayNever, false, "-"},
+	{OpSubscriptionsTransactions, "GET", "/platform/subscription/transactions/{subscription_id}", ReplayRead, true, "/data"},
+	{OpSubscriptionsCancel, "POST", "/platform/subscription/{subscription_id}/cancel", ReplayNever, true, "/data"},
+	{OpInvoicesSend, "POST", "/platform/invoice/{invoice_id}/send", ReplayNever, false, "-"},
+	{OpAccountUpdaterSubmit, "POST", "/platform/aus/add", ReplayNever, false, "/data"},
+	{OpWebhooksAddEvent, "POST", "/platform/webhook/{webhook_id}/event/{event}", ReplayNever, false, "/data"},
+}
+
+// info finds an operation in the table.
+func (op Operation) info() OperationInfo {
+	i := slices.IndexFunc(operations, func(o OperationInfo) bool { return o.Op == op })
+	return operations[i]
+}
