@@ -14,8 +14,7 @@ fuzz:
 	.ci/run fuzz
 
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
-	cd benchmarks && go run ./cmd/report -readme README.md -summary ../README.md
+	cd benchmarks && go run ./report
 
 cover:
 	.ci/run cover

@@ -1,0 +1,288 @@
+package benchmarks
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// All benchmarks end in /impl=, so that "benchstat -col /impl" compares what does the same work. The tests hold both
+// sides to the same requests, results and promises.
+
+// BenchmarkCall is one small call: answered out of memory, which leaves the client's own cost, and over the loopback
+// interface, where the process pays for the server too.
+func BenchmarkCall(b *testing.B) {
+	for _, network := range []string{"canned", "http1", "tls"} {
+		for _, m := range everyone() {
+			b.Run("net="+network+"/impl="+m.impl, func(b *testing.B) {
+				url, transport := "http://127.0.0.1", http.RoundTripper(newCanned(m.answer))
+				if network != "canned" {
+					url, _ = newServer(b, network, answering(m.answer))
+					transport = nil
+				}
+				call, ctx := m.make(b, url, transport), b.Context()
+				require.NoError(b, call(ctx)) // connects, and fills what JSON packages remember of types
+				measure(b, func() error { return call(ctx) })
+			})
+		}
+	}
+}
+
+// TestCall compares what is sent: the same request by the rivals, and one of about its size by their peers.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	for _, network := range []string{"http1", "tls"} {
+		var log requests
+		for i, m := range everyone() {
+			url, connections := newServer(t, network, log.recording(answering(m.answer)))
+			require.NoError(t, m.make(t, url, nil)(t.Context()), m.impl)
+			assert.EqualValues(t, 1, connections.Load(), m.impl)
+			require.Len(t, log.all, i+1, m.impl)
+			assert.InDelta(t, len(log.all[0]), len(log.all[i]), 200, m.impl)
+		}
+		assert.Equal(t, log.all[0], log.all[1])
+	}
+}
+
+// TestPromises makes sure that every client sets a deadline, which canned answers want, and looks at the answer, and
+// that both rivals refuse one that is too large or says no.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	for _, m := range everyone() {
+		require.NoError(t, m.make(t, "http://127.0.0.1", newCanned(m.answer))(t.Context()), m.impl)
+		assert.Error(t, m.make(t, "http://127.0.0.1", newCanned(`{}`))(t.Context()), m.impl)
+	}
+	for _, m := range rivals() {
+		padded := newCanned(m.answer + strings.Repeat(" ", maxAnswer))
+		assert.ErrorContains(t, m.make(t, "http://127.0.0.1", padded)(t.Context()), "large", m.impl)
+		refused := newCanned(strings.Replace(m.answer, "000", "051", 1))
+		assert.ErrorContains(t, m.make(t, "http://127.0.0.1", refused)(t.Context()), "051", m.impl)
+	}
+}
+
+// BenchmarkPage decodes a page of 100 customers: encoding/json into the types of payvault, and payvault with all
+// that belongs to a call.
+func BenchmarkPage(b *testing.B) {
+	body := customers(b, 1)
+	b.Run("impl=encodingjson", func(b *testing.B) {
+		text, page := []byte(body), customerPage{}
+		measure(b, func() error {
+			page = customerPage{}
+			return json.Unmarshal(text, &page)
+		})
+		require.Len(b, page.Data, pageSize)
+	})
+	b.Run("impl=payvault", func(b *testing.B) {
+		c, ctx := newPayvault(b, "http://127.0.0.1", newCanned(body)), b.Context()
+		var page *payvault.Page[payvault.Customer]
+		measure(b, func() (err error) {
+			page, err = c.Customers.List(ctx, nil)
+			return err
+		})
+		require.Len(b, page.Items, pageSize)
+	})
+}
+
+// BenchmarkPages walks over 200 pages of 100 customers. The service takes 20 ms for each.
+func BenchmarkPages(b *testing.B) {
+	const pages = 200
+	for _, inFlight := range []int{8, 32} {
+		for _, m := range rivals() {
+			b.Run(fmt.Sprintf("prefetch=%d/impl=%s", inFlight, m.impl), func(b *testing.B) {
+				url, _ := newServer(b, "http1", late(20*time.Millisecond, pager(b, pages)))
+				records := walk(b, m.impl, url, inFlight)
+				measure(b, func() error { return checkWalk(records, pages) })
+			})
+		}
+	}
+}
+
+const pageSize = 100
+
+// customers is a page of 100 customers, about 150 KB: that of the fixture again and again.
+func customers(tb testing.TB, pages int) string {
+	tb.Helper()
+	text, err := os.ReadFile("../testdata/customers/list.response.json")
+	require.NoError(tb, err)
+	var page map[string]any
+	require.NoError(tb, json.Unmarshal(text, &page))
+	page["data"], page["totalPages"] = slices.Repeat(page["data"].([]any)[:1], pageSize), pages
+	text, err = json.Marshal(page)
+	require.NoError(tb, err)
+	return string(text)
+}
+
+// firstOf is the ID of the first customer of a page, which the others do not have.
+func firstOf(page int) string { return "PAGE" + strconv.Itoa(page) }
+
+// pager answers with pages of customers.
+func pager(tb testing.TB, pages int) http.Handler {
+	tb.Helper()
+	body := customers(tb, pages)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.FormValue("page"))
+		answer(w, strings.Replace(body, "CUST2101", firstOf(page), 1))
+	})
+}
+
+func checkWalk(records iter.Seq2[*payvault.Customer, error], pages int) error {
+	return checkOrder(records, pages*pageSize, func(customer *payvault.Customer, n int) bool {
+		return n%pageSize != 0 || customer.ID == firstOf(n/pageSize)
+	})
+}
+
+// TestWalk compares requests and records. After the first page the service waits until as many as wanted are in flight.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	const pages, inFlight = 6, 3
+	var sent [2][]string
+	var got [2][]*payvault.Customer
+	for i, m := range rivals() {
+		var log requests
+		first := pager(t, pages)
+		others := together(inFlight, first)
+		url, _ := newServer(t, "http1", log.recording(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.FormValue("page") == "0" {
+				first.ServeHTTP(w, r)
+			} else {
+				others.ServeHTTP(w, r)
+			}
+		})))
+		for customer, err := range walk(t, m.impl, url, inFlight) {
+			require.NoError(t, err, m.impl)
+			got[i] = append(got[i], customer)
+		}
+		sent[i] = slices.Sorted(slices.Values(log.all))
+		records := walk(t, m.impl, url, inFlight)
+		require.NoError(t, checkWalk(records, pages), m.impl)
+		require.Error(t, checkWalk(records, pages+1), m.impl)
+		for range records {
+			break // and nothing is left behind, or TestMain complains
+		}
+	}
+	assert.Len(t, sent[0], pages)
+	assert.Equal(t, sent[0], sent[1])
+	assert.Equal(t, got[0], got[1])
+}
+
+// BenchmarkSubmitAll sends 50,000 cards in 500 requests. The service takes 20 ms for each.
+func BenchmarkSubmitAll(b *testing.B) {
+	const requests, inFlight = 500, 32
+	for _, m := range rivals() {
+		b.Run("impl="+m.impl, func(b *testing.B) {
+			url, _ := newServer(b, "http1", late(20*time.Millisecond, updater()))
+			ids := submit(b, m.impl, url, requests*payvault.MaxAccountUpdaterCards, inFlight)
+			measure(b, func() error { return checkIDs(ids, requests) })
+		})
+	}
+}
+
+// updater answers a request with the ID of its first card.
+func updater() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, id, _ := strings.Cut(string(body), `"card_id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		answer(w, `{"code":0,"message":"Success","data":{"request_id":"aus-`+id+`"}}`)
+	})
+}
+
+func checkIDs(ids iter.Seq2[string, error], requests int) error {
+	return checkOrder(ids, requests, func(id string, n int) bool {
+		return id == "aus-"+strconv.Itoa(n*payvault.MaxAccountUpdaterCards)
+	})
+}
+
+// TestSubmitAll compares requests and results. The service waits until as many as wanted are in flight.
+func TestSubmitAll(t *testing.T) {
+	t.Parallel()
+	const cards, batches, inFlight = 1050, 11, 4
+	var sent [2][]string
+	for i, m := range rivals() {
+		var log requests
+		url, _ := newServer(t, "http1", log.recording(together(inFlight, updater())))
+		require.NoError(t, checkIDs(submit(t, m.impl, url, cards, inFlight), batches), m.impl)
+		sent[i] = slices.Sorted(slices.Values(log.all))
+	}
+	assert.Equal(t, sent[0], sent[1])
+}
+
+// BenchmarkCallers is 64 callers at the same time. One operation is 500 calls of each of them.
+func BenchmarkCallers(b *testing.B) {
+	const callers, calls = 64, 500
+	for _, network := range []string{"http1", "tls"} {
+		for _, m := range rivals() {
+			b.Run("net="+network+"/impl="+m.impl, func(b *testing.B) {
+				url, connections := newServer(b, network, together(callers, answering(m.answer)))
+				call := m.make(b, url, nil)
+				measure(b, func() error { return burst(b.Context(), callers, calls, call) })
+				b.ReportMetric(float64(connections.Load()), "connections")
+			})
+		}
+	}
+}
+
+// TestCallers lets 32 callers work: each keeps one connection.
+func TestCallers(t *testing.T) {
+	t.Parallel()
+	for _, m := range rivals() {
+		var log requests
+		url, connections := newServer(t, "tls", log.recording(together(32, answering(m.answer))))
+		require.NoError(t, burst(t.Context(), 32, 20, m.make(t, url, nil)), m.impl)
+		assert.Len(t, log.all, 640, m.impl)
+		assert.EqualValues(t, 32, connections.Load(), m.impl)
+		assert.Error(t, burst(t.Context(), 2, 1, m.make(t, url, newCanned(`{}`))), m.impl)
+	}
+}
+
+// BenchmarkUpload sends a file of 100 MB. B/op is all that is allocated meanwhile, by the server too.
+func BenchmarkUpload(b *testing.B) {
+	const size = 100_000_000
+	for _, m := range rivals() {
+		b.Run("impl="+m.impl, func(b *testing.B) {
+			url, _ := newServer(b, "http1", answering(`{"code":0,"message":"Success"}`))
+			send := upload(b, m.impl, url, writePDF(b, size))
+			require.NoError(b, send(b.Context()))
+			measure(b, func() error { return send(b.Context()) })
+		})
+	}
+}
+
+// writePDF makes a file that passes for a PDF.
+func writePDF(tb testing.TB, size int64) (path string) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), "evidence.pdf")
+	require.NoError(tb, os.WriteFile(path, []byte("%PDF-1.7\n"), 0o600))
+	require.NoError(tb, os.Truncate(path, size))
+	return path
+}
+
+// TestUpload compares the forms, whose length is known beforehand.
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	path := writePDF(t, size)
+	var log requests
+	url, _ := newServer(t, "http1", log.recording(answering(`{"code":0,"message":"Success"}`)))
+	for _, m := range rivals() {
+		require.NoError(t, upload(t, m.impl, url, path)(t.Context()), m.impl)
+	}
+	require.Len(t, log.all, 2)
+	assert.Greater(t, len(log.all[0]), size)
+	assert.Contains(t, log.all[0], "Content-Length: ")
+	assert.True(t, log.all[0] == log.all[1], "different forms") // too long to print
+}

@@ -1,0 +1,189 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-github/v89/github"
+	"github.com/stretchr/testify/require"
+	"resty.dev/v3"
+
+	"example.com/payvault"
+)
+
+const apiKey = "sk_test_0123456789abcdef"
+
+// call makes one call and checks its result.
+type call func(context.Context) error
+
+// maker makes a client that is ready for one small call. Without a transport the client has a pool of its own.
+type maker struct {
+	impl   string
+	answer string // what the service answers
+	make   func(tb testing.TB, url string, transport http.RoundTripper) call
+}
+
+// rivals are the two that most figures compare, in an order left to chance.
+func rivals() []maker {
+	const answer = `{"rcode":"000","rmsg":"Approved","pg_id":"8f14e45fceea167a5a36dedd4bea2543",` +
+		`"card_id":"c20ad4d76fe97759aa27a0c99bff6710","card_number":"4111xxxxxx111111","echo_fields":"[{\"order\":\"17\"}]"}`
+	list := []maker{{"byhand", answer, tokenizeByHand}, {"payvault", answer, tokenizePayvault}}
+	rand.Shuffle(2, func(i, j int) { list[i], list[j] = list[j], list[i] }) //nolint:gosec // no secret
+	return list
+}
+
+// everyone is the rivals and the fastest of the peers that were tried: an HTTP client for SDKs to stand on, and an SDK.
+// They make a call of about the same size, with a deadline in the cheapest way that they have.
+func everyone() []maker {
+	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
+		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
+	list := rivals()
+	return append(list, maker{"resty", list[0].answer, tokenizeResty}, maker{"go-github", comment, commentGitHub})
+}
+
+// checkID is the end of a call whose answer has an ID.
+func checkID(id string, err error) error {
+	if err == nil && id == "" {
+		return errors.New("the answer has no ID")
+	}
+	return err
+}
+
+// orPool returns a pool that keeps the connections of many callers, if there is no other transport.
+func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
+	tb.Helper()
+	if transport != nil {
+		return transport
+	}
+	pool := http.DefaultTransport.(*http.Transport).Clone()
+	pool.MaxIdleConns, pool.MaxIdleConnsPerHost = 0, 128
+	tb.Cleanup(pool.CloseIdleConnections)
+	return pool
+}
+
+// newPayvault returns a client as it comes: with its own pool, unless there is a transport.
+func newPayvault(tb testing.TB, url string, transport http.RoundTripper) *payvault.Client {
+	tb.Helper()
+	client, err := payvault.NewClient(url, apiKey, payvault.WithHTTPClient(&http.Client{Transport: transport}))
+	require.NoError(tb, err)
+	tb.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+// secret makes the type that payvault has for card data.
+func secret(text string) payvault.Secret { return payvault.Secret(text) }
+
+func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) call {
+	tb.Helper()
+	c := newPayvault(tb, url, transport)
+	return func(ctx context.Context) error {
+		resp, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
+			MerchantID: "4001", CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
+			EmailAddress: []string{"ada@example.com"}, ExpDate: "1230",
+			CardNumber: secret("4111111111111111"), CVV2: secret("123"),
+		})
+		if err != nil {
+			return err
+		}
+		return checkID(resp.CardID, nil)
+	}
+}
+
+func newTokenizeRequest() *tokenizeRequest {
+	return &tokenizeRequest{
+		MerchantID: "4001", CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
+		EmailAddress: []string{"ada@example.com"}, CardNumber: "4111111111111111", ExpDate: "1230", CVV2: "123",
+	}
+}
+
+func tokenizeByHand(tb testing.TB, url string, transport http.RoundTripper) call {
+	tb.Helper()
+	c := newByHand(url, orPool(tb, transport))
+	return func(ctx context.Context) error {
+		resp, err := c.tokenize(ctx, newTokenizeRequest())
+		return checkID(resp.CardID, err)
+	}
+}
+
+func tokenizeResty(tb testing.TB, url string, transport http.RoundTripper) call {
+	tb.Helper()
+	c := resty.New().SetTransport(orPool(tb, transport)).SetBaseURL(url).SetBasicAuth("", apiKey).
+		SetTimeout(attemptTimeout).SetResponseBodyLimit(maxAnswer).SetRetryCount(3).SetLoggerWarnLevel(true)
+	tb.Cleanup(func() { _ = c.Close() })
+	return func(ctx context.Context) error {
+		var out tokenizeResponse
+		_, err := c.R().SetContext(ctx).SetBody(newTokenizeRequest()).SetResult(&out).Post("/pg/tokenize")
+		return checkID(out.CardID, err)
+	}
+}
+
+// commentGitHub comments on an issue. go-github makes one attempt and leaves its deadline to the caller.
+func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call {
+	tb.Helper()
+	base := url + "/"
+	c, err := github.NewClient(github.WithHTTPClient(&http.Client{Transport: orPool(tb, transport)}),
+		github.WithAuthToken(apiKey), github.WithURLs(&base, &base))
+	require.NoError(tb, err)
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		text := "12 St James's Square, 10001, ada@example.com: note G of the translation, with the table of operations"
+		comment, _, err := c.Issues.CreateComment(ctx, "ada", "engine", 17, &github.IssueComment{Body: &text})
+		return checkID(comment.GetNodeID(), err)
+	}
+}
+
+// walk ranges over all customers, with some pages in flight.
+func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Customer, error] {
+	tb.Helper()
+	if impl == "byhand" {
+		return newByHand(url, orPool(tb, nil)).customers(tb.Context(), inFlight)
+	}
+	options := &payvault.ListOptions{Count: pageSize, Prefetch: inFlight}
+	return newPayvault(tb, url, nil).Customers.All(tb.Context(), options)
+}
+
+// submit sends n cards of a stream, with some requests in flight, and yields the ID of each request.
+func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, error] {
+	tb.Helper()
+	if impl == "byhand" {
+		return newByHand(url, orPool(tb, nil)).submitAll(tb.Context(), count(n, func(i int) card {
+			return card{CardNumber: "4111111111111111", ExpDate: "1230", CardID: strconv.Itoa(i)}
+		}), inFlight)
+	}
+	cards := count(n, func(i int) payvault.AccountUpdaterCard {
+		return payvault.AccountUpdaterCard{CardNumber: secret("4111111111111111"), ExpDate: "1230", CardID: strconv.Itoa(i)}
+	})
+	batches := newPayvault(tb, url, nil).AccountUpdater.SubmitAll(tb.Context(), cards,
+		&payvault.SubmitAllOptions{Concurrency: inFlight})
+	return func(yield func(string, error) bool) {
+		for batch := range batches {
+			if !yield(batch.RequestID, batch.Err) {
+				return
+			}
+		}
+	}
+}
+
+// upload answers a dispute with a file.
+func upload(tb testing.TB, impl, url, path string) call {
+	tb.Helper()
+	if impl == "byhand" {
+		c := newByHand(url, orPool(tb, nil))
+		return func(ctx context.Context) error { return c.respond(ctx, 7, "see file", path) }
+	}
+	c := newPayvault(tb, url, nil)
+	return func(ctx context.Context) error {
+		file, err := payvault.OpenFile(path)
+		if err != nil {
+			return err
+		}
+		response := &payvault.DisputeResponse{Message: "see file", Evidence: file}
+		return errors.Join(c.Disputes.Respond(ctx, 7, response), file.Close())
+	}
+}

@@ -1,0 +1,185 @@
+// Command report runs the benchmarks of this module round by round, so that what drifts on the machine meets all alike.
+// It prints what benchstat says, and writes the medians of the ratios of all rounds to README.md and ../README.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 15, "how often each benchmark runs")
+	flag.Parse()
+	if err := report(*rounds); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func report(rounds int) error {
+	var lines []byte
+	for round := range rounds {
+		_, _ = fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+		more, err := command("test", "-run=^$", "-bench=.", "-shuffle=on", "-benchtime=100ms", ".")
+		if err != nil {
+			return err
+		}
+		lines = append(lines, more...)
+	}
+	if err := os.WriteFile("results.txt", lines, 0o600); err != nil {
+		return err
+	}
+	details, err := command("tool", "-modfile=../tools/go.mod", "benchstat", "-col=/impl@alpha", "results.txt")
+	if err != nil {
+		return err
+	}
+	_, _ = os.Stdout.Write(details)
+	processor := regexp.MustCompile(`(?m)^cpu: .*`).Find(lines)
+	machine := fmt.Sprintf("%s, %s/%s, %s, %d processors; %s; %d rounds.\n\n", runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, processor, runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly), rounds)
+	s := parse(string(lines))
+	if err := replace("README.md", machine+goals(s)); err != nil {
+		return err
+	}
+	return replace("../README.md", machine+summary(s))
+}
+
+// command gives what the go command prints.
+func command(args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(context.Background(), "go", args...).Output() //nolint:gosec // our own arguments
+	if err != nil {
+		return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return out, nil
+}
+
+// replace puts a text between the two marks of a file.
+func replace(path, text string) error {
+	marks := regexp.MustCompile(`(?s)(<!-- bench -->\n).*(<!-- end of bench -->)`)
+	old, err := os.ReadFile(path) //nolint:gosec // a file of the repository
+	if err != nil {
+		return err
+	}
+	if !marks.Match(old) || strings.Contains(text, "NaN") {
+		return fmt.Errorf("%s has no place for the table, or a figure is missing:\n%s", path, text)
+	}
+	return os.WriteFile(path, marks.ReplaceAll(old, []byte("${1}\n"+text+"\n${2}")), 0o600) //nolint:gosec // as above
+}
+
+// key names a benchmark without /impl=, a unit and an implementation.
+type key struct{ bench, unit, impl string }
+
+// samples has a value for each round.
+type samples map[key][]float64
+
+func parse(lines string) samples {
+	s := samples{}
+	line := regexp.MustCompile(`(?m)^Benchmark(\S+)/impl=(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
+	for _, found := range line.FindAllStringSubmatch(lines, -1) {
+		fields := strings.Fields(found[3])
+		for pair := range slices.Chunk(fields, 2) {
+			if value, err := strconv.ParseFloat(pair[0], 64); err == nil {
+				k := key{found[1], pair[1], found[2]}
+				s[k] = append(s[k], value)
+			}
+		}
+	}
+	return s
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+const (
+	cpu  = "cpu-ns/op"
+	wall = "ns/op"
+)
+
+// goals is the table of benchmarks/README.md.
+func goals(s samples) string {
+	return "| figure | against | goal | measured | reached |\n|---|---|---|---|---|\n" +
+		s.line("small call, answered out of memory: CPU time", "Call/net=canned", cpu, "≤", 1.25, "byhand") +
+		s.line("small call, answered out of memory: allocations", "Call/net=canned", "allocs/op", "≤", 52) +
+		s.line("small call over loopback, HTTP/1.1: CPU time", "Call/net=http1", cpu, "≤", 1.05, "byhand") +
+		s.line("small call over loopback, TLS: CPU time", "Call/net=tls", cpu, "≤", 1.05, "byhand") +
+		s.line("small call, answered out of memory: speed", "Call/net=canned", cpu, "≥", 1.15, "resty", "go-github") +
+		s.line("small call over loopback, HTTP/1.1: speed", "Call/net=http1", cpu, "≥", 1, "resty", "go-github") +
+		s.line("small call over loopback, TLS: speed", "Call/net=tls", cpu, "≥", 1, "resty", "go-github") +
+		s.line("a page of 100 customers, decoded: speed", "Page", cpu, "≥", 1.8, "encodingjson") +
+		s.line("200 pages of 20 ms, `Prefetch: 8`: speed", "Pages/prefetch=8", wall, "≥", 0.95, "byhand") +
+		s.line("200 pages of 20 ms, `Prefetch: 32`: speed", "Pages/prefetch=32", wall, "≥", 0.95, "byhand") +
+		s.line("`SubmitAll`, 500 requests of 20 ms, 32 in flight: speed", "SubmitAll", wall, "≥", 0.95, "byhand") +
+		s.line("64 callers × 500 calls, HTTP/1.1: connections", "Callers/net=http1", "connections", "≤", 70) +
+		s.line("64 callers × 500 calls, TLS: connections", "Callers/net=tls", "connections", "≤", 70) +
+		s.line("64 callers × 500 calls, HTTP/1.1: calls per CPU second", "Callers/net=http1", cpu, "≥", 0.95, "byhand") +
+		s.line("64 callers × 500 calls, TLS: calls per CPU second", "Callers/net=tls", cpu, "≥", 0.95, "byhand") +
+		s.line("upload of 100 MB: rate", "Upload", wall, "≥", 0.9, "byhand") +
+		s.line("upload of 100 MB: memory allocated", "Upload", "B/op", "≤", 1e6)
+}
+
+// summary is the table of the README.
+func summary(s samples) string {
+	line := func(what, bench, unit string) string {
+		own, byHand := median(s[key{bench, unit, "payvault"}]), median(s[key{bench, unit, "byhand"}])
+		return fmt.Sprintf("| %s | %s | %s |\n", what, quantity(own, unit), quantity(byHand, unit))
+	}
+	return "| | payvault | by hand |\n|---|---|---|\n" +
+		line("processor time of a small call, without the network", "Call/net=canned", cpu) +
+		line("reading 200 pages of 100 customers, 20 ms each, 8 at a time", "Pages/prefetch=8", wall) +
+		line("memory to upload a file of 100 MB", "Upload", "B/op")
+}
+
+// line compares payvault with the fastest of others: "≤" is a goal for its share of their cost, "≥" for its share of
+// their speed. Without others the goal is for what payvault itself needs.
+func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
+	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
+	for _, impl := range others {
+		if values := s[key{bench, unit, impl}]; against == "" || median(values) < median(theirs) {
+			theirs, against = values, impl
+		}
+	}
+	goal, got, measured := quantity(limit, unit), median(own), quantity(median(own), unit)
+	if len(others) > 0 {
+		var ratios []float64
+		for i := range min(len(own), len(theirs)) {
+			ratios = append(ratios, own[i]/theirs[i])
+		}
+		goal, got = fmt.Sprint(limit), median(ratios)
+		if symbol == "≥" {
+			got = 1 / got
+		}
+		measured = fmt.Sprintf("%.2f (%s to %s)", got, measured, quantity(median(theirs), unit))
+	}
+	reached := "**no**"
+	if symbol == "≤" && got <= limit || symbol == "≥" && got >= limit {
+		reached = "yes"
+	}
+	against = strings.NewReplacer("byhand", "by hand", "encodingjson", "encoding/json").Replace(against)
+	return fmt.Sprintf("| %s | %s | %s %s | %s | %s |\n", what, against, symbol, goal, measured, reached)
+}
+
+// quantity writes a figure as people read it, times with three digits.
+func quantity(value float64, unit string) string {
+	switch unit {
+	case cpu, wall:
+		return time.Duration(value).Round(time.Duration(math.Pow10(int(math.Log10(value)) - 2))).String()
+	case "B/op":
+		return fmt.Sprintf("%.2f MB", value/1e6)
+	}
+	return fmt.Sprintf("%.0f", value)
+}

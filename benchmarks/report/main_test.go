@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const lines = `cpu: any
+BenchmarkCall/net=canned/impl=payvault-2   100   9 ns/op    5000 cpu-ns/op   29 allocs/op
+BenchmarkCall/net=canned/impl=byhand-2     100   9 ns/op    4000 cpu-ns/op   42 allocs/op
+BenchmarkCall/net=canned/impl=go-github-2  100   9 ns/op    6500 cpu-ns/op   64 allocs/op
+BenchmarkCall/net=canned/impl=payvault     100   9 ns/op  350000 cpu-ns/op   29 allocs/op
+BenchmarkCall/net=canned/impl=byhand       100   9 ns/op  200000 cpu-ns/op   42 allocs/op
+BenchmarkUpload/impl=payvault-2             10   9 ns/op      12 connections  2000000 B/op
+PASS
+`
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	s := parse(lines)
+	assert.Equal(t, "| a | by hand | ≤ 1.5 | 1.50 (178µs to 102µs) | yes |\n",
+		s.line("a", "Call/net=canned", cpu, "≤", 1.5, "byhand"), "the median of 1.25 and 1.75")
+	assert.Equal(t, "| b | go-github | ≥ 1.5 | 1.30 (178µs to 6.5µs) | **no** |\n",
+		s.line("b", "Call/net=canned", cpu, "≥", 1.5, "byhand", "go-github"))
+	assert.Equal(t, "| c |  | ≤ 1.00 MB | 2.00 MB | **no** |\n", s.line("c", "Upload", "B/op", "≤", 1e6))
+
+	path := filepath.Join(t.TempDir(), "README.md")
+	require.NoError(t, os.WriteFile(path, []byte("a\n<!-- bench -->\nold\n<!-- end of bench -->\nb\n"), 0o600))
+	assert.ErrorContains(t, replace(path, goals(s)), "missing")
+	require.NoError(t, replace(path, "new"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "a\n<!-- bench -->\n\nnew\n<!-- end of bench -->\nb\n", string(text))
+}

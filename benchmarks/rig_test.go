@@ -1,0 +1,192 @@
+//go:debug x509usefallbackroots=1
+
+// Package benchmarks measures payvault next to what a careful engineer writes by hand for the same promises, and next
+// to peers.
+package benchmarks
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain makes every client trust the certificate of test servers, so that each can use its own pool.
+func TestMain(m *testing.M) {
+	server := httptest.NewTLSServer(nil)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	server.Close()
+	x509.SetFallbackRoots(roots)
+	goleak.VerifyTestMain(m)
+}
+
+// measure repeats work as often as the benchmark wants, and reports the CPU time of the process too: unlike the clock
+// it counts garbage collection on other processors, and does not count what other programs do meanwhile.
+func measure(b *testing.B, work func() error) {
+	b.Helper()
+	b.ReportAllocs()
+	start := cpuTime()
+	for b.Loop() {
+		if err := work(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
+}
+
+// cpuTime is what the process has used of its processors.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for other arguments only
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// burst makes calls from many goroutines at once.
+func burst(ctx context.Context, callers, calls int, call func(context.Context) error) error {
+	errs := make([]error, callers)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			for n := 0; n < calls && errs[i] == nil; n++ {
+				errs[i] = call(ctx)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// checkOrder ranges over what comes, and makes sure that it is right and that nothing is missing.
+func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
+	n := 0
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if !right(item, n) {
+			return fmt.Errorf("item %d is not in its place", n)
+		}
+		n++
+	}
+	if n != want {
+		return fmt.Errorf("%d items instead of %d", n, want)
+	}
+	return nil
+}
+
+// canned answers each request out of memory. What that costs is the same for every client.
+type canned struct {
+	body   string
+	header http.Header
+}
+
+func newCanned(body string) canned {
+	return canned{body, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}}
+}
+
+// RoundTrip wants a deadline, which every client promises.
+func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, ok := req.Context().Deadline(); !ok {
+		return nil, errors.New("no deadline")
+	}
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_ = req.Body.Close()
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: c.header, Body: io.NopCloser(strings.NewReader(c.body)), ContentLength: int64(len(c.body)), Request: req,
+	}, nil
+}
+
+// newServer starts a service on the loopback interface that speaks "http1" or "tls", and counts its connections.
+func newServer(tb testing.TB, network string, handler http.Handler) (url string, connections *atomic.Int64) {
+	tb.Helper()
+	connections = new(atomic.Int64)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	start := server.Start
+	if network == "tls" {
+		start = server.StartTLS
+	}
+	start()
+	tb.Cleanup(server.Close)
+	return server.URL, connections
+}
+
+// answering reads each request and gives one answer.
+func answering(body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		answer(w, body)
+	})
+}
+
+func answer(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = io.WriteString(w, body)
+}
+
+// late answers after a while.
+func late(delay time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(delay)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// together holds the first n requests until all of them have come, as a service does that needs longer for an answer
+// than it takes to connect. Otherwise a caller could take the connection for which another one has dialed.
+func together(n int64, next http.Handler) http.Handler {
+	var came atomic.Int64
+	all := make(chan struct{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if came.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// requests remembers all requests as text, but for what differs on purpose.
+type requests struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *requests) recording(next http.Handler) http.Handler {
+	differs := regexp.MustCompile(`(Host|User-Agent): .*|[0-9a-f]{60}`) // the last is the boundary of a form
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := httputil.DumpRequest(r, true)
+		l.mu.Lock()
+		l.all = append(l.all, differs.ReplaceAllString(string(text), ""))
+		l.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
