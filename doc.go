@@ -123,10 +123,13 @@
 // base URL.
 //
 // This package puts nothing of a request into an error: no body, query, header or path value. But an error has what the service says,
-// as Error.Code, Message, Detail and Fields, and the first three stand in its text and so in log records. They are cleared of what the
-// call is known to hold, wherever that has three characters or more: the secrets of the request, all API keys that were used and
-// their tokens, the IDs in the path, the values in the query (raw and escaped; not order_on, order_by, count, page and
-// merchant_id), and the values given to [WithHeader]. A code of fewer than eight characters stays as it is. Anything else the service
+// as Error.Code, Message, Detail and Fields, and the first three stand in its text and so in log records. They are
+// cleared of every run of 12 digits or more, whosever card number it may be and whatever stands between the digits but
+// letters; a date with a time may go with them. And they are cleared of what the call is known to hold, wherever that
+// has three characters or more: the secrets of the request, number, name and data of a swiped card, all API keys that
+// were used and their tokens, the IDs in the path, the values in the query (not order_on, order_by, count, page and
+// merchant_id), and the values given to [WithHeader]. Entities, percent-encoding and backslash escapes are seen
+// through. A code of fewer than eight characters stays as it is. Anything else the service
 // may repeat: names, e-mail addresses and the customer_id of a body, what an untyped body of [Client.Call] holds outside of
 // Secrets, data of other people. Where that must not be logged, log operation, status, delivery and [CallResult.ErrorClass] only. The
 // error of your key source and the cause of your context stand in an error as you made them.

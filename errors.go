@@ -412,7 +412,10 @@ func (e *Error) clear(secrets []string) {
 	clean := newEraser(secrets).clean
 	e.Message, e.Detail = clean(e.Message), clean(e.Detail)
 	if len(e.Code) >= longSecret { // a code may well have the digits of a security code or of an ID
-		e.Code = clean(e.Code)
+		rejected := e.rejected()
+		if e.Code = clean(e.Code); e.rejected() != rejected { // it looked like zero, which the mark does not
+			e.Code = ""
+		}
 	}
 	if len(e.Fields) == 0 {
 		return

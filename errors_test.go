@@ -347,7 +347,7 @@ func TestError_echoInAnotherForm(t *testing.T) {
 		"4111---1111 - 1111... 1111 is no card": "[REDACTED] is no card",
 		"WALLET PAYLOAD 5KQ0X":                  "[REDACTED]",
 		"cvv 937, 9 3 7":                        "cvv [REDACTED], 9 3 7",
-		"41111111111111111":                     "[REDACTED]1",
+		"41111111111111111":                     "[REDACTED]",
 	} {
 		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"rcode":"905","rmsg":"`+text+`"}`) })
 		_, err := tableClient(t, server.URL).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{
