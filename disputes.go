@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -50,9 +49,6 @@ type DisputeResponse struct {
 	Evidence *File `json:"-"`
 }
 
-// LogValue logs the fields that are set.
-func (r DisputeResponse) LogValue() slog.Value { return logGroup(r) }
-
 func (r *DisputeResponse) prepare(_ *Client, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
@@ -71,7 +67,7 @@ func (r *DisputeResponse) prepare(_ *Client, p *problems) {
 // repeated, and is never closed by a call.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
-	Content io.ReaderAt // of the whole document
+	Content io.ReaderAt `json:"-"` // of the whole document
 	Size    int64       // in bytes
 }
 
@@ -114,11 +110,6 @@ func (f File) Format(s fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(s, "{Name:%q Size:%d}", f.Name, f.Size)
 }
 
-// LogValue logs name and size.
-func (f File) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("name", f.Name), slog.Int64("size", f.Size))
-}
-
 // pdfHeader starts a PDF; readers look for it in the first 1,024 bytes.
 const (
 	pdfHeader       = "%PDF-"
@@ -157,11 +148,7 @@ func (f *File) check(p *problems) {
 // POST /platform/dispute/{rec_id}/respond (interface §2.6; §4, rule 9).
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
 	in := prepared(s.client, req)
-	text, err := marshal(in.body)
-	if err != nil && len(in.problems) == 0 {
-		in.problems.add("disputeResponse", err.Error())
-	}
-	checkText(in.body, text, &in.problems)
+	text := marshal(in.body, &in.problems)
 	var file *formdata.File
 	if req != nil && req.Evidence != nil {
 		file = &formdata.File{
@@ -169,7 +156,7 @@ func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *Disput
 			Content: req.Evidence.Content, Size: req.Evidence.Size,
 		}
 	}
-	_, err = do[ignored](ctx, s.client, operation{
+	_, err := do[ignored](ctx, s.client, operation{
 		name: OpDisputesRespond, method: http.MethodPost, path: path{"platform", "dispute", id, "respond"},
 		input: input{problems: in.problems}, upload: formdata.New([][2]string{{"disputeResponse", string(text)}}, file),
 	}, opts)

@@ -10,7 +10,7 @@
 //		return err
 //	}
 //	token, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-//		CardNumber: "4111111111111111",
+//		CardNumber: payvault.NewSecret("4111111111111111"),
 //		ExpDate:    payvault.ExpDate(12, 2030),
 //	})
 //	if err != nil {

@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -212,11 +210,10 @@ func (c *Client) newRequest(ctx context.Context, op *operation, o *callOptions) 
 			p.add(segment.name, err.Error())
 		}
 	}
-	body, err := marshal(op.input.body)
-	if err != nil && len(p) == 0 { // a problem that has a path of its own may be the reason
-		p.add("body", err.Error())
+	var body []byte
+	if op.input.body != nil {
+		body = marshal(op.input.body, &p)
 	}
-	checkText(op.input.body, body, &p)
 	if err := p.err(op.name); err != nil {
 		return req, err
 	}
@@ -264,19 +261,6 @@ func (op *operation) private(header http.Header) []string {
 		}
 	}
 	return texts
-}
-
-// marshal gives nil for no body. The errors of encoding/json repeat no values, but name Go types where the
-// cause is enough.
-func marshal(body any) ([]byte, error) {
-	if body == nil {
-		return nil, nil
-	}
-	b, err := json.Marshal(body)
-	if wrapped, ok := errors.AsType[*json.MarshalerError](err); ok {
-		err = wrapped.Err
-	}
-	return b, err
 }
 
 func (c *Client) header(op *operation, o *callOptions) http.Header {

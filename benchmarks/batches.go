@@ -22,7 +22,7 @@ import (
 func cards(n int) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		for range n {
-			if !yield(payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1230", CardID: "card-17"}) {
+			if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230", CardID: "card-17"}) {
 				return
 			}
 		}

@@ -36,7 +36,7 @@ func NewWith(baseURL string, transport http.RoundTripper, opts ...payvault.Optio
 	return func(ctx context.Context) error {
 		resp, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 			MerchantID: "4001", CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
-			EmailAddress: []string{"ada@example.com"}, CardNumber: "4111111111111111", ExpDate: "1230", CVV2: "123",
+			EmailAddress: []string{"ada@example.com"}, CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230", CVV2: payvault.NewSecret("123"),
 		})
 		if err == nil && resp.CardID == "" {
 			err = errors.New("no card ID")
