@@ -338,7 +338,7 @@ func TestObserver_attemptShowsNothing(t *testing.T) {
 	require.Error(t, err)
 	attempt := d.calls[0].attempts[0]
 	require.ErrorIs(t, attempt.Err, own)
-	assertSilent(t, fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), "attempt", canary.Secret)
+	assertSilent(t, fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), "attempt", canary.Forms(canary.Secret))
 }
 
 func TestCallResult_ErrorClass(t *testing.T) {

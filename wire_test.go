@@ -51,7 +51,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 			}
 			wire, err := payvault.MarshalWire(value)
 			require.NoError(t, err)
-			assert.Equal(t, holdsSecret(typ), canary.Find(string(wire), canary.Secret) != "", "%s", wire)
+			assert.Equal(t, holdsSecret(typ), strings.Contains(string(wire), canary.Secret), "%s", wire)
 			assert.NotContains(t, string(wire), mark)
 			for how, unmarshal := range readers() {
 				back := reflect.New(typ).Interface()

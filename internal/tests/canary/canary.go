@@ -271,29 +271,29 @@ func Hidden(pointer any) map[string]any {
 	all := map[string]any{}
 	for name, value := range Shapes(pointer) {
 		all["unexported "+name] = struct{ hidden any }{value}
-		all["pointer to unexported "+name] = &struct{ hidden any }{value}
 	}
 	return all
 }
 
-// Find returns the form in which one of the canaries stands in a text, or "".
-func Find(text string, canaries ...string) string {
-	for _, canary := range canaries {
-		for _, form := range Forms(canary) {
-			if strings.Contains(text, form) {
-				return form
-			}
+// Find returns the first of the forms that stands in a text, or "".
+func Find(text string, forms []string) string {
+	for _, form := range forms {
+		if strings.Contains(text, form) {
+			return form
 		}
 	}
 	return ""
 }
 
-// Forms are those in which a text can appear: as it is, in base64, and as bytes under the verbs of fmt.
-func Forms(text string) []string {
-	forms := []string{text, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte(":" + text))}
-	for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {
-		forms = append(forms, strings.Trim(fmt.Sprintf(format, []byte(text)), "[]"))
+// Forms are those in which texts can appear: as they are, in base64, and as bytes under the verbs of fmt.
+func Forms(texts ...string) []string {
+	var forms []string
+	for _, text := range texts {
+		forms = append(forms, text, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte(":"+text)))
+		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {
+			forms = append(forms, strings.Trim(fmt.Sprintf(format, []byte(text)), "[]"))
+		}
+		forms = append(forms, strings.Trim(fmt.Sprintf("%#v", []byte(text)), "[]byte{}"))
 	}
-	goSyntax := fmt.Sprintf("%#v", []byte(text))
-	return append(forms, strings.TrimSuffix(strings.TrimPrefix(goSyntax, "[]byte{"), "}"))
+	return forms
 }

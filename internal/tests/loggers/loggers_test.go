@@ -101,6 +101,7 @@ func shown(write func(w io.Writer, v any), v any) string {
 // TestRedaction logs, encodes and dumps a filled value of every exported type, by itself and within other values.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
+	forms := canary.Forms(canary.Secret)
 	for name, typ := range canary.Types() {
 		for content, open := range canary.Opens(typ) {
 			t.Run(name+" with "+content, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestRedaction(t *testing.T) {
 					for _, shapes := range []map[string]any{canary.Shapes(pointer), canary.Hidden(pointer)} {
 						for shape, value := range shapes {
 							text := shown(write, value)
-							require.Empty(t, canary.Find(text, canary.Secret), "%s by %s: %.3000s", shape, how, text)
+							require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
 						}
 					}
 				}
@@ -138,7 +139,7 @@ func TestRedaction_shows(t *testing.T) {
 		if !strings.HasPrefix(how, "spew") && how != "a difference in testify" { // which call other methods, or none
 			assert.Contains(t, text, "[REDACTED]", how)
 		}
-		assert.NotEmpty(t, canary.Find(shown(write, struct{ Text string }{canary.Secret}), canary.Secret), how)
+		assert.Contains(t, shown(write, struct{ Text string }{canary.Secret}), canary.Secret, how)
 	}
 }
 
