@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -334,4 +335,31 @@ func ExampleClient_Call() {
 	}, &out)
 	fmt.Println(out.TotalRecords, err)
 	// Output: 0 <nil>
+}
+
+// A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has none.
+func ExampleMarshalWire() {
+	request := &payvault.TokenizeRequest{MerchantID: "212345", CardNumber: payvault.NewSecret("4111111111111111")}
+	logged, err := json.Marshal(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queued, err := payvault.MarshalWire(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var taken payvault.TokenizeRequest
+	if err := json.Unmarshal(queued, &taken); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(logged))
+	fmt.Println(string(queued))
+	fmt.Println(taken.CardNumber, taken.CardNumber.Reveal())
+	// Output:
+	// {"merchant_id":"212345","card_number":"[REDACTED]"}
+	// {"merchant_id":"212345","card_number":"4111111111111111"}
+	// [REDACTED] 4111111111111111
 }

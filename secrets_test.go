@@ -52,7 +52,8 @@ func TestRedaction_allTypes(t *testing.T) {
 	assert.ElementsMatch(t, want, slices.Collect(maps.Keys(canary.Types())))
 }
 
-// eachFilled calls check with a pointer to a filled value of every exported type, for each content of its fields of type any.
+// eachFilled calls check with a pointer to a filled value of every exported type, once for each content of its fields
+// of type any.
 func eachFilled(t *testing.T, check func(t *testing.T, content string, pointer any)) {
 	t.Helper()
 	for name, typ := range canary.Types() {
@@ -119,9 +120,10 @@ func TestRedaction_slog(t *testing.T) {
 
 // encoders are those of the standard library, and JSON v2. An error is text too.
 func encoders() map[string]func(v any) (string, error) {
-	execute := func(t interface {
+	type executer interface {
 		Execute(w io.Writer, data any) error
-	}) func(v any) (string, error) {
+	}
+	execute := func(t executer) func(v any) (string, error) {
 		return func(v any) (string, error) {
 			var b bytes.Buffer
 			err := t.Execute(&b, v)
@@ -148,7 +150,8 @@ func encoders() map[string]func(v any) (string, error) {
 			err := gob.NewEncoder(&b).Encode(v)
 			return b.String(), err
 		},
-		"text/template":           execute(template.Must(template.New("").Parse(`{{.}} {{printf "%s %#v %x" . . .}} {{js .}} {{html .}}`))),
+		"text/template": execute(template.Must(template.New("").Parse(
+			`{{.}} {{printf "%s %#v %x" . . .}} {{js .}} {{html .}}`))),
 		"html/template":           html(`<p>{{.}}</p>`),
 		"html/template attribute": html(`<p title="{{.}}" data-x={{.}}></p>`),
 		"html/template URL":       html(`<a href="/?q={{.}}"></a>`),
@@ -209,14 +212,15 @@ func TestRedaction_shows(t *testing.T) {
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
 	names := []string{
-		"cvv2", "card_swipe", "tr_number", "dda_number", "payload_wallet_one_pay", "payload_wallet_two_pay", "ssn", "passport",
-		"dl_number", "tax_id", "bank_routing", "bank_account_number",
+		"cvv2", "card_swipe", "tr_number", "dda_number", "payload_wallet_one_pay", "payload_wallet_two_pay",
+		"ssn", "passport", "dl_number", "tax_id", "bank_routing", "bank_account_number",
 	}
+	requestCards := []string{"TokenizeRequest", "BillingCardRequest", "AccountUpdaterCard"}
 	found := map[string]bool{}
 	for typeName, typ := range canary.Types() {
 		for field := range typ.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			isRequestCard := name == "card_number" && slices.Contains([]string{"TokenizeRequest", "BillingCardRequest", "AccountUpdaterCard"}, typeName)
+			isRequestCard := name == "card_number" && slices.Contains(requestCards, typeName)
 			if slices.Contains(names, name) || isRequestCard {
 				found[name] = true
 				assert.True(t, field.Type == reflect.TypeFor[payvault.Secret](), "%s.%s", typeName, field.Name)
@@ -296,7 +300,8 @@ func TestSecrets_debugLog(t *testing.T) {
 						return a
 					},
 				}))
-				client, err := payvault.NewClient(server.URL, key, payvault.WithMerchantID(880055554444), payvault.WithLogger(logger), impatient(2), payvault.WithMaxResponseBytes(failureCap))
+				client, err := payvault.NewClient(server.URL, key, payvault.WithMerchantID(880055554444),
+					payvault.WithLogger(logger), impatient(2), payvault.WithMaxResponseBytes(failureCap))
 				require.NoError(t, err)
 				_, _ = c.call(t.Context(), client, payvault.WithHeader("X-Header", "header-value"))
 				client.CloseIdleConnections()

@@ -116,18 +116,17 @@ func jsonText(b []byte) (string, error) {
 	return s, nil
 }
 
-// Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number. [NewSecret] makes
-// one; the zero value has no text.
+// Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
+// [NewSecret] makes one; the zero value has no text.
 //
-// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML and YAML, in templates, and in every other encoder that knows
-// [encoding.TextMarshaler], and nothing at all to those that do not and to what goes by reflection, also in an unexported field of
-// your own struct. A secret without a text shows as an empty one. Package gob refuses values that hold secrets.
+// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML and templates, and to whatever else knows
+// [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no text
+// either, also in unexported fields of your own structs. Package gob refuses whatever holds a Secret.
 //
-// Its text is sent to the service, and [Secret.Reveal] and [MarshalWire] return it. The text [REDACTED] itself is refused when a
-// Secret is read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
+// read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
 //
-// Compare texts by Reveal: == is true for a copy and between secrets without a text, which are Secret{}, and reflect.DeepEqual, as
-// tests use it, compares texts.
+// Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 type Secret struct {
 	masked *string // nil for no text
 }
@@ -145,8 +144,7 @@ func NewSecret(text string) Secret {
 	return Secret{&masked}
 }
 
-// mask makes of a text what shows nothing of it, and that text again of this: some dumpers, such as those of differences between
-// values in tests, follow pointers.
+// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
 func mask(text string) string {
 	masked := []byte(text)
 	for i := range masked {
@@ -155,7 +153,7 @@ func mask(text string) string {
 	return string(masked)
 }
 
-// pad is another one in each process.
+// pad differs from process to process.
 //
 //nolint:gochecknoglobals // never changed
 var pad = func() (pad [64]byte) {

@@ -15,15 +15,16 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// MarshalWire returns the JSON that is sent for v, with the texts of its secrets: v is a request, a result, or a value of your own
-// that holds some. It is for a request that has to wait, in a queue for example; json.Unmarshal reads it back. With json.Marshal
-// the secrets would be lost.
+// MarshalWire returns the JSON that is sent for v, with the texts of its secrets: v is a request, a result, or a value
+// of your own that holds some. It is for a request that has to wait, in a queue for example; json.Unmarshal reads it
+// back. With json.Marshal the secrets would be lost.
 //
-// What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the card
-// industry permits nobody to keep security codes and track data once a payment is authorized.
+// What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
+// card industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes what [encoding/json.Marshal] writes. A [Secret] in a field of type any is read back as a string, and
-// the file of a [DisputeResponse] is not in its JSON. What cannot be sent is an error that matches [ErrInvalidRequest].
+// Apart from secrets it writes what [encoding/json.Marshal] writes. A [Secret] in a field of type any is read back as a
+// string, and the file of a [DisputeResponse] is not in its JSON. What cannot be sent is an error that matches
+// [ErrInvalidRequest].
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -46,8 +47,8 @@ func marshal(v any, p *problems) []byte {
 	return nil
 }
 
-// The two forms of JSON. Both are what encoding/json writes, since callers know that from their own types: JSON v2 alone would, for
-// example, send a zero number that is marked omitempty. That of logs has a mark for each secret.
+// The two forms of JSON: what is shown, with a mark for each secret, and what is sent. Both are as encoding/json writes
+// them, as callers know it from their own types: JSON v2 by itself would, for one, send a zero marked omitempty.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -65,7 +66,7 @@ var (
 			json.MarshalToFunc(writeMarshaler),
 		)))
 
-	// ownForms are those of this package's types that are not their fields, and of numbers, which JSON v2 knows from Go 1.27 on.
+	// ownForms are those of types that are not written field by field, and of numbers, which v2 knows from Go 1.27 on.
 	ownForms = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v ownForm) error { return v.writeForm(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -77,8 +78,8 @@ var (
 // marshalShown is the MarshalJSON of types of an ownForm.
 func marshalShown(v ownForm) ([]byte, error) { return json.Marshal(v, shownForm) }
 
-// ownForm is a type whose JSON is not its fields. What it holds it writes under the options of enc, so that they reach the
-// secrets in it.
+// ownForm is a type that is not written field by field. What it holds it writes with the options of enc, so that they
+// reach the secrets in it.
 type ownForm interface {
 	writeForm(enc *jsontext.Encoder) error
 }
@@ -95,7 +96,7 @@ func writeSecret(enc *jsontext.Encoder, s Secret) error {
 	return enc.WriteToken(jsontext.String(text))
 }
 
-// writeMarshaler refuses secrets that are lost in a MarshalJSON method, of which the options are unknown, or in raw JSON.
+// writeMarshaler refuses marks in raw JSON, and those of a MarshalJSON method, which no option reaches.
 func writeMarshaler(enc *jsontext.Encoder, v json.Marshaler) error {
 	if _, takesOptions := v.(json.MarshalerTo); takesOptions {
 		return errors.ErrUnsupported
@@ -113,7 +114,7 @@ func writeMarshaler(enc *jsontext.Encoder, v json.Marshaler) error {
 // isMarked reports whether a JSON text has the mark of a secret as a value.
 func isMarked(text []byte) bool { return bytes.Contains(text, []byte(`"`+redacted+`"`)) }
 
-// unwritable tells where and why v has no JSON. It repeats neither values nor the names in maps, which may be anything.
+// unwritable says where and why v cannot be written. It repeats no values and no names in maps, which may be anything.
 func unwritable(v any, err error) (path, reason string) {
 	var place jsontext.Pointer // of the outermost, which is seen from v
 	for {
@@ -130,8 +131,8 @@ func unwritable(v any, err error) (path, reason string) {
 	}
 }
 
-// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date, in which a field of [ApplicationData] has the
-// name of its key. It ends where names come from the caller: those in a map may be anything.
+// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date; a field of [ApplicationData]
+// goes by its key. The path ends where the names are those of a map.
 func wirePath(v reflect.Value, place jsontext.Pointer) string {
 	path := ""
 walk:

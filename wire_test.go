@@ -35,8 +35,8 @@ func readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that is sent or
-// received.
+// TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that
+// is sent or received.
 func TestMarshalWire_everyType(t *testing.T) {
 	t.Parallel()
 	for name, typ := range wireTypes() {
@@ -115,8 +115,8 @@ func TestMarshalWire_refusesMarks(t *testing.T) {
 	}
 }
 
-// wireTypes are the exported types of canary.Types that are sent or received: those with names in JSON, and those with a form of
-// their own.
+// wireTypes are the exported types that are sent or received: those with names in JSON, and those with a form of their
+// own.
 func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {
@@ -164,11 +164,14 @@ func TestMarshalWire_open(t *testing.T) {
 	assert.JSONEq(t, `[{"key":"a","value":"4111"},{"key":"b","value":{"deep":["4111",1.50]}}]`, string(wire))
 	assert.Contains(t, string(wire), "1.50")
 
-	pairs := payvault.Pairs{{Name: "a", Value: secret}, {Name: "b", Value: []payvault.Secret{secret}}, {Name: "c", Value: json.Number("1.50")}}
+	pairs := payvault.Pairs{
+		{Name: "a", Value: secret}, {Name: "b", Value: []payvault.Secret{secret}}, {Name: "c", Value: json.Number("1.50")},
+	}
 	wire, err = payvault.MarshalWire(payvault.TokenizeRequest{MerchantID: "1", EchoFields: pairs})
 	require.NoError(t, err)
 	assert.Equal(t, `{"merchant_id":"1","echo_fields":"[{\"a\":\"4111\"},{\"b\":[\"4111\"]},{\"c\":1.50}]"}`, string(wire))
-	for _, marshal := range []func(any) ([]byte, error){json.Marshal, func(v any) ([]byte, error) { return jsonv2.Marshal(v) }} {
+	marshalV2 := func(v any) ([]byte, error) { return jsonv2.Marshal(v) }
+	for _, marshal := range []func(any) ([]byte, error){json.Marshal, marshalV2} {
 		text, err := marshal(pairs)
 		require.NoError(t, err)
 		assert.Equal(t, `"[{\"a\":\"[REDACTED]\"},{\"b\":[\"[REDACTED]\"]},{\"c\":1.50}]"`, string(text))
@@ -178,7 +181,9 @@ func TestMarshalWire_open(t *testing.T) {
 		require.EqualError(t, new(payvault.ApplicationData).UnmarshalJSON(text), "a: a redacted secret, whose text is lost")
 	}
 
-	for text, value := range map[string]any{"1.50": json.Number("1.50"), "0": json.Number(""), "null": nil, `"4111"`: &secret} {
+	for text, value := range map[string]any{
+		"1.50": json.Number("1.50"), "0": json.Number(""), "null": nil, `"4111"`: &secret,
+	} {
 		wire, err = payvault.MarshalWire(value)
 		require.NoError(t, err)
 		assert.Equal(t, text, string(wire))
@@ -190,7 +195,8 @@ func TestMarshalWire_misfit(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`{"first":"x"}`, `["1","30"]`} {
 		var field, back payvault.SavedField
-		require.NoError(t, json.Unmarshal([]byte(`{"key":"legal_name","value":`+value+`,"type":"text","settings":{"required":true}}`), &field))
+		saved := `{"key":"legal_name","value":` + value + `,"type":"text","settings":{"required":true}}`
+		require.NoError(t, json.Unmarshal([]byte(saved), &field))
 		require.Equal(t, payvault.NewSecret(value), field.Value)
 		wire, err := payvault.MarshalWire(field)
 		require.NoError(t, err)
@@ -247,18 +253,23 @@ type (
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
 func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
+
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
+}
+
+func callWith(body any) payvault.Request {
+	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
 // TestCall_bodies: types of the caller are written as encoding/json writes them.
 func TestCall_bodies(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
-		callerInner: callerInner{"i"}, callerText: callerText{"t"}, Wait: time.Second, Map: map[int]string{2: "b", 1: "a"}, Bytes: []byte("ab"),
-		Array: [2]byte{1, 2}, Number: "12.50", Raw: json.RawMessage(`{"b":1, "a":"<"}`), Pointer: &callerPointer{1}, Quoted: 7,
-		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()}, ByText: map[callerText]int{{"k"}: 1},
-		Floats: []float64{1, 0.1, 1e21, 1e-7},
+		callerInner: callerInner{"i"}, callerText: callerText{"t"}, Wait: time.Second, Map: map[int]string{2: "b", 1: "a"},
+		Bytes: []byte("ab"), Array: [2]byte{1, 2}, Number: "12.50", Raw: json.RawMessage(`{"b":1, "a":"<"}`),
+		Pointer: &callerPointer{1}, Quoted: 7, ByText: map[callerText]int{{"k"}: 1}, Floats: []float64{1, 0.1, 1e21, 1e-7},
+		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
 	}
 	for name, body := range map[string]any{
 		"a zero form": callerForm{}, "a form": form, "a pointer to it": &form, "a list": []any{form, &form}, "text": "<é>",
@@ -268,7 +279,7 @@ func TestCall_bodies(t *testing.T) {
 		require.NoError(t, err, name)
 		s := newService(t)
 		s.expect("POST", "/x", string(want), `{"code":0}`)
-		require.NoError(t, s.client().Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}, nil), name)
+		require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), name)
 	}
 }
 
@@ -285,7 +296,9 @@ func TestCall_secrets(t *testing.T) {
 	for wire, bodies := range map[string][]any{
 		want: {card, &card, callerV2{card}, embedding{Secret: card}},
 		`{"card":` + want + `}`: {
-			map[string]payvault.Secret{"card": card}, map[string]any{"card": card}, map[string]*payvault.Secret{"card": &card},
+			map[string]payvault.Secret{"card": card},
+			map[string]any{"card": card},
+			map[string]*payvault.Secret{"card": &card},
 			struct {
 				Card payvault.Secret `json:"card"`
 			}{card},
@@ -304,7 +317,7 @@ func TestCall_secrets(t *testing.T) {
 		for _, body := range bodies {
 			s := newService(t)
 			s.expect("POST", "/x", wire, `{"code":0}`)
-			require.NoError(t, s.client().Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}, nil), "%T", body)
+			require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), "%T", body)
 		}
 	}
 }
@@ -313,7 +326,7 @@ func TestCall_secrets(t *testing.T) {
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	const bad = "J\xe4ne"
-	card := payvault.NewSecret("4111111111111111")
+	card, lost := payvault.NewSecret("4111111111111111"), payvault.NewSecret(mark)
 	client := tableClient(t, "http://127.0.0.1:1")
 	tokenize := func(req payvault.TokenizeRequest, want fields) {
 		_, err := client.Tokens.Tokenize(t.Context(), &req)
@@ -322,35 +335,45 @@ func TestUnwritable(t *testing.T) {
 	tokenize(payvault.TokenizeRequest{CardholderName: bad}, fields{"cardholder_name": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, fields{"card_number": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}}, fields{"email_address[1]": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Name: "n", Value: bad}}}, fields{"report_data": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, fields{"report_data": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, fields{"echo_fields": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: payvault.NewSecret(mark)}}}, fields{"echo_fields": {isMark}})
-	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: payvault.NewSecret(mark)}, fields{"exp_date": {badExpDate}, "cvv2": {isMark}})
+	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, fields{"echo_fields": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost}, fields{"exp_date": {badExpDate}, "cvv2": {isMark}})
 	tokenize(payvault.TokenizeRequest{ExpDate: "\xff"}, fields{"exp_date": {badExpDate}})
 
-	_, err := client.Customers.Create(t.Context(), &payvault.CustomerCreateRequest{ID: "JANE1", FirmName: "\ufffd", BillingCards: []payvault.BillingCardRequest{
-		{CardNumber: card}, {CardNumber: payvault.NewSecret(mark)},
-	}})
+	_, err := client.Customers.Create(t.Context(), &payvault.CustomerCreateRequest{
+		ID: "JANE1", FirmName: "\ufffd", BillingCards: []payvault.BillingCardRequest{{CardNumber: card}, {CardNumber: lost}},
+	})
 	assertInvalid(t, err, payvault.OpCustomersCreate, fields{"billing_cards[1].card_number": {isMark}})
 	require.EqualError(t, err, "payvault: customers.create: invalid request: billing_cards[1].card_number "+isMark)
-	_, err = client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "n", Account: payvault.PayeeAccount{DDANumber: payvault.NewSecret(mark)}})
+	_, err = client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{
+		Name: "n", Account: payvault.PayeeAccount{DDANumber: lost},
+	})
 	assertInvalid(t, err, payvault.OpPayeesCreate, fields{"payee_account.dda_number": {isMark}})
-	_, err = client.AccountUpdater.Submit(t.Context(), []payvault.AccountUpdaterCard{{CardNumber: card, ExpDate: "1230"}, {CardNumber: payvault.NewSecret(mark), ExpDate: "1230"}})
+	_, err = client.AccountUpdater.Submit(t.Context(), []payvault.AccountUpdaterCard{
+		{CardNumber: card, ExpDate: "1230"}, {CardNumber: lost, ExpDate: "1230"},
+	})
 	assertInvalid(t, err, payvault.OpAccountUpdaterSubmit, fields{"data[1].card_number": {isMark}})
 	err = client.Disputes.Respond(t.Context(), 5002, &payvault.DisputeResponse{Type: payvault.DisputeOther, Message: bad})
 	assertInvalid(t, err, payvault.OpDisputesRespond, fields{"message": {notUTF8}})
 
+	more := func(value any) payvault.ApplicationData {
+		extra := []payvault.ApplicationField{{Key: "more", Value: value}}
+		return payvault.ApplicationData{BusinessName: "first", Extra: extra}
+	}
 	owner := func(o payvault.Owner) payvault.ApplicationData {
 		return payvault.ApplicationData{BusinessName: "first", Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, o}}}
 	}
 	for path, data := range map[string]payvault.ApplicationData{
 		"legal_name":                         {LegalName: bad},
-		"tax_id":                             {TaxID: payvault.NewSecret(mark)},
-		"more":                               {Extra: []payvault.ApplicationField{{Key: "more", Value: map[string]any{"4111111111111111": payvault.NewSecret(mark)}}}},
-		"more[1]":                            {BusinessName: "first", Extra: []payvault.ApplicationField{{Key: "more", Value: []any{1, payvault.NewSecret(mark)}}}},
+		"tax_id":                             {TaxID: lost},
+		"more":                               more(map[string]any{"4111111111111111": lost}),
+		"more[1]":                            more([]any{1, lost}),
 		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
-		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: payvault.NewSecret(mark)}),
-		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)}}),
+		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
+		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{
+			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
+		}),
 	} {
 		_, err = client.Applications.SaveData(t.Context(), 4004, data)
 		e := asError(t, err)
@@ -366,7 +389,6 @@ func TestUnwritable(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	lost := payvault.NewSecret(mark)
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		body         any
@@ -386,20 +408,27 @@ func TestUnwritable(t *testing.T) {
 		{map[string]any{"a": &callerV1{card}}, "body", isMark},
 		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "body", isMark},
 		{jsontext.Value(`["[REDACTED]"]`), "body", isMark},
-		{json.RawMessage(`{"card_number":"1","card_number":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
+		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
+		{[]any{failing{errOf([]any{1, math.NaN()})}, "a"}, "[0]", "cannot be written as JSON: unsupported value: NaN"},
 		{outer{inner{Open: math.NaN()}}, "open", "cannot be written as JSON: unsupported value: NaN"},
 		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
-		{outer{inner{Open: json.Number("4111x")}}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
+		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
 	} {
-		err = client.Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: test.body}, nil)
+		err = client.Call(t.Context(), callWith(test.body), nil)
 		assertInvalid(t, err, payvault.OpCall, fields{test.path: {test.reason}})
 		wire, err := payvault.MarshalWire(test.body)
 		assert.Nil(t, wire)
 		require.EqualError(t, err, "payvault: MarshalWire: invalid request: "+test.path+" "+test.reason)
 		require.ErrorIs(t, err, payvault.ErrInvalidRequest)
 	}
+}
+
+// errOf is an error of JSON v2 that names a place within v.
+func errOf(v any) error {
+	_, err := jsonv2.Marshal(v)
+	return err
 }
 
 type failing struct{ err error }
@@ -446,7 +475,7 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 		server := observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 			say(w, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
 		})
-		err := tableClient(t, server.URL).Call(t.Context(), payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}, nil)
+		err := tableClient(t, server.URL).Call(t.Context(), callWith(body), nil)
 		require.ErrorIs(t, err, payvault.ErrRejected, name)
 		assert.Equal(t, "not [REDACTED], [REDACTED]", asError(t, err).Message, name)
 	}
@@ -454,7 +483,8 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 
 func TestSecret(t *testing.T) {
 	t.Parallel()
-	secret, same, none := payvault.NewSecret("4111111111111111"), payvault.NewSecret("4111111111111111"), payvault.NewSecret("")
+	secret, same := payvault.NewSecret("4111111111111111"), payvault.NewSecret("4111111111111111")
+	none := payvault.NewSecret("")
 	assert.Equal(t, "4111111111111111", secret.Reveal())
 	assert.Equal(t, secret, same, "as reflect.DeepEqual sees it")
 	assert.NotEqual(t, secret, payvault.NewSecret("4111111111111112"))
@@ -475,7 +505,9 @@ func TestSecret(t *testing.T) {
 		assert.True(t, back.IsZero(), how)
 		require.NoError(t, unmarshal([]byte(`null`), &back), how)
 		assert.True(t, back.IsZero(), how)
-		for _, text := range []string{`"[REDACTED]"`, `"\u005bREDACTED]"`, `4111111111111111`, `true`, `{"a":"4111111111111111"}`, `["4111111111111111"]`} {
+		for _, text := range []string{
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `4111111111111111`, `true`, `{"a":"4111111111111111"}`, `["4111111111111111"]`,
+		} {
 			err := unmarshal([]byte(text), &back)
 			require.Error(t, err, "%s: %s", how, text)
 			assert.NotContains(t, err.Error(), "4111111111111111", how)

@@ -1,5 +1,5 @@
-// Package canary fills values of all exported types of package payvault with texts that must not be seen, and finds these in what
-// loggers and encoders make of the values.
+// Package canary fills values of all exported types of package payvault with texts that must not be seen, and finds
+// these in what loggers and encoders make of the values.
 package canary
 
 import (
@@ -148,8 +148,8 @@ func holds(t, what reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of type any
-// with open, all else with plain values.
+// Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of
+// type any with open, all else with plain values.
 func Filled(t reflect.Type, open any) any {
 	switch {
 	case t == reflect.TypeFor[payvault.Client]():
@@ -289,7 +289,10 @@ func Find(text string, forms []string) string {
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {
-		forms = append(forms, text, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte(":"+text)))
+		forms = append(forms, text)
+		for _, encoded := range []string{text, ":" + text} { // the latter in the header Authorization
+			forms = append(forms, base64.StdEncoding.EncodeToString([]byte(encoded)))
+		}
 		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {
 			forms = append(forms, strings.Trim(fmt.Sprintf(format, []byte(text)), "[]"))
 		}

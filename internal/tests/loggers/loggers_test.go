@@ -1,5 +1,5 @@
-// Package loggers holds the secrets of package payvault against the loggers and encoders that Go programs use besides those of the
-// standard library.
+// Package loggers holds the secrets of package payvault against the loggers and encoders that Go programs use besides
+// those of the standard library.
 package loggers
 
 import (
@@ -45,7 +45,8 @@ func writers() map[string]func(w io.Writer, v any) {
 	}
 	writeZerolog := func(w io.Writer, v any) {
 		logger := zerolog.New(w)
-		logger.Info().Interface("interface", v).Any("any", v).Fields(map[string]any{"field": v}).Err(fmt.Errorf("%v", v)).Msgf("%+v", v)
+		logger.Info().Interface("interface", v).Any("any", v).Fields(map[string]any{"field": v}).Msgf("%+v", v)
+		logger.Err(fmt.Errorf("%v", v)).Send()
 		logger = logger.With().Interface("with", v).Logger()
 		logger.Info().Dict("in", zerolog.Dict().Interface("value", v)).Send()
 	}
