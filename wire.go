@@ -140,12 +140,15 @@ walk:
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 			v = v.Elem()
 		}
-		if v.IsValid() && v.Type() == reflect.TypeFor[ApplicationData]() {
-			v = reflect.ValueOf(v.Interface().(ApplicationData).fields())
+		if !v.IsValid() {
+			break
+		}
+		if data, ok := reflect.TypeAssert[ApplicationData](v); ok {
+			v = reflect.ValueOf(data.fields())
 		}
 		switch v.Kind() {
 		case reflect.Struct:
-			if field, ok := v.Interface().(ApplicationField); ok {
+			if field, ok := reflect.TypeAssert[ApplicationField](v); ok {
 				path, v = "."+field.Key, reflect.ValueOf(field.Value)
 				continue
 			}

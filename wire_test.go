@@ -133,7 +133,7 @@ func holdsSecret(t reflect.Type) bool { return canary.Holds(t, reflect.TypeFor[p
 
 // eachSecret visits the secrets in a value.
 func eachSecret(v reflect.Value, visit func(*payvault.Secret)) {
-	if secret, ok := v.Addr().Interface().(*payvault.Secret); ok {
+	if secret, ok := reflect.TypeAssert[*payvault.Secret](v.Addr()); ok {
 		visit(secret)
 		return
 	}
@@ -224,7 +224,7 @@ type (
 		False    bool                `json:"false,omitempty"`
 		Text     string              `json:",omitempty"`
 		Zero     time.Time           `json:"zero,omitzero"`
-		Time     time.Time           `json:"time,omitempty"`
+		Time     time.Time           `json:"time,omitempty"` //nolint:modernize // what it does is the question
 		Wait     time.Duration       `json:"wait"`
 		Slice    []int               `json:"slice"`
 		Empty    []int               `json:"empty,omitempty"`
