@@ -412,6 +412,10 @@ func TestUnwritable(t *testing.T) {
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
 		{[]any{failing{errOf([]any{1, math.NaN()})}, "a"}, "[0]", "cannot be written as JSON: unsupported value: NaN"},
+		{otherShape{Form: map[string]any{"a": map[string]any{"b": lost}}}, "a", isMark},
+		{otherShape{Form: map[string]any{"l": map[string]any{"b": lost}}}, "l", isMark},
+		{otherShape{Form: map[string]any{"l": []any{lost}}}, "l", isMark},
+		{otherShape{Form: map[string]any{"z": lost}}, "body", isMark},
 		{outer{inner{Open: math.NaN()}}, "open", "cannot be written as JSON: unsupported value: NaN"},
 		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
 		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
@@ -423,6 +427,18 @@ func TestUnwritable(t *testing.T) {
 		require.EqualError(t, err, "payvault: MarshalWire: invalid request: "+test.path+" "+test.reason)
 		require.ErrorIs(t, err, payvault.ErrInvalidRequest)
 	}
+}
+
+// otherShape is written in another shape than its fields have.
+type otherShape struct {
+	A    *int           `json:"a"`
+	L    []int          `json:"l"`
+	Form map[string]any `json:"-"`
+}
+
+func (o otherShape) MarshalJSON() ([]byte, error) { return json.Marshal(o.Form) }
+func (o otherShape) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, o.Form)
 }
 
 // errOf is an error of JSON v2 that names a place within v.
