@@ -26,7 +26,7 @@ func TestAllocations(t *testing.T) {
 	quiet := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	cards := make([]payvault.AccountUpdaterCard, payvault.MaxAccountUpdaterCards)
 	for i := range cards {
-		cards[i] = payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1230"}
+		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
 	}
 	tokenize := func(ctx context.Context, c *payvault.Client) error {
 		_, err := c.Tokens.Tokenize(ctx, tokenizeRequest())
@@ -38,8 +38,8 @@ func TestAllocations(t *testing.T) {
 		want, before float64 // before Go 1.27
 		call         func(ctx context.Context, c *payvault.Client) error
 	}{
-		"tokenize":                       {string(tokenizeAnswer()), nil, 18, 26, tokenize},
-		"tokenize, logger without Debug": {string(tokenizeAnswer()), []payvault.Option{payvault.WithLogger(quiet)}, 18, 26, tokenize},
+		"tokenize":                       {string(tokenizeAnswer()), nil, 23, 31, tokenize},
+		"tokenize, logger without Debug": {string(tokenizeAnswer()), []payvault.Option{payvault.WithLogger(quiet)}, 23, 31, tokenize},
 		"a page of no customers": {`{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil, 25, 32, func(ctx context.Context, c *payvault.Client) error {
 			_, err := c.Customers.List(ctx, nil)
 			return err

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // BusinessType is the legal form of a business.
@@ -122,32 +124,18 @@ type ApplicationField struct {
 	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
 }
 
-// LogValue logs the key, and the value unless it is a secret.
-func (f ApplicationField) LogValue() slog.Value { return logGroup(f) }
+// MarshalJSON writes the list of pairs, with the mark of each [Secret] in it.
+func (d ApplicationData) MarshalJSON() ([]byte, error) { return marshalShown(d) }
 
-// Format writes the fields, secrets redacted.
-func (f ApplicationField) Format(s fmt.State, verb rune) {
-	type plain ApplicationField
-	formatPlain(s, verb, plain(f))
+func (d ApplicationData) writeForm(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, d.fields())
 }
-
-// LogValue logs the fields that are set, secrets redacted.
-func (d ApplicationData) LogValue() slog.Value { return logGroup(d) }
-
-// Format writes the fields, secrets redacted.
-func (d ApplicationData) Format(f fmt.State, verb rune) {
-	type plain ApplicationData
-	formatPlain(f, verb, plain(d))
-}
-
-// MarshalJSON writes the list of pairs.
-func (d ApplicationData) MarshalJSON() ([]byte, error) { return json.Marshal(d.fields()) }
 
 // fields gives the pairs of the fields that are set, in the order of the interface.
 func (d ApplicationData) fields() []ApplicationField {
 	fields := []ApplicationField{}
-	for key, value := range wireFields(reflect.ValueOf(d)) {
-		if key != "Extra" {
+	for field, value := range reflect.ValueOf(d).Fields() {
+		if key := field.Tag.Get("json"); key != "-" && !value.IsZero() {
 			fields = append(fields, ApplicationField{key, wireValue(value)})
 		}
 	}
@@ -170,6 +158,9 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 				return fmt.Errorf("%s: %w", pair.Key, err)
 			}
 			continue
+		}
+		if isMarked(pair.Value) {
+			return fmt.Errorf("%s: %w", pair.Key, errRedacted)
 		}
 		d.Extra = append(d.Extra, ApplicationField{pair.Key, openValue(pair.Value)})
 	}
@@ -267,7 +258,11 @@ func setWireValue(field reflect.Value, raw json.RawMessage) error {
 
 // safeUnmarshal is json.Unmarshal with an error that repeats nothing of the value.
 func safeUnmarshal(raw []byte, target any) error {
-	if json.Unmarshal(raw, target) != nil {
+	err := json.Unmarshal(raw, target)
+	switch {
+	case errors.Is(err, errRedacted):
+		return errRedacted
+	case err != nil:
 		return fmt.Errorf("cannot be read as %s", typeName(reflect.TypeOf(target).Elem()))
 	}
 	return nil
@@ -287,7 +282,7 @@ func openValue(raw json.RawMessage) any {
 // Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
 // []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
 // does not fit is a Secret with its JSON text; one of an unknown key is what JSON says, with numbers as
-// [json.Number]; null is nil.
+// [encoding/json.Number]; null is nil.
 type SavedField struct {
 	Key      string
 	Value    any    // see above
@@ -308,33 +303,6 @@ type FieldOption struct {
 	Disabled bool   `json:"disabled,omitzero"`
 }
 
-// LogValue logs what a field takes.
-func (s FieldSettings) LogValue() slog.Value { return logGroup(s) }
-
-// Format writes the fields.
-func (s FieldSettings) Format(f fmt.State, verb rune) {
-	type plain FieldSettings
-	formatPlain(f, verb, plain(s))
-}
-
-// LogValue logs the fields that are set.
-func (o FieldOption) LogValue() slog.Value { return logGroup(o) }
-
-// Format writes the fields.
-func (o FieldOption) Format(f fmt.State, verb rune) {
-	type plain FieldOption
-	formatPlain(f, verb, plain(o))
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (f SavedField) LogValue() slog.Value { return logGroup(f) }
-
-// Format writes the fields, secrets redacted.
-func (f SavedField) Format(s fmt.State, verb rune) {
-	type plain SavedField
-	formatPlain(s, verb, plain(f))
-}
-
 // savedField is the wire form of a SavedField.
 type savedField[T any] struct {
 	Key      string        `json:"key"`
@@ -343,22 +311,28 @@ type savedField[T any] struct {
 	Settings FieldSettings `json:"settings"`
 }
 
-// MarshalJSON writes the wire form.
-func (f SavedField) MarshalJSON() ([]byte, error) {
-	wire := savedField[any]{f.Key, nil, f.Type, f.Settings}
+// MarshalJSON writes the wire form, with the mark of each [Secret] in it.
+func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
+
+func (f SavedField) writeForm(enc *jsontext.Encoder) error {
+	form := savedField[any]{f.Key, nil, f.Type, f.Settings}
 	if text, ok := f.misfit(); ok {
-		wire.Value = text
+		form.Value = text
 	} else if f.Value != nil {
-		wire.Value = wireValue(reflect.ValueOf(f.Value))
+		form.Value = wireValue(reflect.ValueOf(f.Value))
 	}
-	return json.Marshal(wire)
+	return jsonv2.MarshalEncode(enc, form)
 }
 
+// rawSecret is a secret whose text is JSON.
+type rawSecret struct{ Secret }
+
 // misfit gives the JSON text of a value that did not fit its field.
-func (f SavedField) misfit() (json.RawMessage, bool) {
+func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
-	field, text := fieldOf(new(ApplicationData), f.Key), json.RawMessage(secret)
-	return text, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() && json.Valid(text)
+	field := fieldOf(new(ApplicationData), f.Key)
+	return rawSecret{secret}, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() &&
+		jsontext.Value(secret.Reveal()).IsValid()
 }
 
 // UnmarshalJSON reads the wire form.
@@ -367,7 +341,11 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 	if err := safeUnmarshal(b, &wire); err != nil {
 		return err
 	}
-	*f = SavedField{wire.Key, savedValue(wire.Key, wire.Type, wire.Value), wire.Type, wire.Settings}
+	value := savedValue(wire.Key, wire.Type, wire.Value)
+	if secret, ok := value.(Secret); ok && secret.Reveal() == redacted {
+		return errRedacted
+	}
+	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
 	return nil
 }
 
@@ -384,7 +362,7 @@ func savedValue(key, kind string, raw json.RawMessage) any {
 		if err != nil {
 			text = strings.ToValidUTF8(string(raw), "\uFFFD") // as encoding/json reads text
 		}
-		return Secret(text)
+		return NewSecret(text)
 	}
 	return openValue(raw)
 }
@@ -402,9 +380,6 @@ type ApplicationAddress struct {
 	Attempted bool   `json:"attempted,omitzero"`
 	Validated bool   `json:"validated,omitzero"`
 }
-
-// LogValue logs the fields that are set.
-func (a ApplicationAddress) LogValue() slog.Value { return logGroup(a) }
 
 // CardBrands says which card brands a business takes; all five are sent (interface §2.4).
 type CardBrands struct {
@@ -427,15 +402,6 @@ type DeliveryMethods struct {
 type Ownership struct {
 	InterestCount Int     `json:"interestCount"` // sent as given
 	Owners        []Owner `json:"owners,omitempty"`
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (o Ownership) LogValue() slog.Value { return logGroup(o) }
-
-// Format writes the fields, secrets redacted.
-func (o Ownership) Format(f fmt.State, verb rune) {
-	type plain Ownership
-	formatPlain(f, verb, plain(o))
 }
 
 // Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
@@ -463,15 +429,6 @@ type Owner struct {
 	LegalExp               string             `json:"legalExp,omitzero"`
 	Title                  string             `json:"title,omitzero"`
 	Address                ApplicationAddress `json:"address,omitzero"`
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (o Owner) LogValue() slog.Value { return logGroup(o) }
-
-// Format writes the fields, secrets redacted.
-func (o Owner) Format(f fmt.State, verb rune) {
-	type plain Owner
-	formatPlain(f, verb, plain(o))
 }
 
 // OwnerName is the name of an owner (interface §2.4).

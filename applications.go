@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 )
@@ -19,9 +18,6 @@ type ApplicationCreateRequest struct {
 	SalesRep        int64 `json:"sales_rep"`                 // ID of a sales representative
 	TerminationNode int64 `json:"termination_node,omitzero"` // point in the hierarchy where the merchant is boarded
 }
-
-// LogValue logs the fields that are set.
-func (r ApplicationCreateRequest) LogValue() slog.Value { return logGroup(r) }
 
 func (r ApplicationCreateRequest) prepare(_ *Client, p *problems) any {
 	require(p, "channel_id", r.ChannelID)
@@ -41,9 +37,6 @@ type ApplicationCreated struct {
 	Pricing Pricing     `json:"pricing,omitzero"`
 }
 
-// LogValue logs the fields that are set.
-func (a ApplicationCreated) LogValue() slog.Value { return logGroup(a) }
-
 func (a *ApplicationCreated) missing() string {
 	if a.App.ID == 0 {
 		return "app.app_id"
@@ -62,17 +55,11 @@ type Application struct {
 	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
-// LogValue logs the fields that are set.
-func (a Application) LogValue() slog.Value { return logGroup(a) }
-
 // Pricing is the pricing of an application (interface §2.4). The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
 	ID   Int             `json:"pricing_id,omitzero"` // pricing_id
 	Plan json.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
-
-// LogValue logs the fields that are set.
-func (p Pricing) LogValue() slog.Value { return logGroup(p) }
 
 // savedData is the answer to saved data.
 type savedData struct {
@@ -87,9 +74,6 @@ type Validation struct {
 
 // OK reports whether all fields pass; only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
-
-// LogValue logs the problems.
-func (v Validation) LogValue() slog.Value { return logGroup(v) }
 
 // Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales representative fail
 // before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through [Client.ForMerchant] it fails with
@@ -152,7 +136,7 @@ type applicationDataBody struct {
 
 func (b applicationDataBody) prepare(_ *Client, p *problems) any {
 	d := &b.Data
-	if (d.BankRouting == "") != (d.BankAccountNumber == "") {
+	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {
 		p.add("bank_routing", "and bank_account_number are required together")
 	}
 	checkDate("business_established", d.BusinessEstablished, p)

@@ -180,11 +180,11 @@ func ownership() payvault.Ownership {
 		Phone:                  "2125550142",
 		Email:                  "olga@example.com",
 		DOB:                    payvault.Date{Year: 1980, Month: time.May, Day: 21},
-		SSN:                    "000123456",
-		Passport:               "PASSPORT4103",
+		SSN:                    payvault.NewSecret("000123456"),
+		Passport:               payvault.NewSecret("PASSPORT4103"),
 		PassportExpirationDate: "2031-06-22",
 		PassportIssueDate:      "2021-06-23",
-		DLNumber:               "LICENSE4104",
+		DLNumber:               payvault.NewSecret("LICENSE4104"),
 		DLState:                "NJ",
 		DLExpirationDate:       "2030-07-24",
 		DLIssueDate:            "2022-07-25",
@@ -214,7 +214,7 @@ func fullData() payvault.ApplicationData {
 		LimitedPartnership:        new(false),
 		TradingStatus:             payvault.TradingNonPublic,
 		TaxIDType:                 payvault.TaxIDEIN,
-		TaxID:                     "001234567",
+		TaxID:                     payvault.NewSecret("001234567"),
 		StateFiled:                "NV",
 		BusinessEstablished:       payvault.Date{Year: 2015, Month: time.March, Day: 14},
 		BusinessMCC:               "5999",
@@ -237,8 +237,8 @@ func fullData() payvault.ApplicationData {
 		FulfillmentPhone:          "2125550143",
 		FulfillmentAddress:        fulfillmentAddress(),
 		FulfillmentProcessFlag:    new(false),
-		BankRouting:               "123456780",
-		BankAccountNumber:         "0004445550",
+		BankRouting:               payvault.NewSecret("123456780"),
+		BankAccountNumber:         payvault.NewSecret("0004445550"),
 	}
 }
 
@@ -286,7 +286,7 @@ func savedFields() []payvault.SavedField {
 			payvault.FieldOption{Label: "Employer number", Value: "ein"},
 			payvault.FieldOption{Label: "Social security number", Value: "ssn"},
 		)},
-		{Key: "tax_id", Value: payvault.Secret("001234567"), Type: "tax_id", Settings: required},
+		{Key: "tax_id", Value: payvault.NewSecret("001234567"), Type: "tax_id", Settings: required},
 		{Key: "state_filed", Value: "NV", Type: "us_state", Settings: required},
 		{Key: "business_established", Value: payvault.Date{Year: 2015, Month: time.March, Day: 14}, Type: "date", Settings: required},
 		{Key: "business_mcc", Value: "5999", Type: "mcc", Settings: required},
@@ -324,8 +324,8 @@ func savedFields() []payvault.SavedField {
 		{Key: "fulfillment_phone", Value: "2125550143", Type: "phone", Settings: optional},
 		{Key: "fulfillment_address", Value: fulfillmentAddress(), Type: "address_suggest", Settings: optional},
 		{Key: "fulfillment_process_flag", Value: false, Type: "toggle", Settings: optional},
-		{Key: "bank_routing", Value: payvault.Secret("123456780"), Type: "bank_routing", Settings: required},
-		{Key: "bank_account_number", Value: payvault.Secret("0004445550"), Type: "bank_dda", Settings: required},
+		{Key: "bank_routing", Value: payvault.NewSecret("123456780"), Type: "bank_routing", Settings: required},
+		{Key: "bank_account_number", Value: payvault.NewSecret("0004445550"), Type: "bank_dda", Settings: required},
 	}
 }
 
@@ -356,7 +356,7 @@ func TestApplicationsSaveData(t *testing.T) {
 		Extra: []payvault.ApplicationField{
 			{Key: "later_text", Value: "a later addition"},
 			{Key: "later_object", Value: map[string]any{"inner": []any{1, "two", nil}}},
-			{Key: "later_secret", Value: payvault.Secret("4107")},
+			{Key: "later_secret", Value: payvault.NewSecret("4107")},
 		},
 	}
 	tests := map[string]struct {
@@ -446,17 +446,17 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		want fields
 	}{
 		"empty":                 {payvault.ApplicationData{}, fields{"data": {"has no field"}}},
-		"routing number alone":  {payvault.ApplicationData{BankRouting: "123456780"}, fields{"bank_routing": together}},
-		"account number alone":  {payvault.ApplicationData{BankAccountNumber: "0004445550"}, fields{"bank_routing": together}},
-		"key of a field":        {payvault.ApplicationData{TaxID: "1", Extra: []payvault.ApplicationField{field("tax_id")}}, fields{"tax_id": {"is set twice"}}},
+		"routing number alone":  {payvault.ApplicationData{BankRouting: payvault.NewSecret("123456780")}, fields{"bank_routing": together}},
+		"account number alone":  {payvault.ApplicationData{BankAccountNumber: payvault.NewSecret("0004445550")}, fields{"bank_routing": together}},
+		"key of a field":        {payvault.ApplicationData{TaxID: payvault.NewSecret("1"), Extra: []payvault.ApplicationField{field("tax_id")}}, fields{"tax_id": {"is set twice"}}},
 		"key twice":             {payvault.ApplicationData{Extra: []payvault.ApplicationField{field("k"), field("l"), field("k")}}, fields{"k": {"is set twice"}}},
 		"no key":                {payvault.ApplicationData{Extra: []payvault.ApplicationField{field("")}}, fields{"data": {"has a field without a key"}}},
 		"no day of the year":    {payvault.ApplicationData{BusinessEstablished: noDate}, fields{"business_established": {badDate}}},
 		"auth times":            {payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1,30", "", "}"}}, fields{"business_services_auth_time": {element, element, element}}},
-		"value that is no JSON": {payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "k", Value: func() {}}}}, fields{"body": {"json: unsupported type: func()"}}},
+		"value that is no JSON": {payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "k", Value: func() {}}}}, fields{"k": {"cannot be written as JSON: func() has no form"}}},
 		"all at once": {
 			payvault.ApplicationData{
-				BankRouting: "123456780", BusinessEstablished: noDate,
+				BankRouting: payvault.NewSecret("123456780"), BusinessEstablished: noDate,
 				Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, {DOB: noDate}}},
 				Extra:     []payvault.ApplicationField{field("ownership"), field("")},
 			},
@@ -675,17 +675,17 @@ func TestSavedField_value(t *testing.T) {
 		"all auth times":               {"business_services_auth_time", "checkbox_group", `"{1,30,30+,90+}"`, []payvault.AuthTime{"1", "30", "30+", "90+"}},
 		"some brands":                  {"card_brands", "checkbox_row", `{"mc":true}`, payvault.CardBrands{MC: true}},
 		"unknown value of an enum":     {"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
-		"text does not fit a toggle":   {"processing_history", "toggle", `"yes"`, payvault.Secret("yes")},
-		"text does not fit an amount":  {"card_volume", "currency", `"a lot"`, payvault.Secret("a lot")},
-		"text does not fit a date":     {"business_established", "date", `"14.03.2015"`, payvault.Secret("14.03.2015")},
-		"text does not fit an address": {"business_address", "address_suggest", `"401 Business Street"`, payvault.Secret("401 Business Street")},
-		"array does not fit a set":     {"business_services_auth_time", "checkbox_group", `["1","30"]`, payvault.Secret(`["1","30"]`)},
-		"object does not fit a text":   {"legal_name", "text", `{"first":"x"}`, payvault.Secret(`{"first":"x"}`)},
-		"number does not fit a secret": {"tax_id", "tax_id", `123456789`, payvault.Secret("123456789")},
-		"unfitting ownership":          {"ownership", "ownership", `{"owners":[{"ssn":123456789}]}`, payvault.Secret(`{"owners":[{"ssn":123456789}]}`)},
-		"secret under an unknown key":  {"later_tax_id", "tax_id", `"001234567"`, payvault.Secret("001234567")},
-		"later routing number":         {"later_routing", "bank_routing", `123456780`, payvault.Secret("123456780")},
-		"later account number":         {"later_account", "bank_dda", `"0004445550"`, payvault.Secret("0004445550")},
+		"text does not fit a toggle":   {"processing_history", "toggle", `"yes"`, payvault.NewSecret("yes")},
+		"text does not fit an amount":  {"card_volume", "currency", `"a lot"`, payvault.NewSecret("a lot")},
+		"text does not fit a date":     {"business_established", "date", `"14.03.2015"`, payvault.NewSecret("14.03.2015")},
+		"text does not fit an address": {"business_address", "address_suggest", `"401 Business Street"`, payvault.NewSecret("401 Business Street")},
+		"array does not fit a set":     {"business_services_auth_time", "checkbox_group", `["1","30"]`, payvault.NewSecret(`["1","30"]`)},
+		"object does not fit a text":   {"legal_name", "text", `{"first":"x"}`, payvault.NewSecret(`{"first":"x"}`)},
+		"number does not fit a secret": {"tax_id", "tax_id", `123456789`, payvault.NewSecret("123456789")},
+		"unfitting ownership":          {"ownership", "ownership", `{"owners":[{"ssn":123456789}]}`, payvault.NewSecret(`{"owners":[{"ssn":123456789}]}`)},
+		"secret under an unknown key":  {"later_tax_id", "tax_id", `"001234567"`, payvault.NewSecret("001234567")},
+		"later routing number":         {"later_routing", "bank_routing", `123456780`, payvault.NewSecret("123456780")},
+		"later account number":         {"later_account", "bank_dda", `"0004445550"`, payvault.NewSecret("0004445550")},
 		"number of an unknown key":     {"later_key", "currency", `12345678901234567890.10`, json.Number("12345678901234567890.10")},
 		"toggle of an unknown key":     {"later_key", "toggle", `"true"`, "true"},
 		"object of an unknown key":     {"later_key", "text", `{"inner":[1,true]}`, map[string]any{"inner": []any{json.Number("1"), true}}},
@@ -700,7 +700,7 @@ func TestSavedField_value(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(wire), &got))
 			assert.Equal(t, want, got)
 
-			again, err := json.Marshal(got)
+			again, err := payvault.MarshalWire(got)
 			require.NoError(t, err)
 			var back payvault.SavedField
 			require.NoError(t, json.Unmarshal(again, &back))

@@ -2,9 +2,7 @@ package payvault
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"slices"
 	"strconv"
 )
@@ -20,15 +18,6 @@ type AccountUpdaterCard struct {
 	CardNumber Secret `json:"card_number"`      // card number
 	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (c AccountUpdaterCard) LogValue() slog.Value { return logGroup(c) }
-
-// Format writes the fields, secrets redacted.
-func (c AccountUpdaterCard) Format(f fmt.State, verb rune) {
-	type plain AccountUpdaterCard
-	formatPlain(f, verb, plain(c))
 }
 
 func (c *AccountUpdaterCard) check(p *problems) {
@@ -64,9 +53,6 @@ func (b accountUpdaterBody) prepare(_ *Client, p *problems) any {
 type AccountUpdaterRequest struct {
 	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
-
-// LogValue logs the fields that are set.
-func (r AccountUpdaterRequest) LogValue() slog.Value { return logGroup(r) }
 
 func (r *AccountUpdaterRequest) missing() string {
 	if r.RequestID == "" {
@@ -104,9 +90,6 @@ type AccountUpdaterBatch struct {
 	RequestID string // set if Err is nil
 	Err       error  // an *Error; its Delivery tells whether the batch was sent
 }
-
-// LogValue logs the fields that are set.
-func (b AccountUpdaterBatch) LogValue() slog.Value { return logGroup(b) }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once, in the
 // order of the stream, with the RequestID or with the error. A batch whose outcome is unknown is never sent again by

@@ -17,13 +17,13 @@ const ausPath = "/platform/aus/add"
 // fullCards are account_updater/submit.request.json.
 func fullCards() []payvault.AccountUpdaterCard {
 	return []payvault.AccountUpdaterCard{
-		{CardNumber: "4111111111111111", ExpDate: "1229", CardID: "CALLERCARD8001"},
-		{CardNumber: "5454545454545454", ExpDate: "0130", CardID: "CALLERCARD8002"},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "CALLERCARD8001"},
+		{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: "0130", CardID: "CALLERCARD8002"},
 	}
 }
 
 func minimalCards() []payvault.AccountUpdaterCard {
-	return []payvault.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1229"}}
+	return []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}}
 }
 
 func TestAccountUpdaterSubmit(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAccountUpdaterSubmit_invalid(t *testing.T) {
 		"empty":    {[]payvault.AccountUpdaterCard{}, fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
 		"too many": {slices.Repeat(minimalCards(), 101), fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
 		"all at once": {
-			[]payvault.AccountUpdaterCard{{}, {CardNumber: "4111111111111111", ExpDate: "1229"}, {CardNumber: "1", ExpDate: "1329"}, {ExpDate: "0130"}},
+			[]payvault.AccountUpdaterCard{{}, {CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}, {CardNumber: payvault.NewSecret("1"), ExpDate: "1329"}, {ExpDate: "0130"}},
 			fields{
 				"data[0].card_number": {"is required"},
 				"data[0].exp_date":    {"is required"},

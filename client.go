@@ -481,7 +481,9 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
 }
 
-// Request is an operation that this package does not type, for [Client.Call].
+// Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
+// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call fails
+// before anything is sent: such a type needs the method MarshalJSONTo of JSON v2.
 type Request struct {
 	Method string     // an HTTP method
 	Path   []string   // segments after the base URL, not escaped

@@ -480,7 +480,7 @@ func TestCall_refused(t *testing.T) {
 		"a bad method":       {payvault.Request{Method: "GET /x HTTP/1.1\r\nA:", Path: path}, nil, fields{"method": {"is not an HTTP method"}}},
 		"CONNECT":            {payvault.Request{Method: "CONNECT", Path: path}, nil, fields{"method": {"is not an HTTP method"}}},
 		"no path":            {payvault.Request{Method: "GET"}, nil, fields{"path": {"is required"}}},
-		"a bad body":         {payvault.Request{Method: "POST", Path: path, Body: math.NaN()}, nil, fields{"body": {"json: unsupported value: NaN"}}},
+		"a bad body":         {payvault.Request{Method: "POST", Path: path, Body: math.NaN()}, nil, fields{"body": {"cannot be written as JSON: unsupported value: NaN"}}},
 		"no pointer":         {payvault.Request{Method: "GET", Path: path}, map[string]any{}, fields{"out": {"is not a pointer"}}},
 		"a struct":           {payvault.Request{Method: "GET", Path: path}, struct{}{}, fields{"out": {"is not a pointer"}}},
 		"a nil pointer":      {payvault.Request{Method: "GET", Path: path}, (*int)(nil), fields{"out": {"is not a pointer"}}},
@@ -809,7 +809,7 @@ func TestClient_concurrency(t *testing.T) {
 	})
 	client := tableClient(t, server.URL, impatient(50))
 	opts := []payvault.CallOption{payvault.WithHeader("X-Shared", "1"), payvault.WithReplay()}
-	request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", BillingCards: []payvault.BillingCardRequest{{CardNumber: "4111111111111111"}}}
+	request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111")}}}
 	copyOf, err := json.Marshal(request)
 	require.NoError(t, err)
 	var running sync.WaitGroup

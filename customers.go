@@ -2,9 +2,7 @@ package payvault
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"strconv"
 )
 
@@ -27,15 +25,6 @@ type CustomerCreateRequest struct {
 	MerchantID             MerchantID           `json:"merchant_id,omitzero"`  // when acting for another merchant; see also Client.ForMerchant
 	ShippingAddresses      []ShippingAddress    `json:"shipping_addresses,omitempty"`
 	BillingCards           []BillingCardRequest `json:"billing_cards,omitempty"`
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (r CustomerCreateRequest) LogValue() slog.Value { return logGroup(r) }
-
-// Format writes the fields, secrets redacted.
-func (r CustomerCreateRequest) Format(f fmt.State, verb rune) {
-	type plain CustomerCreateRequest
-	formatPlain(f, verb, plain(r))
 }
 
 func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
@@ -82,9 +71,6 @@ type Customer struct {
 	BillingCards      []BillingCard     `json:"billing_cards,omitempty"`
 }
 
-// LogValue logs the fields that are set.
-func (c Customer) LogValue() slog.Value { return logGroup(c) }
-
 func (c *Customer) missing() string {
 	if c.ID == "" {
 		return "customer_id"
@@ -109,9 +95,6 @@ type ShippingAddress struct {
 	Primary     bool       `json:"primary,omitzero"`
 	MerchantID  MerchantID `json:"merchant_id,omitzero"` // requests only
 }
-
-// LogValue logs the fields that are set.
-func (a ShippingAddress) LogValue() slog.Value { return logGroup(a) }
 
 // BillingCardRequest is a card or an ACH account of a customer as it is sent (interface §2.2). Results have a [BillingCard].
 type BillingCardRequest struct {
@@ -139,15 +122,6 @@ type BillingCardRequest struct {
 	MerchantID  MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant
 }
 
-// LogValue logs the fields that are set, secrets redacted.
-func (c BillingCardRequest) LogValue() slog.Value { return logGroup(c) }
-
-// Format writes the fields, secrets redacted.
-func (c BillingCardRequest) Format(f fmt.State, verb rune) {
-	type plain BillingCardRequest
-	formatPlain(f, verb, plain(c))
-}
-
 // BillingCard is a stored card of a customer (interface §2.2). Security codes and ACH account data are not returned.
 type BillingCard struct {
 	CardNumber   string      `json:"card_number,omitzero"` // masked
@@ -169,9 +143,6 @@ type BillingCard struct {
 	CardType     string      `json:"card_type,omitzero"`     // for example a two-letter code; allowed values are not shown
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
 }
-
-// LogValue logs the fields that are set.
-func (c BillingCard) LogValue() slog.Value { return logGroup(c) }
 
 // Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
 // date that is not MMYY, fails before anything is sent.

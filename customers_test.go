@@ -40,14 +40,14 @@ func fullCustomer() *payvault.CustomerCreateRequest {
 		},
 		BillingCards: []payvault.BillingCardRequest{
 			{
-				CardNumber: "5454545454545454", ExpDate: "0130", CVV2: "234",
-				TypeID: "S", TRNumber: "123456780", DDANumber: "0002223330", CardID: "CARDID2004",
+				CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: "0130", CVV2: payvault.NewSecret("234"),
+				TypeID: "S", TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("0002223330"), CardID: "CARDID2004",
 				FirstName: "Bill", LastName: "Biller", FirmName: "Billing Firm Corp",
 				Email: []string{"bill.one@example.com", "bill.two@example.com"},
 				Addr1: "203 Billing Avenue", Addr2: "Billing Floor 3", City: "Toronto", State: "ON", Zip: "54545", Zip4: "2005",
 				Country: "Canada", CountryCode: "124", Verify: true, Primary: true, MerchantID: 212348,
 			},
-			{CardNumber: "4111111111111111", ExpDate: "0231", CardID: "CARDID2006"},
+			{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "0231", CardID: "CARDID2006"},
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -49,9 +48,6 @@ type DisputeResponse struct {
 	Evidence *File `json:"-"`
 }
 
-// LogValue logs the fields that are set.
-func (r DisputeResponse) LogValue() slog.Value { return logGroup(r) }
-
 func (r DisputeResponse) prepare(_ *Client, p *problems) any {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
@@ -80,7 +76,7 @@ func (r *DisputeResponse) form(text []byte) *formdata.Body {
 // repeated, and is never closed by a call.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
-	Content io.ReaderAt // of the whole document
+	Content io.ReaderAt `json:"-"` // of the whole document
 	Size    int64       // in bytes
 }
 
@@ -121,11 +117,6 @@ func (f *File) Close() error {
 // Format writes name and size under every verb.
 func (f File) Format(s fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(s, "{Name:%q Size:%d}", f.Name, f.Size)
-}
-
-// LogValue logs name and size.
-func (f File) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("name", f.Name), slog.Int64("size", f.Size))
 }
 
 // pdfHeader starts a PDF; readers look for it in the first 1,024 bytes.

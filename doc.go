@@ -10,7 +10,7 @@
 //		return err
 //	}
 //	token, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-//		CardNumber: "4111111111111111",
+//		CardNumber: payvault.NewSecret("4111111111111111"),
 //		ExpDate:    payvault.ExpDate(12, 2030),
 //	})
 //	if err != nil {
@@ -118,9 +118,10 @@
 //
 // # Secrets
 //
-// Card numbers, security codes, account numbers and the like have the type [Secret], which redacts itself under every fmt
-// verb and in log/slog. Redirects are not followed. The API key travels only in the Authorization header, only to the host of the
-// base URL.
+// Card numbers, security codes, account numbers and the like have the type [Secret], made by [NewSecret]. Whatever prints,
+// logs or encodes one shows [REDACTED] in its place, wherever it is in your own values; json.Marshal of a request does so
+// too. A request that has to wait takes its wire form from [MarshalWire], with all that this means for card data.
+// Redirects are not followed. The API key travels only in the Authorization header, only to the host of the base URL.
 //
 // This package puts nothing of a request into an error: no body, query, header or path value. But an error has what the service says,
 // as Error.Code, Message, Detail and Fields, and the first three stand in its text and so in log records. They are
@@ -134,8 +135,9 @@
 // Secrets, data of other people. Where that must not be logged, log operation, status, delivery and [CallResult.ErrorClass] only. The
 // error of your key source and the cause of your context stand in an error as you made them.
 //
-// What a JSON handler marshals by itself is the wire form: slices, maps and structs of your own. Log requests and
-// results one by one, or give your types a LogValue method.
+// What is no Secret is printed and logged as any Go value is: names, addresses and masked numbers in requests and results.
+// [Response], [Notification], [Request], [Filter] and [File], whose contents may be anything, show what they are only,
+// under fmt and where they are logged by themselves.
 //
 // # Logs, traces and metrics
 //

@@ -302,11 +302,11 @@ func plainCode(text string) string {
 // TestError_echoOfSecretsThatOverlap: a security code may be the start of the card number, or stand within it.
 func TestError_echoOfSecretsThatOverlap(t *testing.T) {
 	t.Parallel()
-	for _, cvv := range []payvault.Secret{"411", "1111", "4111111111111111"} {
+	for _, cvv := range []payvault.Secret{payvault.NewSecret("411"), payvault.NewSecret("1111"), payvault.NewSecret("4111111111111111")} {
 		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			say(w, 200, `{"rcode":"905","rmsg":"card 4111111111111111 with code `+cvv.Reveal()+`"}`)
 		})
-		_, err := tableClient(t, server.URL).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{CVV2: cvv, CardNumber: "4111111111111111"})
+		_, err := tableClient(t, server.URL).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{CVV2: cvv, CardNumber: payvault.NewSecret("4111111111111111")})
 		assert.Equal(t, "card [REDACTED] with code [REDACTED]", asError(t, err).Message)
 	}
 }
@@ -351,7 +351,7 @@ func TestError_echoInAnotherForm(t *testing.T) {
 	} {
 		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"rcode":"905","rmsg":"`+text+`"}`) })
 		_, err := tableClient(t, server.URL).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{
-			CardNumber: "4111111111111111", CVV2: "937", PayloadWalletOnePay: "wallet-payload-5Kq0x",
+			CardNumber: payvault.NewSecret("4111111111111111"), CVV2: payvault.NewSecret("937"), PayloadWalletOnePay: payvault.NewSecret("wallet-payload-5Kq0x"),
 		})
 		assert.Equal(t, want, asError(t, err).Message)
 	}

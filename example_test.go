@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,7 +58,7 @@ func ExampleTokensService_Tokenize() {
 
 	card, err := client.Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
 		CardholderName: "Jane Doe",
-		CardNumber:     "4111111111111111",
+		CardNumber:     payvault.NewSecret("4111111111111111"),
 		ExpDate:        payvault.ExpDate(12, 2030),
 		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
 	})
@@ -79,7 +80,7 @@ func ExampleCustomersService_Create() {
 		FirstName: "Jane",
 		LastName:  "Doe",
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: "5454545454545454", ExpDate: payvault.ExpDate(6, 2031), Primary: true},
+			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), Primary: true},
 		},
 	})
 	if err != nil {
@@ -124,7 +125,7 @@ func ExamplePayeesService_Create() {
 
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name:    "Acme Supplies",
-		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: "123456780", DDANumber: "000987654321"},
+		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321")},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -244,7 +245,7 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	client := srv.Client()
 
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
-		{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(1, 2027)},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
 	}, 250))
 	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, &payvault.SubmitAllOptions{Concurrency: 8}) {
 		fmt.Println(batch.Index, batch.Start, batch.End, batch.RequestID != "", batch.Err)
@@ -307,7 +308,7 @@ func ExampleError() {
 	}
 	_, err = client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
 		FirmName:     "Acme",
-		BillingCards: []payvault.BillingCardRequest{{CardNumber: "4111111111111111", ExpDate: "13/30"}},
+		BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "13/30"}},
 	})
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		fmt.Println(e.Op, e.Delivery, e.Fields["billing_cards[0].exp_date"])
@@ -334,4 +335,31 @@ func ExampleClient_Call() {
 	}, &out)
 	fmt.Println(out.TotalRecords, err)
 	// Output: 0 <nil>
+}
+
+// A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has none.
+func ExampleMarshalWire() {
+	request := &payvault.TokenizeRequest{MerchantID: "212345", CardNumber: payvault.NewSecret("4111111111111111")}
+	logged, err := json.Marshal(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queued, err := payvault.MarshalWire(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var taken payvault.TokenizeRequest
+	if err := json.Unmarshal(queued, &taken); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(logged))
+	fmt.Println(string(queued))
+	fmt.Println(taken.CardNumber, taken.CardNumber.Reveal())
+	// Output:
+	// {"merchant_id":"212345","card_number":"[REDACTED]"}
+	// {"merchant_id":"212345","card_number":"4111111111111111"}
+	// [REDACTED] 4111111111111111
 }

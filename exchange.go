@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -132,11 +130,10 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (*outgoi
 	values := in.check(op.Path, &p)
 	out := &outgoing{op: op, in: in}
 	out.body, out.query = c.prepare(in.req, &p)
-	wire, err := marshal(out.body)
-	if err != nil && len(p) == 0 { // a problem that has a path of its own may be the reason
-		p.add("body", err.Error())
+	var wire []byte
+	if out.body != nil {
+		wire = marshal(out.body, &p)
 	}
-	checkText(out.body, wire, &p)
 	if err := p.err(op.Op); err != nil {
 		return nil, err
 	}
@@ -202,19 +199,6 @@ func (c *Client) prepare(req request, p *problems) (body any, query url.Values) 
 func isNil(v any) bool {
 	rv := reflect.ValueOf(v)
 	return v == nil || rv.Kind() == reflect.Pointer && rv.IsNil()
-}
-
-// marshal gives nil for no body. The errors of encoding/json repeat no values, but name Go types where the
-// cause is enough.
-func marshal(body any) ([]byte, error) {
-	if body == nil {
-		return nil, nil
-	}
-	b, err := json.Marshal(body)
-	if wrapped, ok := errors.AsType[*json.MarshalerError](err); ok {
-		err = wrapped.Err
-	}
-	return b, err
 }
 
 // finish decodes a success, and makes one error of all that can go wrong from here on.

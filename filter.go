@@ -186,12 +186,6 @@ type Page[T any] struct {
 	TotalRecords int `json:"totalRecords"` // of all pages
 }
 
-// LogValue logs the numbers, not the items.
-func (p Page[T]) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("items", len(p.Items)), slog.Int("number", p.Number),
-		slog.Int("total_pages", p.TotalPages), slog.Int("total_records", p.TotalRecords))
-}
-
 // pageReply is a platform reply whose data may be missing if there are no records.
 type pageReply[T any] struct {
 	platformReply[[]T]

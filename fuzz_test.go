@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -182,10 +183,13 @@ func roundTrip[T any](t *testing.T, text []byte) {
 	if json.Unmarshal(text, &value) != nil {
 		return
 	}
-	written, err := json.Marshal(value)
+	written, err := payvault.MarshalWire(value)
+	if err != nil && (!jsontext.Value(text).IsValid() || bytes.Contains(text, []byte("[REDACTED]"))) {
+		return // raw JSON within it that is not to be sent
+	}
 	require.NoError(t, err, "%T of %q", value, text)
 	require.NoError(t, json.Unmarshal(written, &back), "%T: %q from %q", value, written, text)
-	again, err := json.Marshal(back)
+	again, err := payvault.MarshalWire(back)
 	require.NoError(t, err)
 	assert.Equal(t, string(written), string(again), "%T of %q", value, text)
 }

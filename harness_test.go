@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -184,15 +185,17 @@ func fixtureData(t *testing.T, name string) string {
 	return string(answer.Data)
 }
 
-// assertWire checks that a value has the given JSON form and comes back from it unchanged.
+// assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
 func assertWire[T any](t *testing.T, value T, wire string) {
 	t.Helper()
-	text, err := json.Marshal(value)
+	text, err := payvault.MarshalWire(value)
 	require.NoError(t, err)
 	assert.JSONEq(t, wire, string(text))
-	var back T
+	var back, backV2 T
 	require.NoError(t, json.Unmarshal(text, &back))
 	assert.Equal(t, value, back)
+	require.NoError(t, jsonv2.Unmarshal(text, &backV2))
+	assert.Equal(t, value, backV2)
 }
 
 // assertError checks all exported fields of an *Error.

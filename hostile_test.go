@@ -60,7 +60,7 @@ func TestFailures_largeAndDense(t *testing.T) {
 	t.Parallel()
 	cards := make([]payvault.AccountUpdaterCard, payvault.MaxAccountUpdaterCards)
 	for i := range cards {
-		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.Secret(fmt.Sprintf("4444444444444%03d", i)), ExpDate: "1230"}
+		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(fmt.Sprintf("4444444444444%03d", i)), ExpDate: "1230"}
 	}
 	for name, test := range map[string]struct {
 		text     string
@@ -159,7 +159,7 @@ func TestError_codeThatEqualsAnID(t *testing.T) {
 		_, _ = w.Write([]byte(`{"code":117,"rcode":"117","message":"refused","rmsg":"refused"}`))
 	})
 	_, cancelErr := client.Subscriptions.Cancel(t.Context(), 117, &payvault.SubscriptionCancelRequest{CustomerID: "C1"})
-	_, tokenizeErr := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: "117"})
+	_, tokenizeErr := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: payvault.NewSecret("117")})
 	for _, err := range []error{cancelErr, tokenizeErr} {
 		e, ok := errors.AsType[*payvault.Error](err)
 		require.True(t, ok)

@@ -2,7 +2,6 @@ package payvault
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 )
 
@@ -14,9 +13,6 @@ type InvoiceSendRequest struct {
 	EmailAddress []string `json:"email_address,omitempty"`
 	PhoneNumber  []int64  `json:"phone_number,omitempty"` // digits with country prefix; U.S. numbers get SMS where enabled
 }
-
-// LogValue logs the fields that are set.
-func (r InvoiceSendRequest) LogValue() slog.Value { return logGroup(r) }
 
 func (r InvoiceSendRequest) prepare(_ *Client, p *problems) any {
 	for i, number := range r.PhoneNumber {

@@ -117,8 +117,8 @@ func tokenizing(req *payvault.TokenizeRequest) matrixCall {
 
 func tokenizeEverything(cardID string) *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
-		CardID: cardID, CardholderName: "Jane Doe", CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV,
-		CardSwipe: secretSwipe, PayloadWalletOnePay: secretWallet, TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH,
+		CardID: cardID, CardholderName: "Jane Doe", CardNumber: payvault.NewSecret(secretCard), ExpDate: payvault.ExpDate(12, 2030), CVV2: payvault.NewSecret(secretCVV),
+		CardSwipe: payvault.NewSecret(secretSwipe), PayloadWalletOnePay: payvault.NewSecret(secretWallet), TRNumber: payvault.NewSecret(secretRouting), DDANumber: payvault.NewSecret(secretAccount), TypeID: payvault.TypeACH,
 	}
 }
 
@@ -126,8 +126,8 @@ func prepareCustomer(context.Context, *payvaulttest.Server) (matrixCall, error) 
 	req := &payvault.CustomerCreateRequest{
 		AutoGenerateCustomerID: true, FirstName: "Jane", LastName: "Doe",
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030), CVV2: secretCVV, Primary: true},
-			{TRNumber: secretRouting, DDANumber: secretAccount, TypeID: payvault.TypeACH},
+			{CardNumber: payvault.NewSecret(secretCard), ExpDate: payvault.ExpDate(12, 2030), CVV2: payvault.NewSecret(secretCVV), Primary: true},
+			{TRNumber: payvault.NewSecret(secretRouting), DDANumber: payvault.NewSecret(secretAccount), TypeID: payvault.TypeACH},
 		},
 	}
 	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
@@ -150,7 +150,7 @@ func preparePayee(context.Context, *payvaulttest.Server) (matrixCall, error) {
 
 func newPayee() *payvault.PayeeCreateRequest {
 	return &payvault.PayeeCreateRequest{
-		Name: "Acme", Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: secretRouting, DDANumber: secretAccount},
+		Name: "Acme", Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(secretRouting), DDANumber: payvault.NewSecret(secretAccount)},
 	}
 }
 
@@ -187,8 +187,8 @@ func newApplication(ctx context.Context, srv *payvaulttest.Server) (payvault.App
 func prepareSaveData(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error) {
 	id, err := newApplication(ctx, srv)
 	req := payvault.ApplicationData{
-		LegalName: "Acme LLC", TaxID: secretTaxID, BankRouting: secretRouting, BankAccountNumber: secretAccount,
-		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{SSN: secretSSN}}},
+		LegalName: "Acme LLC", TaxID: payvault.NewSecret(secretTaxID), BankRouting: payvault.NewSecret(secretRouting), BankAccountNumber: payvault.NewSecret(secretAccount),
+		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(secretSSN)}}},
 	}
 	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return c.Applications.SaveData(ctx, id, req, opts...)
@@ -236,7 +236,7 @@ func prepareInvoice(_ context.Context, srv *payvaulttest.Server) (matrixCall, er
 }
 
 func prepareUpdater(context.Context, *payvaulttest.Server) (matrixCall, error) {
-	req := []payvault.AccountUpdaterCard{{CardNumber: secretCard, ExpDate: payvault.ExpDate(12, 2030)}}
+	req := []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(secretCard), ExpDate: payvault.ExpDate(12, 2030)}}
 	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return c.AccountUpdater.Submit(ctx, req, opts...)
 	}), nil

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -224,9 +225,9 @@ func TestObserver_code(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
 	ctx := t.Context()
-	_, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: "4111111111111111", ExpDate: "1230"})
+	_, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
 	require.NoError(t, err)
-	_, err = client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: "1", ExpDate: "1230"})
+	_, err = client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
 	_, err = client.Webhooks.AddEvent(ctx, srv.SeedWebhook(payvaulttest.Webhook{}).ID, payvault.EventTransactionStatusUpdated)
 	require.NoError(t, err)
@@ -303,7 +304,7 @@ func TestObserver_pagesBatchesAndGoroutines(t *testing.T) {
 	assert.Len(t, d.calls, callers)
 	for batch := range client.AccountUpdater.SubmitAll(t.Context(), func(yield func(payvault.AccountUpdaterCard) bool) {
 		for range 2*payvault.MaxAccountUpdaterCards + 1 {
-			if !yield(payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1230"}) {
+			if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}) {
 				return
 			}
 		}
@@ -328,16 +329,16 @@ func TestObserver_nilContext(t *testing.T) {
 func TestObserver_attemptShowsNothing(t *testing.T) {
 	t.Parallel()
 	var d diary
-	own := errors.New("broken by " + secretCanary)
+	own := errors.New("broken by " + canary.Secret)
 	client := tableClient(t, "http://127.0.0.1", payvault.WithObserver(d.observer()), impatient(1),
 		payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: own}
 		})}))
-	_, err := client.Webhooks.AddEvent(t.Context(), secretCanary, tableEvent)
+	_, err := client.Webhooks.AddEvent(t.Context(), canary.Secret, tableEvent)
 	require.Error(t, err)
 	attempt := d.calls[0].attempts[0]
 	require.ErrorIs(t, attempt.Err, own)
-	assertShowsNone(t, fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), "attempt", shown(secretCanary))
+	assertSilent(t, fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), "attempt", canary.Forms(canary.Secret))
 }
 
 func TestCallResult_ErrorClass(t *testing.T) {

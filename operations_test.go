@@ -69,13 +69,13 @@ func opCases() []opCase {
 		{
 			name: "tokens.tokenize without card_id", op: payvault.OpTokensTokenize, success: `{"rcode":"000","card_id":"CARD1"}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: "4111111111111111", ExpDate: "1230"}, opts...))
+				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}, opts...))
 			},
 		},
 		{
 			name: "tokens.tokenize with card_id", op: payvault.OpTokensTokenize, replay: true, success: `{"rcode":"000","card_id":"CARD1"}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: "CARD1", CardNumber: "4111111111111111"}, opts...))
+				return resultOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: "CARD1", CardNumber: payvault.NewSecret("4111111111111111")}, opts...))
 			},
 		},
 		{
@@ -83,7 +83,7 @@ func opCases() []opCase {
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Customers.Create(ctx, &payvault.CustomerCreateRequest{
 					ID: "C1", FirmName: "Firm",
-					BillingCards: []payvault.BillingCardRequest{{CardNumber: "4111111111111111", ExpDate: "1230", CVV2: "123"}},
+					BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230", CVV2: payvault.NewSecret("123")}},
 				}, opts...))
 			},
 		},
@@ -103,7 +103,7 @@ func opCases() []opCase {
 			name: "payees.create", op: payvault.OpPayeesCreate, success: `{"code":0,"data":{"payee_id":1}}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Payees.Create(ctx, &payvault.PayeeCreateRequest{
-					Name: "Payee", Account: payvault.PayeeAccount{TRNumber: "123456780", DDANumber: "0003334440"},
+					Name: "Payee", Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("0003334440")},
 				}, opts...))
 			},
 		},
@@ -123,7 +123,7 @@ func opCases() []opCase {
 		{
 			name: "applications.save_data", op: payvault.OpApplicationsSaveData, replay: true, success: `{"code":0,"data":{"fields":[]}}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				saved, err := c.Applications.SaveData(ctx, tableApplication, payvault.ApplicationData{LegalName: "Legal Person", TaxID: "987654321"}, opts...)
+				saved, err := c.Applications.SaveData(ctx, tableApplication, payvault.ApplicationData{LegalName: "Legal Person", TaxID: payvault.NewSecret("987654321")}, opts...)
 				if saved == nil {
 					return nil, err
 				}
@@ -196,7 +196,7 @@ func opCases() []opCase {
 }
 
 func tableCards() []payvault.AccountUpdaterCard {
-	return []payvault.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}}
+	return []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}
 }
 
 func resultOf[T any](v *T, err error) (any, error) {

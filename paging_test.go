@@ -892,7 +892,7 @@ func TestIteratorsRefuseANilContext(t *testing.T) {
 	for _, err := range client.Customers.All(none, &payvault.ListOptions{Prefetch: 2}) {
 		require.ErrorIs(t, err, payvault.ErrInvalidRequest)
 	}
-	cards := slices.Values([]payvault.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}})
+	cards := slices.Values([]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}})
 	for batch := range client.AccountUpdater.SubmitAll(none, cards, nil) {
 		require.ErrorIs(t, batch.Err, payvault.ErrInvalidRequest)
 	}

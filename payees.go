@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"net/url"
 	"strconv"
 )
@@ -18,15 +16,6 @@ type PayeeCreateRequest struct {
 	Address    PayeeAddress `json:"payee_address,omitzero"`
 	Account    PayeeAccount `json:"payee_account,omitzero"`
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (r PayeeCreateRequest) LogValue() slog.Value { return logGroup(r) }
-
-// Format writes the fields, secrets redacted.
-func (r PayeeCreateRequest) Format(f fmt.State, verb rune) {
-	type plain PayeeCreateRequest
-	formatPlain(f, verb, plain(r))
 }
 
 func (r PayeeCreateRequest) prepare(c *Client, p *problems) any {
@@ -48,15 +37,6 @@ type Payee struct {
 	Account PayeeAccount `json:"payee_account,omitzero"`
 }
 
-// LogValue logs the fields that are set, secrets redacted.
-func (p Payee) LogValue() slog.Value { return logGroup(p) }
-
-// Format writes the fields, secrets redacted.
-func (p Payee) Format(f fmt.State, verb rune) {
-	type plain Payee
-	formatPlain(f, verb, plain(p))
-}
-
 func (p *Payee) missing() string {
 	if p.ID == 0 {
 		return "payee_id"
@@ -75,9 +55,6 @@ type PayeeAddress struct {
 	Country     string `json:"country,omitzero"`      // the form is not shown
 }
 
-// LogValue logs the fields that are set.
-func (a PayeeAddress) LogValue() slog.Value { return logGroup(a) }
-
 // PayeeAccount is the ACH account of a payee (interface §2.3).
 type PayeeAccount struct {
 	TypeID            TypeID    `json:"type_id,omitzero"`    // ACH account type
@@ -85,15 +62,6 @@ type PayeeAccount struct {
 	DDANumber         Secret    `json:"dda_number,omitzero"` // account number
 	AccountholderName string    `json:"accountholder_name,omitzero"`
 	VerifiedDate      Timestamp `json:"verified_date,omitzero"` // assigned by the service; refused in requests
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (a PayeeAccount) LogValue() slog.Value { return logGroup(a) }
-
-// Format writes the fields, secrets redacted.
-func (a PayeeAccount) Format(f fmt.State, verb rune) {
-	type plain PayeeAccount
-	formatPlain(f, verb, plain(a))
 }
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.

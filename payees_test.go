@@ -22,7 +22,7 @@ func fullPayee() *payvault.PayeeCreateRequest {
 			CountryCode: "840", Country: "United States",
 		},
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.TypeACH, TRNumber: "123456780", DDANumber: "0003334440", AccountholderName: "Paul Accountholder",
+			TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("0003334440"), AccountholderName: "Paul Accountholder",
 		},
 		MerchantID: 212346,
 	}
@@ -41,7 +41,7 @@ func storedPayee(t *testing.T) *payvault.Payee {
 			CountryCode: "840", Country: "United States",
 		},
 		Account: payvault.PayeeAccount{
-			TypeID: "S", TRNumber: "123456780", DDANumber: "0003334440", AccountholderName: "Paul Accountholder",
+			TypeID: "S", TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("0003334440"), AccountholderName: "Paul Accountholder",
 			VerifiedDate: instant(t, "2026-01-15T09:30:42-05:00"),
 		},
 	}

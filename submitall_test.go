@@ -132,7 +132,7 @@ func cardStream(n int, taken *atomic.Int64, invalid ...int) iter.Seq[payvault.Ac
 			if taken != nil {
 				taken.Add(1)
 			}
-			card := payvault.AccountUpdaterCard{CardNumber: "4111111111111111", ExpDate: "1229", CardID: "C" + strconv.Itoa(i)}
+			card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i)}
 			if bad[i] {
 				card.ExpDate = "1329"
 			}

@@ -3,7 +3,6 @@ package payvault
 import (
 	"context"
 	"iter"
-	"log/slog"
 )
 
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions
@@ -46,17 +45,11 @@ type Transaction struct {
 	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
 }
 
-// LogValue logs the fields that are set.
-func (t Transaction) LogValue() slog.Value { return logGroup(t) }
-
 // SubscriptionCancelRequest names the customer whose subscription ends (interface §4, rule 11). The customer ID is required.
 type SubscriptionCancelRequest struct {
 	CustomerID string     `json:"customer_id"`
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
-
-// LogValue logs the fields that are set.
-func (r SubscriptionCancelRequest) LogValue() slog.Value { return logGroup(r) }
 
 func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {
 	c.actFor(&r.MerchantID, p)
@@ -68,9 +61,6 @@ func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {
 type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }
-
-// LogValue logs the fields that are set.
-func (c Confirmation) LogValue() slog.Value { return logGroup(c) }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count, Page or Prefetch, a
 // direction that is neither asc nor desc, a filter without a field, conditional or value or with a comma in one, and

@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"strconv"
 )
 
@@ -44,15 +42,6 @@ type TokenizeRequest struct {
 	SessionID           string   `json:"session_id,omitzero"`             // response setting
 	UserID              int64    `json:"user_id,omitzero"`                // response setting
 	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
-}
-
-// LogValue logs the fields that are set, secrets redacted.
-func (r TokenizeRequest) LogValue() slog.Value { return logGroup(r) }
-
-// Format writes the fields, secrets redacted.
-func (r TokenizeRequest) Format(f fmt.State, verb rune) {
-	type plain TokenizeRequest
-	formatPlain(f, verb, plain(r))
 }
 
 func (r TokenizeRequest) prepare(c *Client, p *problems) any {
@@ -106,9 +95,6 @@ type TokenizeResponse struct {
 	CardNumber string `json:"card_number,omitzero"` // masked: first four and last six digits
 	EchoFields string `json:"echo_fields,omitzero"` // as sent; see ParsePairs
 }
-
-// LogValue logs the fields that are set.
-func (r TokenizeResponse) LogValue() slog.Value { return logGroup(r) }
 
 // tokenizeReply is the one success shape without an envelope, and a flat one: an embedded struct decodes more slowly.
 type tokenizeReply struct {

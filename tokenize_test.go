@@ -24,17 +24,17 @@ func fullTokenize() *payvault.TokenizeRequest {
 		AVSAddress:          "101 Verification Street",
 		AVSZip:              "10001",
 		EmailAddress:        []string{"jane.one@example.com", "jane.two@example.com"},
-		CardNumber:          "4111111111111111",
+		CardNumber:          payvault.NewSecret("4111111111111111"),
 		ExpDate:             payvault.ExpDate(12, 2029),
-		CVV2:                "123",
+		CVV2:                payvault.NewSecret("123"),
 		CardID:              "CARDID1004",
-		CardSwipe:           "%B4111111111111111^EXAMPLE/JANE^2912201000000000000?;4111111111111111=2912201000000000000?",
+		CardSwipe:           payvault.NewSecret("%B4111111111111111^EXAMPLE/JANE^2912201000000000000?;4111111111111111=2912201000000000000?"),
 		ClientIP:            "192.0.2.10",
-		TRNumber:            "123456780",
-		DDANumber:           "0001112220",
+		TRNumber:            payvault.NewSecret("123456780"),
+		DDANumber:           payvault.NewSecret("0001112220"),
 		TypeID:              payvault.TypeACH,
-		PayloadWalletOnePay: "RkFLRS1XQUxMRVQtT05FLVBBWUxPQUQ=",
-		PayloadWalletTwoPay: "RkFLRS1XQUxMRVQtVFdPLVBBWUxPQUQ=",
+		PayloadWalletOnePay: payvault.NewSecret("RkFLRS1XQUxMRVQtT05FLVBBWUxPQUQ="),
+		PayloadWalletTwoPay: payvault.NewSecret("RkFLRS1XQUxMRVQtVFdPLVBBWUxPQUQ="),
 		SingleUse:           true,
 		EchoFields:          payvault.Pairs{{Name: "order", Value: "A-1005"}, {Name: "basket", Value: "B-1006"}},
 		SessionID:           "SESSION-1007",
@@ -99,7 +99,7 @@ func TestTokensTokenize_invalid(t *testing.T) {
 		want    fields
 	}{
 		"nil":         {nil, fields{"request": {"is nil"}}},
-		"no merchant": {&payvault.TokenizeRequest{CardNumber: "4111111111111111"}, fields{"merchant_id": {"is required"}}},
+		"no merchant": {&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111")}, fields{"merchant_id": {"is required"}}},
 		"all at once": {
 			&payvault.TokenizeRequest{ExpDate: "2029-12"},
 			fields{"merchant_id": {"is required"}, "exp_date": {badExpDate}},
@@ -220,7 +220,7 @@ func TestTokensTokenize_longestSecretFirst(t *testing.T) {
 		srv := newService(t)
 		srv.expect(http.MethodPost, "/pg/tokenize",
 			`{"merchant_id":"1","cvv2":"123","dda_number":"123456789012"}`, `{"rcode":"117","rmsg":"bad account `+echo+`"}`)
-		_, err := srv.client().Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: "123", DDANumber: "123456789012"})
+		_, err := srv.client().Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: payvault.NewSecret("123"), DDANumber: payvault.NewSecret("123456789012")})
 		assert.EqualError(t, err, "payvault: tokens.tokenize: status 200 OK: code 117: bad account [REDACTED]")
 	}
 }

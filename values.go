@@ -2,17 +2,18 @@ package payvault
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/big"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
 )
 
@@ -115,41 +116,90 @@ func jsonText(b []byte) (string, error) {
 	return s, nil
 }
 
-// Secret is text that must not be seen: card and bank account numbers, security codes, tax and identity
-// numbers. Every fmt verb of a Secret, or of a struct that holds one in an exported field, prints [REDACTED],
-// and so do the text and JSON handlers of log/slog. On the wire it is a plain JSON string.
+// Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
+// [NewSecret] makes one; the zero value has no text.
 //
-// What Go leaves out of the type's hands: fmt calls no methods on unexported fields of your own structs, nor behind a pointer
-// to one that is itself inside another value, under a verb that does not apply to pointers, such as %s,
-// nor for the verbs %p and %w, which do not apply to text (go vet reports them all); and json.Marshal gives the
-// text, since that is the wire form (a request may wait in a queue), also when slog's JSON handler calls it for a
-// slice, a map or a struct of your own that is not a [slog.LogValuer].
-type Secret string
+// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML and templates, and to whatever else knows
+// [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no text
+// either, also in unexported fields of your own structs. Package gob refuses whatever holds a Secret.
+//
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
+// read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
+//
+// Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
+type Secret struct {
+	masked *string // nil for no text
+}
 
 const redacted = "[REDACTED]"
 
-// Reveal returns the text.
-func (s Secret) Reveal() string { return string(s) }
+var errRedacted = errors.New("a redacted secret, whose text is lost")
 
-// String returns a placeholder, or "" if there is no text.
-func (s Secret) String() string {
-	if s == "" {
+// NewSecret returns a secret of the given text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	masked := mask(text)
+	return Secret{&masked}
+}
+
+// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
+func mask(text string) string {
+	masked := []byte(text)
+	for i := range masked {
+		masked[i] ^= pad[i%len(pad)]
+	}
+	return string(masked)
+}
+
+// pad differs from process to process.
+//
+//nolint:gochecknoglobals // never changed
+var pad = func() (pad [64]byte) {
+	_, _ = rand.Read(pad[:]) // never fails
+	return pad
+}()
+
+// Reveal returns the text.
+func (s Secret) Reveal() string {
+	if s.masked == nil {
 		return ""
 	}
-	return redacted
+	return mask(*s.masked)
 }
 
-// Format writes the placeholder under every verb.
+// IsZero reports whether there is no text.
+func (s Secret) IsZero() bool { return s.masked == nil }
+
+// secret is promoted to structs that embed one.
+func (s Secret) secret() Secret { return s }
+
+// Format writes the mark under every verb.
 func (s Secret) Format(f fmt.State, verb rune) {
-	text := s.String()
+	text, _ := s.MarshalText()
 	if verb == 'q' || f.Flag('#') {
-		text = strconv.Quote(text)
+		text = strconv.AppendQuote(nil, string(text))
 	}
-	_, _ = io.WriteString(f, text)
+	_, _ = f.Write(text)
 }
 
-// LogValue logs the placeholder.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+// MarshalText returns the mark, also for JSON.
+func (s Secret) MarshalText() ([]byte, error) {
+	if s.IsZero() {
+		return nil, nil
+	}
+	return []byte(redacted), nil
+}
+
+// UnmarshalText reads the text, also from a JSON string. The mark is an error.
+func (s *Secret) UnmarshalText(text []byte) error {
+	if string(text) == redacted {
+		return errRedacted
+	}
+	*s = NewSecret(string(text))
+	return nil
+}
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It keeps
 // its scale, holds up to 19 digits, and is a JSON number on the wire; quoted numbers and null are read
@@ -305,17 +355,9 @@ func checkDate(path string, d Date, p *problems) {
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
 // form, and read from ISO 8601 with Z, +07:00 or +0700, with or without a fraction. The zero value is no
-// time: it is written as an empty string and read from one or from null.
+// time: it is read from an empty string or from null.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
-}
-
-// MarshalJSON writes the instant in RFC 3339 form, or an empty string for no time.
-func (t Timestamp) MarshalJSON() ([]byte, error) {
-	if t.IsZero() {
-		return []byte(`""`), nil
-	}
-	return t.Time.MarshalJSON()
 }
 
 // UnmarshalJSON reads an instant, an empty string or null.
@@ -384,23 +426,11 @@ func ExpDate(month, year int) string {
 type Pairs []Pair
 
 // Pair is one name with its value. The interface does not say which values are allowed; numbers
-// are read as [json.Number].
+// are read as [encoding/json.Number].
 type Pair struct {
 	Name  string // of the pair
 	Value any    // what JSON takes
 }
-
-// LogValue logs name and value, a [Secret] redacted.
-func (p Pair) LogValue() slog.Value { return logGroup(p) }
-
-// Format writes name and value, a [Secret] redacted.
-func (p Pair) Format(f fmt.State, verb rune) {
-	type plain Pair
-	formatPlain(f, verb, plain(p))
-}
-
-// LogValue logs the pairs, each Secret among their values redacted.
-func (p Pairs) LogValue() slog.Value { return logValue(reflect.ValueOf([]Pair(p))) }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
 // such as an object with two pairs, also two of one name, is an error.
@@ -447,19 +477,19 @@ func (s *singlePair) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a JSON string that holds the array.
-func (p Pairs) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
+func (p Pairs) MarshalJSON() ([]byte, error) { return marshalShown(p) }
+
+func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 	objects := make([]map[string]any, len(p))
 	for i, pair := range p {
 		objects[i] = map[string]any{pair.Name: pair.Value}
 	}
-	var text strings.Builder
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(objects); err != nil {
-		return nil, err
+	text, err := jsonv2.Marshal(objects, enc.Options())
+	if err != nil {
+		return &jsonv2.SemanticError{Err: err} // whose place is not that of an error within the text
 	}
-	return json.Marshal(strings.TrimSuffix(text.String(), "\n"))
+	return enc.WriteToken(jsontext.String(string(text)))
 }
 
 // UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs.
@@ -468,6 +498,9 @@ func (p *Pairs) UnmarshalJSON(b []byte) error {
 	if err != nil || text == "" {
 		*p = nil
 		return err
+	}
+	if isMarked([]byte(text)) {
+		return errRedacted
 	}
 	*p, err = ParsePairs(text)
 	return err

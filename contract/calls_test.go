@@ -25,7 +25,7 @@ func tokenize(req *payvault.TokenizeRequest) call {
 }
 
 func newCard() *payvault.TokenizeRequest {
-	return &payvault.TokenizeRequest{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(12, 2030)}
+	return &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030)}
 }
 
 // savedCard tokenizes a card and returns its ID.

@@ -106,6 +106,8 @@ func (f filler) given(v reflect.Value, name string) bool {
 // fillKnown sets the types that mean more than their kind.
 func fillKnown(v reflect.Value, name string) bool {
 	switch v := v.Addr().Interface().(type) {
+	case *payvault.Secret:
+		*v = payvault.NewSecret(textFor(name))
 	case *payvault.Amount:
 		*v = payvault.MustAmount("12.50")
 	case *payvault.Date:

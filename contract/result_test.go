@@ -18,7 +18,7 @@ func checkRead(t *testing.T, body []byte, result any) {
 	if result == nil {
 		return
 	}
-	text, err := json.Marshal(result)
+	text, err := payvault.MarshalWire(result)
 	require.NoError(t, err)
 	for _, path := range lost("", resultOf(exactJSON(t, body), result), exactJSON(t, text)) {
 		t.Errorf("the result does not have what the answer has at %s", path)

@@ -141,7 +141,7 @@ func wireFields(s *types.Struct) []wireField {
 
 func isTagged(s *types.Struct) bool {
 	for i := range s.NumFields() {
-		if tagOf(s.Tag(i)) != "" {
+		if tag := tagOf(s.Tag(i)); tag != "" && tag != "-" {
 			return true
 		}
 	}
@@ -221,6 +221,7 @@ func ownKinds() map[string]string {
 		sdkPath + ".Date":            "string",
 		sdkPath + ".Timestamp":       "string",
 		sdkPath + ".Pairs":           "string",
+		sdkPath + ".Secret":          "string",
 		sdkPath + ".ApplicationData": "array",
 		sdkPath + ".flexText":        "string",
 		sdkPath + ".resultCode":      anything, // a number or a text

@@ -48,7 +48,7 @@ func allCalls(t *testing.T) []operationCalls {
 		{payvault.OpSubscriptionsTransactions, transactions(nil), transactionsFull(t), transactions(badOrder), 400},
 		{payvault.OpSubscriptionsCancel, cancel(1, newCancel()), cancelFull(t), cancel(1, &payvault.SubscriptionCancelRequest{CustomerID: "another"}), 400},
 		{payvault.OpInvoicesSend, send(1, nil), sendFull(t), send(1, &payvault.InvoiceSendRequest{EmailAddress: []string{"no address"}}), 400},
-		{payvault.OpAccountUpdaterSubmit, submit(newUpdate("4111111111111111")), submitFull(t), submit(newUpdate("4111")), 400},
+		{payvault.OpAccountUpdaterSubmit, submit(newUpdate(payvault.NewSecret("4111111111111111"))), submitFull(t), submit(newUpdate(payvault.NewSecret("4111"))), 400},
 		{payvault.OpWebhooksAddEvent, addEvent(payvault.EventTransactionStatusUpdated), addEvent("some_other_event"), addEvent("transactions_status_updated"), 400},
 	}
 }
@@ -136,14 +136,14 @@ func actingFor(merchant payvault.MerchantID, c call) call {
 
 func ownScenarios(t *testing.T) []scenario {
 	t.Helper()
-	ach := &payvault.TokenizeRequest{TRNumber: "011000015", DDANumber: "0001234567", TypeID: payvault.TypeACH, CardholderName: "Jane Doe"}
-	swipe := &payvault.TokenizeRequest{CardSwipe: "%B4111111111111111^DOE/JANE^30121010000000000000?"}
+	ach := &payvault.TokenizeRequest{TRNumber: payvault.NewSecret("011000015"), DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH, CardholderName: "Jane Doe"}
+	swipe := &payvault.TokenizeRequest{CardSwipe: payvault.NewSecret("%B4111111111111111^DOE/JANE^30121010000000000000?")}
 	unknownCard := newCard()
 	unknownCard.CardID = unknownText
 	withUnknownCard := newCustomer()
 	withUnknownCard.BillingCards = []payvault.BillingCardRequest{{CardID: unknownText}}
 	withAccount := newCustomer()
-	withAccount.BillingCards = []payvault.BillingCardRequest{{TRNumber: "011000015", DDANumber: "0001234567", TypeID: payvault.TypeACH}}
+	withAccount.BillingCards = []payvault.BillingCardRequest{{TRNumber: payvault.NewSecret("011000015"), DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH}}
 	controlled := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Control: true, User: true})
 	ownedByNone := dataOf(t, payvault.BusinessLLC, payvault.PersonType{Control: true, User: true})
 	controlledByNone := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Owner: true, User: true})
@@ -151,10 +151,10 @@ func ownScenarios(t *testing.T) []scenario {
 	return []scenario{
 		{"ACH account", payvault.OpTokensTokenize, tokenize(ach), 200, "000"},
 		{"swipe", payvault.OpTokensTokenize, tokenize(swipe), 200, "000"},
-		{"wallet", payvault.OpTokensTokenize, tokenize(&payvault.TokenizeRequest{PayloadWalletOnePay: "cGF5"}), 200, "000"},
+		{"wallet", payvault.OpTokensTokenize, tokenize(&payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret("cGF5")}), 200, "000"},
 		{"for another merchant", payvault.OpTokensTokenize, actingFor(ownMerchant, tokenize(newCard())), 200, "000"},
 		{"forbidden merchant", payvault.OpTokensTokenize, actingFor(unknownMerchant, tokenize(newCard())), 403, "403"},
-		{"wallet not enabled", payvault.OpTokensTokenize, asSecond(tokenize(&payvault.TokenizeRequest{PayloadWalletTwoPay: "cGF5"})), 403, "403"},
+		{"wallet not enabled", payvault.OpTokensTokenize, asSecond(tokenize(&payvault.TokenizeRequest{PayloadWalletTwoPay: payvault.NewSecret("cGF5")})), 403, "403"},
 		{"unknown card", payvault.OpTokensTokenize, tokenize(unknownCard), 404, "404"},
 
 		{"ACH account", payvault.OpCustomersCreate, createCustomer(withAccount), 200, "0"},

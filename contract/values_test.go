@@ -86,7 +86,7 @@ func TestApplicationData(t *testing.T) {
 	assertSame(t, keys, fields)
 	assert.True(t, slices.Equal(keys, fields), "the fields of ApplicationData are not in the order of the table")
 
-	text, err := json.Marshal(allData(t))
+	text, err := payvault.MarshalWire(allData(t))
 	require.NoError(t, err)
 	property := c.schema(t, "ApplicationSaveDataRequest").Value.Properties["data"]
 	report(t, "ApplicationData", problemsOf(checkJSON(property, text)))

@@ -20,7 +20,7 @@ func TestClients(t *testing.T) {
 			require.NoError(t, a.srv.Client().Invoices.Send(t.Context(), "INV-1", nil))
 			assert.True(t, a.sent())
 
-			card := payvault.TokenizeRequest{CardNumber: "4111111111111111", ExpDate: "1229"}
+			card := payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
 			_, err := a.srv.Client().Tokens.Tokenize(t.Context(), &card)
 			require.NoError(t, err, "the merchant ID is filled in")
 			_, err = a.srv.PartnerClient().Tokens.Tokenize(t.Context(), &card)

@@ -47,7 +47,7 @@ func ExampleServer_Requests() {
 	defer srv.Close()
 
 	_, _ = srv.Client().Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
-		CardNumber: "4111111111111111", ExpDate: "1229",
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229",
 	})
 
 	request := srv.Requests()[0]

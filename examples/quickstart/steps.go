@@ -12,9 +12,9 @@ import (
 func (q *quickstart) tokenize(ctx context.Context) error {
 	card, err := q.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 		CardholderName: "Jane Doe",
-		CardNumber:     "4111111111111111",
+		CardNumber:     payvault.NewSecret("4111111111111111"),
 		ExpDate:        payvault.ExpDate(12, 2030),
-		CVV2:           "123",
+		CVV2:           payvault.NewSecret("123"),
 		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
 	})
 	if err != nil {
@@ -24,8 +24,8 @@ func (q *quickstart) tokenize(ctx context.Context) error {
 
 	account, err := q.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 		CardholderName: "Jane Doe",
-		TRNumber:       "123456780",
-		DDANumber:      "000123456789",
+		TRNumber:       payvault.NewSecret("123456780"),
+		DDANumber:      payvault.NewSecret("000123456789"),
 		TypeID:         payvault.TypeACH,
 	})
 	if err != nil {
@@ -46,7 +46,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 			{FirstName: "Jane", LastName: "Doe", Addr1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701", Primary: true},
 		},
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: "5454545454545454", ExpDate: payvault.ExpDate(6, 2031), CVV2: "456", Zip: "62701", Primary: true},
+			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: true},
 		},
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (q *quickstart) payees(ctx context.Context) error {
 	payee, err := q.merchant.Payees.Create(ctx, &payvault.PayeeCreateRequest{
 		Name:    "Acme Supplies",
 		Email:   []string{"billing@example.com"},
-		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: "123456780", DDANumber: "000987654321", AccountholderName: "Acme Supplies"},
+		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"), AccountholderName: "Acme Supplies"},
 	})
 	if err != nil {
 		return err
@@ -170,8 +170,8 @@ func (q *quickstart) sendInvoice(ctx context.Context) error {
 
 func (q *quickstart) updateCards(ctx context.Context) error {
 	request, err := q.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
-		{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(1, 2027), CardID: "my-card-1"},
-		{CardNumber: "5454545454545454", ExpDate: payvault.ExpDate(2, 2027), CardID: "my-card-2"},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027), CardID: "my-card-1"},
+		{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(2, 2027), CardID: "my-card-2"},
 	})
 	if err != nil {
 		return err

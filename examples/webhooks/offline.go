@@ -32,7 +32,7 @@ func offline(ctx context.Context, out io.Writer) error {
 // happen makes each of the events occur once.
 func happen(ctx context.Context, srv *payvaulttest.Server) error {
 	_, err := srv.Client().AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
-		{CardNumber: "4111111111111111", ExpDate: payvault.ExpDate(1, 2027)},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
 	})
 	if err != nil {
 		return err

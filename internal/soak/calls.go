@@ -79,7 +79,7 @@ func (p *period) run(ctx context.Context, n int) {
 
 // prepare makes the records that the replayable operations work on.
 func (p *period) prepare(ctx context.Context) error {
-	card, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: canaryCard, ExpDate: "1230"}, payvault.WithReplay())
+	card, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (p *period) tokenize(number int) call {
 	name := "holder " + strconv.Itoa(number)
 	return call{payvault.OpTokensTokenize, func(ctx context.Context) error {
 		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-			CardholderName: name, CardNumber: canaryCard, ExpDate: "1230", PayloadWalletOnePay: canaryWallet,
+			CardholderName: name, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
 		})
 		return err
 	}, func(s *state) int { return s.cards[name] }}
@@ -152,7 +152,7 @@ const opTokenizeSaved = payvault.OpTokensTokenize + " with card_id"
 
 func (p *period) tokenizeSaved(int) call {
 	return call{opTokenizeSaved, func(ctx context.Context) error {
-		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: p.cardID, CardNumber: canaryCard, ExpDate: "1131"})
+		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
 		return err
 	}, untold}
 }
@@ -162,7 +162,7 @@ func (p *period) createCustomer(number int) call {
 	return call{payvault.OpCustomersCreate, func(ctx context.Context) error {
 		_, err := p.merchant.Customers.Create(ctx, &payvault.CustomerCreateRequest{
 			AutoGenerateCustomerID: true, FirmName: "Acme", ReferenceID: reference,
-			BillingCards: []payvault.BillingCardRequest{{CardNumber: canaryCard, ExpDate: "1230"}},
+			BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}},
 		})
 		return err
 	}, func(s *state) int { return s.customers[reference] }}
@@ -179,7 +179,7 @@ func (p *period) createPayee(number int) call {
 	name := "payee " + strconv.Itoa(number)
 	return call{payvault.OpPayeesCreate, func(ctx context.Context) error {
 		payee, err := p.merchant.Payees.Create(ctx, &payvault.PayeeCreateRequest{
-			Name: name, Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: canaryRouting, DDANumber: canaryAccount},
+			Name: name, Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(canaryRouting), DDANumber: payvault.NewSecret(canaryAccount)},
 		})
 		if err == nil {
 			p.mu.Lock()
@@ -221,7 +221,7 @@ func (p *period) createApplication(number int) call {
 func (p *period) saveData(int) call {
 	return call{payvault.OpApplicationsSaveData, func(ctx context.Context) error {
 		_, err := p.partner.Applications.SaveData(ctx, p.appID, payvault.ApplicationData{
-			LegalName: "Acme LLC", BankRouting: canaryRouting, BankAccountNumber: canaryAccount,
+			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting), BankAccountNumber: payvault.NewSecret(canaryAccount),
 		})
 		return err
 	}, untold}
@@ -277,7 +277,7 @@ func (p *period) send(int) call {
 func (p *period) submit(number int) call {
 	own := strconv.Itoa(number)
 	return call{payvault.OpAccountUpdaterSubmit, func(ctx context.Context) error {
-		_, err := p.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: canaryCard, ExpDate: "1230", CardID: own}})
+		_, err := p.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", CardID: own}})
 		return err
 	}, func(s *state) int { return s.updates[own] }}
 }

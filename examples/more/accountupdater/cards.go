@@ -108,7 +108,7 @@ func (c *cardFile) read() (batch []payvault.AccountUpdaterCard, digest [sha256.S
 			return nil, digest, err
 		}
 		fmt.Fprintf(hash, "%q\n", row)
-		batch = append(batch, payvault.AccountUpdaterCard{CardNumber: payvault.Secret(row[0]), ExpDate: row[1], CardID: row[2]})
+		batch = append(batch, payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2]})
 	}
 	return batch, [sha256.Size]byte(hash.Sum(nil)), nil
 }

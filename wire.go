@@ -1,0 +1,195 @@
+package payvault
+
+import (
+	"bytes"
+	"cmp"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json" // from Go 1.27 on the standard encoding/json/v2 by another name
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// MarshalWire returns the JSON that is sent for v, with the texts of its secrets: v is a request, a result, or a value
+// of your own that holds some. It is for a request that has to wait, in a queue for example; json.Unmarshal reads it
+// back. With json.Marshal the secrets would be lost.
+//
+// What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
+// card industry permits nobody to keep security codes and track data once a payment is authorized.
+//
+// Apart from secrets it writes what [encoding/json.Marshal] writes. A [Secret] in a field of type any is read back as a
+// string, and the file of a [DisputeResponse] is not in its JSON. What cannot be sent is an error that matches
+// [ErrInvalidRequest].
+func MarshalWire(v any) ([]byte, error) {
+	var p problems
+	wire := marshal(v, &p)
+	for path, texts := range p {
+		return nil, fmt.Errorf("payvault: MarshalWire: %w: %s %s", ErrInvalidRequest, path, texts[0])
+	}
+	return wire, nil
+}
+
+// marshal returns the wire form of v, or nil and why there is none.
+func marshal(v any, p *problems) []byte {
+	wire, err := json.Marshal(v, wireForm)
+	if err == nil {
+		return wire
+	}
+	path, reason := unwritable(v, err)
+	if _, known := (*p)[path]; !known { // a check of its own says it better
+		p.add(path, reason)
+	}
+	return nil
+}
+
+// The two forms of JSON: what is shown, with a mark for each secret, and what is sent. Both are as encoding/json writes
+// them, as callers know it from their own types: JSON v2 by itself would, for one, send a zero marked omitempty.
+//
+//nolint:gochecknoglobals // never changed
+var (
+	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
+		json.WithMarshalers(ownForms))
+	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
+		jsonv1.ReportErrorsWithLegacySemantics(false), // which name no place
+		json.WithMarshalers(json.JoinMarshalers(
+			json.MarshalToFunc(writeSecret),
+			json.MarshalToFunc(func(enc *jsontext.Encoder, s rawSecret) error {
+				return enc.WriteValue(jsontext.Value(s.Reveal()))
+			}),
+			json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error { return writeSecret(enc, v.secret()) }),
+			ownForms,
+			json.MarshalToFunc(writeMarshaler),
+		)))
+
+	// ownForms are those of types that are not written field by field, and of numbers, which v2 knows from Go 1.27 on.
+	ownForms = json.JoinMarshalers(
+		json.MarshalToFunc(func(enc *jsontext.Encoder, v ownForm) error { return v.writeForm(enc) }),
+		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
+			return enc.WriteValue(jsontext.Value(cmp.Or(n, "0")))
+		}),
+	)
+)
+
+// marshalShown is the MarshalJSON of types of an ownForm.
+func marshalShown(v ownForm) ([]byte, error) { return json.Marshal(v, shownForm) }
+
+// ownForm is a type that is not written field by field. What it holds it writes with the options of enc, so that they
+// reach the secrets in it.
+type ownForm interface {
+	writeForm(enc *jsontext.Encoder) error
+}
+
+// holder is a Secret, or a struct that embeds one.
+type holder interface{ secret() Secret }
+
+// writeSecret writes the text. The mark in its place would be taken for a card number.
+func writeSecret(enc *jsontext.Encoder, s Secret) error {
+	text := s.Reveal()
+	if text == redacted {
+		return errRedacted
+	}
+	return enc.WriteToken(jsontext.String(text))
+}
+
+// writeMarshaler refuses marks in raw JSON, and those of a MarshalJSON method, which no option reaches.
+func writeMarshaler(enc *jsontext.Encoder, v json.Marshaler) error {
+	if _, takesOptions := v.(json.MarshalerTo); takesOptions {
+		return errors.ErrUnsupported
+	}
+	text, err := v.MarshalJSON()
+	if err == nil && isMarked(text) {
+		err = errRedacted
+	}
+	if err != nil {
+		return &json.SemanticError{Err: err} // whose place is not that of an error within it
+	}
+	return enc.WriteValue(text)
+}
+
+// isMarked reports whether a JSON text has the mark of a secret as a value.
+func isMarked(text []byte) bool { return bytes.Contains(text, []byte(`"`+redacted+`"`)) }
+
+// unwritable says where and why v cannot be written. It repeats no values and no names in maps, which may be anything.
+func unwritable(v any, err error) (path, reason string) {
+	var place jsontext.Pointer // of the outermost, which is seen from v
+	for {
+		if e, ok := errors.AsType[*json.SemanticError](err); ok {
+			place, err = cmp.Or(place, e.JSONPointer), e.Err
+			if err == nil {
+				err = fmt.Errorf("%v has no form", e.GoType)
+			}
+		} else if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			place, err = cmp.Or(place, e.JSONPointer), e.Err
+		} else {
+			return wirePath(reflect.ValueOf(v), place), fmt.Sprintf("cannot be written as JSON: %v", err)
+		}
+	}
+}
+
+// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date; a field of [ApplicationData]
+// goes by its key. The path ends where the names are those of a map.
+func wirePath(v reflect.Value, place jsontext.Pointer) string {
+	path := ""
+walk:
+	for token := range place.Tokens() {
+		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		if !v.IsValid() {
+			break
+		}
+		if data, ok := reflect.TypeAssert[ApplicationData](v); ok {
+			v = reflect.ValueOf(data.fields())
+		}
+		switch v.Kind() {
+		case reflect.Struct:
+			if field, ok := reflect.TypeAssert[ApplicationField](v); ok {
+				path, v = "."+field.Key, reflect.ValueOf(field.Value)
+				continue
+			}
+			if v = member(v, token); !v.IsValid() {
+				break walk
+			}
+			path += "." + token
+		case reflect.Slice, reflect.Array:
+			i, err := strconv.Atoi(token)
+			if err != nil || i >= v.Len() {
+				break walk
+			}
+			path += "[" + token + "]"
+			v = v.Index(i)
+		default:
+			break walk
+		}
+	}
+	return cmp.Or(strings.TrimPrefix(path, "."), "body")
+}
+
+// member returns the field of a struct with that name in JSON.
+func member(v reflect.Value, name string) reflect.Value {
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.IsExported() && cmp.Or(tag, field.Name) == name {
+			value, _ := v.FieldByIndexErr(field.Index) // none behind a nil pointer
+			return value
+		}
+	}
+	return reflect.Value{}
+}
+
+// secretsOf finds the texts of all secrets that are sent with a request.
+func secretsOf(body any) []string {
+	var texts []string
+	collect := json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error {
+		texts = append(texts, v.secret().Reveal())
+		return enc.WriteToken(jsontext.Null)
+	})
+	all, _ := json.GetOption(wireForm, json.WithMarshalers)
+	_, _ = json.Marshal(body, wireForm, json.WithMarshalers(json.JoinMarshalers(collect, all)))
+	return texts
+}

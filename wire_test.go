@@ -1,0 +1,545 @@
+package payvault_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/canary"
+)
+
+const (
+	notUTF8 = "cannot be written as JSON: invalid UTF-8"
+	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
+	mark    = "[REDACTED]"
+)
+
+// readers are the two ways to read JSON.
+func readers() map[string]func(text []byte, into any) error {
+	return map[string]func([]byte, any) error{
+		"encoding/json": json.Unmarshal,
+		"JSON v2":       func(text []byte, into any) error { return jsonv2.Unmarshal(text, into) },
+	}
+}
+
+// TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that
+// is sent or received.
+func TestMarshalWire_everyType(t *testing.T) {
+	t.Parallel()
+	for name, typ := range wireTypes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			value := canary.Filled(typ, "plain")
+			switch value := value.(type) {
+			case *payvault.DisputeResponse:
+				value.Evidence = nil // a form part of its own
+			case *payvault.Page[payvault.Payee]:
+				value.Number = 0 // known from the request
+			}
+			wire, err := payvault.MarshalWire(value)
+			require.NoError(t, err)
+			assert.Equal(t, holdsSecret(typ), strings.Contains(string(wire), canary.Secret), "%s", wire)
+			assert.NotContains(t, string(wire), mark)
+			for how, unmarshal := range readers() {
+				back := reflect.New(typ).Interface()
+				require.NoError(t, unmarshal(wire, back), how)
+				assert.Equal(t, value, back, how)
+			}
+		})
+	}
+}
+
+// TestMarshal_redacts: of every type with secrets json.Marshal gives the mark, and what has the mark is not read back.
+func TestMarshal_redacts(t *testing.T) {
+	t.Parallel()
+	for name, typ := range wireTypes() {
+		if !holdsSecret(typ) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			value := canary.Filled(typ, "plain")
+			text, err := json.Marshal(value)
+			require.NoError(t, err)
+			textV2, err := jsonv2.Marshal(value)
+			require.NoError(t, err)
+			for how, unmarshal := range readers() {
+				for _, redacted := range [][]byte{text, textV2} {
+					require.Contains(t, string(redacted), `"`+mark+`"`)
+					err = unmarshal(redacted, reflect.New(typ).Interface())
+					require.ErrorContains(t, err, "a redacted secret, whose text is lost", how)
+				}
+			}
+		})
+	}
+}
+
+// TestMarshalWire_refusesMarks: for each secret of every type, at any depth.
+func TestMarshalWire_refusesMarks(t *testing.T) {
+	t.Parallel()
+	for name, typ := range wireTypes() {
+		if !holdsSecret(typ) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			value := canary.Filled(typ, "plain")
+			count := 0
+			eachSecret(reflect.ValueOf(value).Elem(), func(secret *payvault.Secret) {
+				before := *secret
+				*secret = payvault.NewSecret(mark)
+				wire, err := payvault.MarshalWire(value)
+				assert.Nil(t, wire)
+				require.ErrorIs(t, err, payvault.ErrInvalidRequest)
+				require.ErrorContains(t, err, "payvault: MarshalWire: invalid request: ")
+				require.ErrorContains(t, err, " "+isMark)
+				assert.NotContains(t, err.Error(), "body", "the place is named")
+				*secret = before
+				count++
+			})
+			assert.Positive(t, count)
+		})
+	}
+}
+
+// wireTypes are the exported types that are sent or received: those with names in JSON, and those with a form of their
+// own.
+func wireTypes() map[string]reflect.Type {
+	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
+	for name, typ := range canary.Types() {
+		for field := range typ.Fields() {
+			if tag := field.Tag.Get("json"); tag != "" && name != "File" || name == "SavedField" {
+				types[name] = typ
+			}
+		}
+	}
+	return types
+}
+
+func holdsSecret(t reflect.Type) bool { return canary.Holds(t, reflect.TypeFor[payvault.Secret]()) }
+
+// eachSecret visits the secrets in a value.
+func eachSecret(v reflect.Value, visit func(*payvault.Secret)) {
+	if secret, ok := reflect.TypeAssert[*payvault.Secret](v.Addr()); ok {
+		visit(secret)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		eachSecret(v.Elem(), visit)
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachSecret(v.Index(i), visit)
+		}
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				eachSecret(value, visit)
+			}
+		}
+	}
+}
+
+// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text.
+func TestMarshalWire_open(t *testing.T) {
+	t.Parallel()
+	secret := payvault.NewSecret("4111")
+	wire, err := payvault.MarshalWire(payvault.ApplicationData{Extra: []payvault.ApplicationField{
+		{Key: "a", Value: secret}, {Key: "b", Value: map[string]any{"deep": []any{&secret, json.Number("1.50")}}},
+	}})
+	require.NoError(t, err)
+	assert.JSONEq(t, `[{"key":"a","value":"4111"},{"key":"b","value":{"deep":["4111",1.50]}}]`, string(wire))
+	assert.Contains(t, string(wire), "1.50")
+
+	pairs := payvault.Pairs{
+		{Name: "a", Value: secret}, {Name: "b", Value: []payvault.Secret{secret}}, {Name: "c", Value: json.Number("1.50")},
+	}
+	wire, err = payvault.MarshalWire(payvault.TokenizeRequest{MerchantID: "1", EchoFields: pairs})
+	require.NoError(t, err)
+	assert.Equal(t, `{"merchant_id":"1","echo_fields":"[{\"a\":\"4111\"},{\"b\":[\"4111\"]},{\"c\":1.50}]"}`, string(wire))
+	marshalV2 := func(v any) ([]byte, error) { return jsonv2.Marshal(v) }
+	for _, marshal := range []func(any) ([]byte, error){json.Marshal, marshalV2} {
+		text, err := marshal(pairs)
+		require.NoError(t, err)
+		assert.Equal(t, `"[{\"a\":\"[REDACTED]\"},{\"b\":[\"[REDACTED]\"]},{\"c\":1.50}]"`, string(text))
+		require.Error(t, json.Unmarshal(text, new(payvault.Pairs)))
+		text, err = marshal(payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "a", Value: []any{secret}}}})
+		require.NoError(t, err)
+		require.EqualError(t, new(payvault.ApplicationData).UnmarshalJSON(text), "a: a redacted secret, whose text is lost")
+	}
+
+	for text, value := range map[string]any{
+		"1.50": json.Number("1.50"), "0": json.Number(""), "null": nil, `"4111"`: &secret,
+	} {
+		wire, err = payvault.MarshalWire(value)
+		require.NoError(t, err)
+		assert.Equal(t, text, string(wire))
+	}
+}
+
+// TestMarshalWire_misfit: a saved value that does not fit its field is a secret with its JSON text, and stays one.
+func TestMarshalWire_misfit(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`{"first":"x"}`, `["1","30"]`} {
+		var field, back payvault.SavedField
+		saved := `{"key":"legal_name","value":` + value + `,"type":"text","settings":{"required":true}}`
+		require.NoError(t, json.Unmarshal([]byte(saved), &field))
+		require.Equal(t, payvault.NewSecret(value), field.Value)
+		wire, err := payvault.MarshalWire(field)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(wire, &back))
+		assert.Equal(t, field, back)
+	}
+	for _, key := range []string{"tax_id", "ownership", "later_tax_id"} {
+		err := json.Unmarshal([]byte(`{"key":"`+key+`","value":"[REDACTED]","type":"tax_id"}`), new(payvault.SavedField))
+		require.EqualError(t, err, "a redacted secret, whose text is lost", key)
+	}
+}
+
+// Bodies of the caller, for TestCall_bodies.
+type (
+	callerText    struct{ text string }
+	callerPointer struct{ N int }
+	callerV2      struct{ Card payvault.Secret }
+	callerV1      struct{ Card payvault.Secret }
+	callerInner   struct{ Inner string }
+	callerForm    struct {
+		callerInner
+		callerText `json:"text"`
+
+		None     int                 `json:"none,omitempty"`
+		False    bool                `json:"false,omitempty"`
+		Text     string              `json:",omitempty"`
+		Zero     time.Time           `json:"zero,omitzero"`
+		Time     time.Time           `json:"time,omitempty"` //nolint:modernize // what it does is the question
+		Wait     time.Duration       `json:"wait"`
+		Slice    []int               `json:"slice"`
+		Empty    []int               `json:"empty,omitempty"`
+		Map      map[int]string      `json:"map"`
+		NilMap   map[string]int      `json:"nil_map"`
+		Bytes    []byte              `json:"bytes"`
+		Array    [2]byte             `json:"array"`
+		Number   json.Number         `json:"number"`
+		NoNumber json.Number         `json:"no_number"`
+		Raw      json.RawMessage     `json:"raw"`
+		NoRaw    json.RawMessage     `json:"no_raw"`
+		Value    callerPointer       `json:"value"`
+		Pointer  *callerPointer      `json:"pointer"`
+		Nil      *callerPointer      `json:"nil"`
+		Quoted   int                 `json:"quoted,string"`
+		Any      any                 `json:"any"`
+		ByText   map[callerText]int  `json:"by_text"`
+		Amount   payvault.Amount     `json:"amount"`
+		Date     payvault.Date       `json:"date"`
+		Floats   []float64           `json:"floats"`
+		Merchant payvault.MerchantID `json:"merchant"`
+		Hidden   string              `json:"-"`
+	}
+)
+
+func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
+func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
+func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
+
+func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, c.Card)
+}
+
+func callWith(body any) payvault.Request {
+	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
+}
+
+// TestCall_bodies: types of the caller are written as encoding/json writes them.
+func TestCall_bodies(t *testing.T) {
+	t.Parallel()
+	form := callerForm{
+		callerInner: callerInner{"i"}, callerText: callerText{"t"}, Wait: time.Second, Map: map[int]string{2: "b", 1: "a"},
+		Bytes: []byte("ab"), Array: [2]byte{1, 2}, Number: "12.50", Raw: json.RawMessage(`{"b":1, "a":"<"}`),
+		Pointer: &callerPointer{1}, Quoted: 7, ByText: map[callerText]int{{"k"}: 1}, Floats: []float64{1, 0.1, 1e21, 1e-7},
+		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
+	}
+	for name, body := range map[string]any{
+		"a zero form": callerForm{}, "a form": form, "a pointer to it": &form, "a list": []any{form, &form}, "text": "<é>",
+		"raw": json.RawMessage(`[1, 2]`), "nil in any": map[string]any{"a": (*int)(nil)},
+	} {
+		want, err := json.Marshal(body)
+		require.NoError(t, err, name)
+		s := newService(t)
+		s.expect("POST", "/x", string(want), `{"code":0}`)
+		require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), name)
+	}
+}
+
+// TestCall_secrets: secrets in bodies of the caller are sent as their texts, and never as the mark.
+func TestCall_secrets(t *testing.T) {
+	t.Parallel()
+	const want = `"4111111111111111"`
+	card := payvault.NewSecret("4111111111111111")
+	type embedding struct {
+		payvault.Secret
+
+		N int
+	}
+	for wire, bodies := range map[string][]any{
+		want: {card, &card, callerV2{card}, embedding{Secret: card}},
+		`{"card":` + want + `}`: {
+			map[string]payvault.Secret{"card": card},
+			map[string]any{"card": card},
+			map[string]*payvault.Secret{"card": &card},
+			struct {
+				Card payvault.Secret `json:"card"`
+			}{card},
+			&struct {
+				Card *payvault.Secret `json:"card"`
+				No   payvault.Secret  `json:"no,omitzero"`
+			}{Card: &card},
+			struct {
+				Card any `json:"card"`
+			}{&card},
+		},
+		`[` + want + `,"",null]`: {
+			[]any{card, payvault.Secret{}, (*payvault.Secret)(nil)}, []*payvault.Secret{&card, {}, nil},
+		},
+	} {
+		for _, body := range bodies {
+			s := newService(t)
+			s.expect("POST", "/x", wire, `{"code":0}`)
+			require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), "%T", body)
+		}
+	}
+}
+
+// TestUnwritable: what cannot be sent is not, and the error names the place, but nothing that the caller chose.
+func TestUnwritable(t *testing.T) {
+	t.Parallel()
+	const bad = "J\xe4ne"
+	card, lost := payvault.NewSecret("4111111111111111"), payvault.NewSecret(mark)
+	client := tableClient(t, "http://127.0.0.1:1")
+	tokenize := func(req payvault.TokenizeRequest, want fields) {
+		_, err := client.Tokens.Tokenize(t.Context(), &req)
+		assertInvalid(t, err, payvault.OpTokensTokenize, want)
+	}
+	tokenize(payvault.TokenizeRequest{CardholderName: bad}, fields{"cardholder_name": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, fields{"card_number": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}}, fields{"email_address[1]": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, fields{"report_data": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, fields{"echo_fields": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, fields{"echo_fields": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost}, fields{"exp_date": {badExpDate}, "cvv2": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "\xff"}, fields{"exp_date": {badExpDate}})
+
+	_, err := client.Customers.Create(t.Context(), &payvault.CustomerCreateRequest{
+		ID: "JANE1", FirmName: "\ufffd", BillingCards: []payvault.BillingCardRequest{{CardNumber: card}, {CardNumber: lost}},
+	})
+	assertInvalid(t, err, payvault.OpCustomersCreate, fields{"billing_cards[1].card_number": {isMark}})
+	require.EqualError(t, err, "payvault: customers.create: invalid request: billing_cards[1].card_number "+isMark)
+	_, err = client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{
+		Name: "n", Account: payvault.PayeeAccount{DDANumber: lost},
+	})
+	assertInvalid(t, err, payvault.OpPayeesCreate, fields{"payee_account.dda_number": {isMark}})
+	_, err = client.AccountUpdater.Submit(t.Context(), []payvault.AccountUpdaterCard{
+		{CardNumber: card, ExpDate: "1230"}, {CardNumber: lost, ExpDate: "1230"},
+	})
+	assertInvalid(t, err, payvault.OpAccountUpdaterSubmit, fields{"data[1].card_number": {isMark}})
+	err = client.Disputes.Respond(t.Context(), 5002, &payvault.DisputeResponse{Type: payvault.DisputeOther, Message: bad})
+	assertInvalid(t, err, payvault.OpDisputesRespond, fields{"message": {notUTF8}})
+
+	more := func(value any) payvault.ApplicationData {
+		extra := []payvault.ApplicationField{{Key: "more", Value: value}}
+		return payvault.ApplicationData{BusinessName: "first", Extra: extra}
+	}
+	owner := func(o payvault.Owner) payvault.ApplicationData {
+		return payvault.ApplicationData{BusinessName: "first", Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, o}}}
+	}
+	for path, data := range map[string]payvault.ApplicationData{
+		"legal_name":                         {LegalName: bad},
+		"tax_id":                             {TaxID: lost},
+		"more":                               more(map[string]any{"4111111111111111": lost}),
+		"more[1]":                            more([]any{1, lost}),
+		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
+		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{
+			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
+		}),
+	} {
+		_, err = client.Applications.SaveData(t.Context(), 4004, data)
+		e := asError(t, err)
+		assert.Len(t, e.Fields, 1, path)
+		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
+	}
+
+	type inner struct {
+		Cards []*payvault.AccountUpdaterCard `json:"cards"`
+		Raw   json.RawMessage                `json:"raw,omitempty"`
+		More  map[string]any                 `json:"more,omitempty"`
+		Plain string                         `json:",omitempty"`
+		Open  any                            `json:"open,omitempty"`
+	}
+	type outer struct{ inner }
+	boom := errors.New("boom")
+	for _, test := range []struct {
+		body         any
+		path, reason string
+	}{
+		{map[string]string{bad: "a"}, "body", notUTF8},
+		{map[string]string{"4111111111111111": bad}, "body", notUTF8},
+		{lost, "body", isMark},
+		{[]any{1, &lost}, "[1]", isMark},
+		{&outer{inner{Cards: []*payvault.AccountUpdaterCard{nil, {CardNumber: lost}}}}, "cards[1].card_number", isMark},
+		{outer{inner{Raw: []byte(`{"a":{"card_number":"[REDACTED]"}}`)}}, "raw", isMark},
+		{outer{inner{Raw: []byte(`{"a":"` + bad + `"}`)}}, "raw", notUTF8},
+		{outer{inner{More: map[string]any{"4111111111111111": []any{lost}}}}, "more", isMark},
+		{outer{inner{Plain: bad}}, "Plain", notUTF8},
+		{outer{inner{Open: []any{outer{inner{Open: lost}}}}}, "open[0].open", isMark},
+		{outer{inner{Open: callerV1{card}}}, "open", isMark},
+		{map[string]any{"a": &callerV1{card}}, "body", isMark},
+		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "body", isMark},
+		{jsontext.Value(`["[REDACTED]"]`), "body", isMark},
+		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
+		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
+		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
+		{[]any{failing{errOf([]any{1, math.NaN()})}, "a"}, "[0]", "cannot be written as JSON: unsupported value: NaN"},
+		{otherShape{Form: map[string]any{"a": map[string]any{"b": lost}}}, "a", isMark},
+		{otherShape{Form: map[string]any{"l": map[string]any{"b": lost}}}, "l", isMark},
+		{otherShape{Form: map[string]any{"l": []any{lost}}}, "l", isMark},
+		{otherShape{Form: map[string]any{"z": lost}}, "body", isMark},
+		{outer{inner{Open: math.NaN()}}, "open", "cannot be written as JSON: unsupported value: NaN"},
+		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
+		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
+	} {
+		err = client.Call(t.Context(), callWith(test.body), nil)
+		assertInvalid(t, err, payvault.OpCall, fields{test.path: {test.reason}})
+		wire, err := payvault.MarshalWire(test.body)
+		assert.Nil(t, wire)
+		require.EqualError(t, err, "payvault: MarshalWire: invalid request: "+test.path+" "+test.reason)
+		require.ErrorIs(t, err, payvault.ErrInvalidRequest)
+	}
+}
+
+// otherShape is written in another shape than its fields have.
+type otherShape struct {
+	A    *int           `json:"a"`
+	L    []int          `json:"l"`
+	Form map[string]any `json:"-"`
+}
+
+func (o otherShape) MarshalJSON() ([]byte, error) { return json.Marshal(o.Form) }
+func (o otherShape) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, o.Form)
+}
+
+// errOf is an error of JSON v2 that names a place within v.
+func errOf(v any) error {
+	_, err := jsonv2.Marshal(v)
+	return err
+}
+
+type failing struct{ err error }
+
+func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
+
+// TestMarkAsText: outside of secrets the mark is a text like any other.
+func TestMarkAsText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{mark, "a \ufffd b", `a \ufffd b`, "<&>\u2028"} {
+		s := newService(t)
+		quoted, err := json.Marshal(text)
+		require.NoError(t, err)
+		s.expect("POST", "/platform/subscription/6006/cancel", `{"customer_id":`+string(quoted)+`}`, `{"code":0,"data":{}}`)
+		_, err = s.client().Subscriptions.Cancel(t.Context(), 6006, &payvault.SubscriptionCancelRequest{CustomerID: text})
+		require.NoError(t, err)
+	}
+}
+
+// TestClearing_secretsOfBodies: wherever a body holds a secret that is sent, the service cannot repeat it.
+func TestClearing_secretsOfBodies(t *testing.T) {
+	t.Parallel()
+	type (
+		Inner struct{ Key payvault.Secret }
+		inner struct{ Other payvault.Secret }
+		outer struct {
+			*Inner
+			inner
+
+			X any
+		}
+		embedding struct{ payvault.Secret }
+	)
+	first, second := payvault.NewSecret("inner-secret-1"), payvault.NewSecret("other-secret-2")
+	for name, body := range map[string]any{
+		"embedded":     outer{Inner: &Inner{first}, inner: inner{second}},
+		"an embedded":  []embedding{{first}, {second}},
+		"nil embedded": outer{X: []any{&first, map[string]any{"a": second}}},
+		"pairs":        payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
+		"data":         payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
+		"saved":        []payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
+		"form":         []any{callerV2{first}, callerV2{second}},
+	} {
+		server := observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+			say(w, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
+		})
+		err := tableClient(t, server.URL).Call(t.Context(), callWith(body), nil)
+		require.ErrorIs(t, err, payvault.ErrRejected, name)
+		assert.Equal(t, "not [REDACTED], [REDACTED]", asError(t, err).Message, name)
+	}
+}
+
+func TestSecret(t *testing.T) {
+	t.Parallel()
+	secret, same := payvault.NewSecret("4111111111111111"), payvault.NewSecret("4111111111111111")
+	none := payvault.NewSecret("")
+	assert.Equal(t, "4111111111111111", secret.Reveal())
+	assert.Equal(t, secret, same, "as reflect.DeepEqual sees it")
+	assert.NotEqual(t, secret, payvault.NewSecret("4111111111111112"))
+	assert.False(t, secret == same)
+	assert.False(t, secret == payvault.Secret{})
+	assert.False(t, secret.IsZero())
+	assert.True(t, none == payvault.Secret{})
+	assert.True(t, none.IsZero())
+	assert.Empty(t, none.Reveal())
+	for _, text := range []string{"1", strings.Repeat("long text, ", 100), "\x00\xff", "é"} {
+		assert.Equal(t, text, payvault.NewSecret(text).Reveal())
+	}
+	for how, unmarshal := range readers() {
+		var back payvault.Secret
+		require.NoError(t, unmarshal([]byte(`"\u0034111111111111111"`), &back), how)
+		assert.Equal(t, secret, back, how)
+		require.NoError(t, unmarshal([]byte(`""`), &back), how)
+		assert.True(t, back.IsZero(), how)
+		require.NoError(t, unmarshal([]byte(`null`), &back), how)
+		assert.True(t, back.IsZero(), how)
+		for _, text := range []string{
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `4111111111111111`, `true`, `{"a":"4111111111111111"}`, `["4111111111111111"]`,
+		} {
+			err := unmarshal([]byte(text), &back)
+			require.Error(t, err, "%s: %s", how, text)
+			assert.NotContains(t, err.Error(), "4111111111111111", how)
+		}
+	}
+	for format, want := range map[string]string{
+		"%v": mark, "%s": mark, "%+v": mark, "%x": mark, "%d": mark, "%q": `"` + mark + `"`, "%#v": `"` + mark + `"`,
+	} {
+		for _, value := range []any{secret, &secret} {
+			assert.Equal(t, want, fmt.Sprintf(format, value), format)
+		}
+	}
+	assert.Empty(t, fmt.Sprintf("%v%s%+v", none, none, &none), "that nothing is there is no secret")
+	assert.Equal(t, `""`, fmt.Sprintf("%q", none))
+	text, err := json.Marshal([]any{none, &none, secret})
+	require.NoError(t, err)
+	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
+	assert.True(t, slices.Contains([]payvault.Secret{{}, secret}, secret))
+}
