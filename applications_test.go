@@ -146,11 +146,11 @@ func TestApplications_invalidID(t *testing.T) {
 	client := newService(t).client()
 	for _, id := range []payvault.ApplicationID{0, -4004} {
 		saved, err := client.Applications.SaveData(t.Context(), id, payvault.ApplicationData{})
-		assertInvalid(t, err, payvault.OpApplicationsSaveData, fields{"app_id": badID(id), "data": {"has no field"}})
+		assertInvalid(t, err, payvault.OpApplicationsSaveData, fields{"appId": badID(id), "data": {"has no field"}})
 		assert.Nil(t, saved)
 
 		validation, err := client.Applications.Validate(t.Context(), id)
-		assertInvalid(t, err, payvault.OpApplicationsValidate, fields{"app_id": badID(id)})
+		assertInvalid(t, err, payvault.OpApplicationsValidate, fields{"appId": badID(id)})
 		assert.Nil(t, validation)
 	}
 }

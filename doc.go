@@ -105,11 +105,11 @@
 //	failure                                            replayable       all others
 //	no connection, DNS failure, TLS handshake cut off  retried          retried
 //	untrusted certificate                              error: not sent  error: not sent
-//	HTTP/2 stream refused by the server                retried          error: unknown or retried
 //	idle connection dead, nothing written              retried          retried
 //	connection closed while it is made or written to   retried          error: unknown or retried
 //	connection lost or attempt timed out               retried          error: unknown, never repeated
-//	429, whatever Retry-After says                     retried          retried
+//	429                                                retried          retried
+//	429, Retry-After beyond the cap                    error: answered  error: answered
 //	502, 503, 504                                      retried          error: unknown, never repeated
 //	any other 5xx                                      error: unknown   error: unknown
 //	401, 403, 404, 409; 200 with another code          error: answered  error: answered

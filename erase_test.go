@@ -200,7 +200,7 @@ func TestError_track(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := payvault.TokenizeRequest{CardSwipe: payvault.Secret(test.swipe)}
+			req := payvault.TokenizeRequest{CardSwipe: payvault.NewSecret(test.swipe)}
 			for _, text := range test.texts {
 				e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": "swiped " + text + " again"})
 				assert.NotRegexp(t, `(?i)1111|9876|378|500|doe|john|\bli\b|gr|zo|пе|пё`, e.Message, "%s", text)
@@ -218,8 +218,8 @@ func TestError_track(t *testing.T) {
 func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{
-		CVV2: "a93", DDANumber: "12345678", TRNumber: "ac",
-		PayloadWalletOnePay: `{"data":"Kq0x+é\u0041=="}`, PayloadWalletTwoPay: "TOKEN87654321",
+		CVV2: payvault.NewSecret("a93"), DDANumber: payvault.NewSecret("12345678"), TRNumber: payvault.NewSecret("ac"),
+		PayloadWalletOnePay: payvault.NewSecret(`{"data":"Kq0x+é\u0041=="}`), PayloadWalletTwoPay: payvault.NewSecret("TOKEN87654321"),
 	}
 	for text, want := range map[string]string{
 		"cvv a93 and A93":                                "cvv " + mark + " and " + mark,
@@ -260,11 +260,11 @@ func hostile() (payvault.CustomerCreateRequest, map[string]string) {
 	req := payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirmName: "Acme"}
 	for i := range 300 {
 		req.BillingCards = append(req.BillingCards, payvault.BillingCardRequest{
-			CardNumber: payvault.Secret(fmt.Sprintf("4111111111111%03d", i)), CVV2: payvault.Secret(fmt.Sprintf("%03d", i)),
-			TRNumber: "123456780", DDANumber: payvault.Secret(fmt.Sprintf("00000000%03d", i)),
+			CardNumber: payvault.NewSecret(fmt.Sprintf("4111111111111%03d", i)), CVV2: payvault.NewSecret(fmt.Sprintf("%03d", i)),
+			TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret(fmt.Sprintf("00000000%03d", i)),
 		})
 	}
-	req.BillingCards[0].TRNumber = payvault.Secret(strings.Repeat("A", 5000) + "B")
+	req.BillingCards[0].TRNumber = payvault.NewSecret(strings.Repeat("A", 5000) + "B")
 	texts := map[string]string{}
 	for _, unit := range []string{
 		"0", "A", "4 ", "é", "%", "%25", "&", "&amp;", "&ampamp", `\\`, "&#4", strings.Repeat("A", 4999) + "C",
@@ -332,7 +332,7 @@ func FuzzError_clear(f *testing.F) {
 		client := fuzzClient(t, func(*http.Request) (int, []byte) {
 			return 200, []byte(`{"rcode":"905","rmsg":` + quoted(t, text) + `}`)
 		})
-		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{PayloadWalletOnePay: payvault.Secret(secret)})
+		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret(secret)})
 		message := asError(t, err).Message
 		const barrier = "Ω" // a letter
 		if strings.ContainsAny(secret, barrier+"ω") {

@@ -80,29 +80,29 @@ func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into r
 	if c == nil || c.core == nil {
 		return noClientError(op.Op)
 	}
-	o := newCallOptions(opts)
+	o, observers := newCallOptions(opts), c.core.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
-		ctx = context.Background()
+		ctx, observers = context.Background(), nil // which have nothing to start from
 	}
 	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.core.server}
 	if op.Op == OpCall {
 		call.Path = ""
 	}
-	ctx = c.core.observers.start(ctx, call)
+	ctx = observers.start(ctx, call)
 	var result transport.Result
 	err = panicError(op.Op) // for a panic of the caller's own code: a key source, a transport
 	defer func() {
 		if o.response != nil {
 			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, time.Since(start)}
 		}
-		c.core.observers.end(ctx, call, callResult(result, into, time.Since(start), err))
+		observers.end(ctx, call, callResult(result, into, time.Since(start), err))
 	}()
 	out, refused := c.newRequest(op, in, &o)
 	if refused != nil {
 		return refused
 	}
-	out.Observe = c.core.observers.attempts(ctx, call)
+	out.Observe = observers.attempts(ctx, call)
 	var failed error
 	result, failed = c.core.transport.Do(ctx, &out.Request)
 	return out.finish(ctx, result, failed, into)

@@ -82,6 +82,20 @@ func (o outcome) codeForCase(c opCase) string {
 	return "0"
 }
 
+// kindsFor leaves out what is said of operations only that change something.
+func (o outcome) kindsFor(c opCase) []string {
+	if c.info().Replay != payvault.ReplayRead {
+		return o.kinds
+	}
+	var kinds []string
+	for _, kind := range o.kinds {
+		if kind != "ErrOutcomeUnknown" {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
 func (o outcome) withCode(code string) outcome {
 	o.code = code
 	return o
@@ -439,7 +453,7 @@ func assertFailure(t *testing.T, c opCase, want outcome, result any, err error, 
 	assert.Equal(t, want.status, e.StatusCode)
 	assert.Equal(t, want.codeForCase(c), e.Code)
 	assert.Equal(t, want.delivery.String(), e.Delivery.String())
-	assert.Equal(t, want.kinds, kinds(err))
+	assert.Equal(t, want.kindsFor(c), kinds(err))
 	if strings.Contains(err.Error(), "cannot be read as") { // nor could it be the next time
 		want.safe = never
 	}

@@ -241,8 +241,12 @@ func statusFaults() []matrixFault {
 func rateLimits() []matrixFault {
 	inAnHour := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	limit := func(name, retryAfter string, from, to time.Duration) matrixFault {
+		is := effectTurnedAway
+		if from > 0 { // longer than the clients of the matrix wait
+			is = effectHeldOff
+		}
 		return matrixFault{
-			name: "429, Retry-After: " + name, is: effectTurnedAway, status: 429, code: true, waitsFrom: from, waitsTo: to,
+			name: "429, Retry-After: " + name, is: is, status: 429, code: true, waitsFrom: from, waitsTo: to,
 			inject: payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: retryAfter},
 		}
 	}

@@ -47,21 +47,13 @@ func http2Faults(t *testing.T) []matrixFault {
 			return dialingTLS(serve, peers.Certificate())(c)
 		}
 	}
-	// What the server says it has not processed is sent again by the client, never by net/http. Without a body net/http
-	// would do so, and does not tell why, so that the outcome counts as unknown.
-	unprocessed := func(op *matrixOp, _ bool) []effect {
-		if op.bodyless || op.get {
-			return []effect{effectLost}
-		}
-		return nil
-	}
 	return []matrixFault{
 		{
-			name: "HTTP/2 GOAWAY before the stream", is: effectUnsent, tls: true, special: unprocessed,
+			name: "HTTP/2 GOAWAY before the stream", is: effectLost, tls: true,
 			network: peer(func(p *http2Peer) { p.goAway(0, codeNoError) }),
 		},
 		{
-			name: "HTTP/2 REFUSED_STREAM", is: effectUnsent, tls: true, special: unprocessed,
+			name: "HTTP/2 REFUSED_STREAM", is: effectLost, tls: true,
 			network: peer(func(p *http2Peer) {
 				p.goAway(1, codeNoError) // so that the next stream gets a new connection
 				p.reset(codeRefusedStream)

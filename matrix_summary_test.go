@@ -24,11 +24,11 @@ func summaryRows() []struct {
 	}{
 		{"no connection, DNS failure, TLS handshake cut off", []effect{effectUnsent}},
 		{"untrusted certificate", []effect{effectDistrusted}},
-		{"HTTP/2 stream refused by the server", []effect{summaryRefused}},
 		{"idle connection dead, nothing written", []effect{effectHealed}},
 		{"connection closed while it is made or written to", []effect{summaryRace}},
 		{"connection lost or attempt timed out", []effect{effectLost}},
-		{"429, whatever Retry-After says", []effect{effectTurnedAway}},
+		{"429", []effect{effectTurnedAway}},
+		{"429, Retry-After beyond the cap", []effect{effectHeldOff}},
 		{"502, 503, 504", []effect{effectGatewayDown, effectGatewayCode}},
 		{"any other 5xx", []effect{effectFailed, effectFailedCode}},
 		{"401, 403, 404, 409; 200 with another code", []effect{effectRefused, effectRejected}},
@@ -39,16 +39,13 @@ func summaryRows() []struct {
 
 // Rows of faults that have several effects.
 const (
-	summaryRefused effect = "refused stream"
-	summaryRace    effect = "race"
+	summaryRace effect = "race"
 )
 
 func (f *matrixFault) summaryEffect() effect {
 	switch {
 	case f.or != "":
 		return summaryRace
-	case f.is == effectUnsent && f.special != nil:
-		return summaryRefused
 	}
 	return f.is
 }

@@ -28,10 +28,11 @@ type effect string
 
 const (
 	effectHealed      effect = "net/http gets over it" // within one attempt of the client
-	effectUnsent      effect = "no connection"         // or a stream that the server says it has not processed
+	effectUnsent      effect = "no connection"        
 	effectDistrusted  effect = "no trust"              // no connection, and a second attempt would have none either
 	effectLost        effect = "no answer"             // sent, at least in part
 	effectTurnedAway  effect = "429"                   // not performed
+	effectHeldOff     effect = "429 for long"          // not performed, and the service asks to wait for longer than the cap
 	effectGatewayDown effect = "502, 503 or 504"       // the service behind it may have performed the operation
 	effectFailed      effect = "another 5xx"           // the service failed
 	effectGatewayCode effect = "502, 503 or 504 with a code"
@@ -69,6 +70,7 @@ func ruleFor(e effect) matrixRule {
 		effectDistrusted:  {repeats: whenNever, delivery: payvault.NotSent, safe: whenAlways},
 		effectLost:        {repeats: whenReplay, delivery: payvault.Unknown, safe: whenReplay},
 		effectTurnedAway:  {repeats: whenAlways, delivery: payvault.Answered, safe: whenAlways},
+		effectHeldOff:     {repeats: whenNever, delivery: payvault.Answered, safe: whenAlways},
 		effectGatewayDown: {repeats: whenReplay, delivery: payvault.Unknown, safe: whenReplay},
 		effectFailed:      {repeats: whenNever, delivery: payvault.Unknown, safe: whenReplay},
 		// A gateway gives codes too: no code of a 5xx is a decision of the service.
@@ -100,6 +102,13 @@ type matrixOp struct {
 	secrets    []string // that its request carries
 	again      int      // status with which the emulator refuses to perform it twice on one record; 0: it performs it twice
 	prepare    func(ctx context.Context, srv *payvaulttest.Server) (matrixCall, error)
+}
+
+// reads reports whether the operation changes nothing.
+func (o *matrixOp) reads() bool {
+	return slices.ContainsFunc(payvault.Operations(), func(info payvault.OperationInfo) bool {
+		return info.Op == o.op && info.Replay == payvault.ReplayRead
+	})
 }
 
 // performed counts one more performance of the operation, unless the emulator refuses it.
@@ -169,7 +178,7 @@ func (f *matrixFault) possible(op *matrixOp, withReplay, stays bool) []matrixOut
 			case rule.repeats.holds(replay) && o.attempts < attemptsAtMost:
 				attempt(o, unsure || rule.delivery == payvault.Unknown)
 			default:
-				all = append(all, o.failed(f, rule, op.replayable, unsure))
+				all = append(all, o.failed(f, op, rule, unsure))
 			}
 		}
 	}
@@ -191,12 +200,20 @@ func (f *matrixFault) effects(op *matrixOp, replay bool) []effect {
 }
 
 // failed is the outcome of the last attempt that is made. An unsure one follows one that may have performed the operation.
-func (o matrixOutcome) failed(f *matrixFault, rule matrixRule, replayable, unsure bool) matrixOutcome {
+func (o matrixOutcome) failed(f *matrixFault, op *matrixOp, rule matrixRule, unsure bool) matrixOutcome {
 	if unsure && rule.delivery == payvault.NotSent {
 		rule = ruleFor(effectLost)
 	}
-	o.status, o.delivery, o.safe = f.status, rule.delivery.String(), rule.safe.holds(replayable)
+	o.status, o.delivery, o.safe = f.status, rule.delivery.String(), rule.safe.holds(op.replayable)
 	o.is = sentinelsOf(f.status, f.code, rule)
+	return o.of(op)
+}
+
+// of leaves out what is said only of operations that change something.
+func (o matrixOutcome) of(op *matrixOp) matrixOutcome {
+	if op.reads() {
+		o.is = slices.DeleteFunc(o.is, isOutcomeUnknown)
+	}
 	return o
 }
 

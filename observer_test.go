@@ -79,7 +79,7 @@ func documentedPaths(t *testing.T) map[payvault.Operation]string {
 	paths := map[payvault.Operation]string{}
 	for line := range strings.Lines(string(text)) {
 		if column := strings.Fields(line); !strings.HasPrefix(line, "#") {
-			paths[payvault.Operation(column[1])] = strings.ReplaceAll(column[3], "{appId}", "{app_id}")
+			paths[payvault.Operation(column[1])] = strings.ReplaceAll(column[3], "{appId}", "{appId}")
 		}
 	}
 	return paths

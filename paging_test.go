@@ -650,56 +650,42 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkInCircles: a service whose pages come round again after some, with and without totals.
-func TestWalkInCircles(t *testing.T) {
+// TestWalkWithoutEnd: a service that always claims another page is left at a bound.
+func TestWalkWithoutEnd(t *testing.T) {
 	t.Parallel()
-	for _, total := range []int{0, 1 << 31} {
-		for _, tail := range []int{0, 1, 7} {
-			for _, circle := range []int{1, 2, 3, 5, 16} {
-				t.Run(fmt.Sprintf("%d pages claimed, %d and a circle of %d", total, tail, circle), func(t *testing.T) {
-					t.Parallel()
-					eachPrefetch(t, func(t *testing.T, prefetch int) {
-						t.Helper()
-						p := &pager{answer: func(page int) (int, string) {
-							if page > tail {
-								page = tail + (page-tail)%circle
-							}
-							return http.StatusOK, pageBody(total, total, fmt.Sprint("C", page))
-						}}
-						ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}))
-						require.ErrorIs(t, err, payvault.ErrMalformedResponse)
-						assert.GreaterOrEqual(t, len(ids), tail+circle, "no page is refused the first time")
-						assert.LessOrEqual(t, len(ids), 3*(tail+circle))
-					})
-				})
-			}
-		}
-	}
+	const bound = 1 << 20
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		p := &pager{answer: func(page int) (int, string) { return http.StatusOK, pageBody(page+100, 0, strconv.Itoa(page)) }}
+		options := &payvault.ListOptions{Page: bound - 2, Prefetch: prefetch}
+		ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), options))
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+		require.ErrorContains(t, err, "there are more than 1048576 pages")
+		assert.Equal(t, []string{strconv.Itoa(bound - 2), strconv.Itoa(bound - 1)}, ids)
+	})
 }
 
 // The records belong to the loop: changing them neither hides that a page repeats nor makes it look as if one did.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
-	for _, circle := range []int{1, 2} {
-		eachPrefetch(t, func(t *testing.T, prefetch int) {
-			t.Helper()
-			p := &pager{answer: func(page int) (int, string) {
-				return http.StatusOK, pageBody(1<<31, 1<<33, recordIDs(page%circle, 9)...)
-			}}
-			seen := 0
-			var last error
-			for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
-				if last = err; err == nil {
-					seen++
-					customer.ID, customer.Comments = "same", "same"
-					customer.BillingCards[0].CardID = fmt.Sprint("seen", seen)
-				}
-				require.Less(t, seen, 20, "it goes round in circles")
+	eachPrefetch(t, func(t *testing.T, prefetch int) {
+		t.Helper()
+		p := &pager{answer: func(page int) (int, string) {
+			return http.StatusOK, pageBody(1<<31, 1<<33, recordIDs(0, 9)...)
+		}}
+		seen := 0
+		var last error
+		for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+			if last = err; err == nil {
+				seen++
+				customer.ID, customer.Comments = "same", "same"
+				customer.BillingCards[0].CardID = fmt.Sprint("seen", seen)
 			}
-			require.ErrorIs(t, last, payvault.ErrMalformedResponse)
-			assert.LessOrEqual(t, seen, 4*perPage)
-		})
-	}
+			require.Less(t, seen, 20, "it goes round in circles")
+		}
+		require.ErrorIs(t, last, payvault.ErrMalformedResponse)
+		assert.LessOrEqual(t, seen, perPage)
+	})
 	eachPrefetch(t, func(t *testing.T, prefetch int) {
 		t.Helper()
 		seen := 0
@@ -721,10 +707,6 @@ func TestWalkAtTheLastNumbers(t *testing.T) {
 		assertInvalid(t, err, payvault.OpCustomersList, fields{"page": {"is out of range"}})
 		assert.Empty(t, p.pages())
 	}
-	p := &pager{answer: func(page int) (int, string) { return http.StatusOK, pageBody(0, 0, strconv.Itoa(page)) }}
-	ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Page: math.MaxInt - 2}))
-	assertInvalid(t, err, payvault.OpCustomersList, fields{"page": {"is out of range"}})
-	assert.Equal(t, []string{strconv.Itoa(math.MaxInt - 2)}, ids)
 }
 
 func TestWalkWhoseContextEnds(t *testing.T) {

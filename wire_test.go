@@ -24,7 +24,6 @@ import (
 const (
 	notUTF8 = "cannot be written as JSON: invalid UTF-8"
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
-	mark    = "[REDACTED]"
 )
 
 // readers are the two ways to read JSON.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 const lines = `cpu: any
@@ -18,6 +19,8 @@ BenchmarkCall/net=canned/impl=byhand       100   9 ns/op  200000 cpu-ns/op   42 
 BenchmarkUpload/impl=payvault-2             10   9 ns/op      12 connections  2000000 B/op
 PASS
 `
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTable(t *testing.T) {
 	t.Parallel()

@@ -66,6 +66,7 @@ func Types() map[string]reflect.Type {
 		reflect.TypeFor[payvault.ListOptions](),
 		reflect.TypeFor[payvault.Notification](),
 		reflect.TypeFor[payvault.Observer](),
+		reflect.TypeFor[payvault.OperationInfo](),
 		reflect.TypeFor[payvault.Owner](),
 		reflect.TypeFor[payvault.OwnerName](),
 		reflect.TypeFor[payvault.Ownership](),
