@@ -24,8 +24,9 @@ func TestAllocations(t *testing.T) {
 	for i := range cards {
 		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
 	}
+	request := tokenizeRequest()
 	tokenize := func(ctx context.Context, c *payvault.Client) error {
-		_, err := c.Tokens.Tokenize(ctx, tokenizeRequest())
+		_, err := c.Tokens.Tokenize(ctx, request)
 		return err
 	}
 	for name, test := range map[string]struct {

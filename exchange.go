@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -91,21 +92,24 @@ func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into r
 	}
 	ctx = observers.start(ctx, call)
 	var result transport.Result
-	err = panicError(op.Op) // for a panic of the caller's own code: a key source, a transport
+	returned := false
 	defer func() {
+		if !returned { // a panic of the caller's own code: a key source, a transport
+			err = panicError(op.Op)
+		}
 		if o.response != nil {
 			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, time.Since(start)}
 		}
 		observers.end(ctx, call, callResult(result, into, time.Since(start), err))
 	}()
 	out, refused := c.newRequest(op, in, &o)
-	if refused != nil {
-		return refused
+	if refused == nil {
+		out.Observe = observers.attempts(ctx, call)
+		result, err = c.core.transport.Do(ctx, &out.Request)
+		err = out.finish(ctx, result, err, into)
 	}
-	out.Observe = observers.attempts(ctx, call)
-	var failed error
-	result, failed = c.core.transport.Do(ctx, &out.Request)
-	return out.finish(ctx, result, failed, into)
+	returned = true
+	return cmp.Or(refused, err)
 }
 
 // outgoing is a request that passed all checks.

@@ -28,13 +28,13 @@ type effect string
 
 const (
 	effectHealed      effect = "net/http gets over it" // within one attempt of the client
-	effectUnsent      effect = "no connection"        
-	effectDistrusted  effect = "no trust"              // no connection, and a second attempt would have none either
-	effectLost        effect = "no answer"             // sent, at least in part
-	effectTurnedAway  effect = "429"                   // not performed
-	effectHeldOff     effect = "429 for long"          // not performed, and the service asks to wait for longer than the cap
-	effectGatewayDown effect = "502, 503 or 504"       // the service behind it may have performed the operation
-	effectFailed      effect = "another 5xx"           // the service failed
+	effectUnsent      effect = "no connection"
+	effectDistrusted  effect = "no trust"        // no connection, and a second attempt would have none either
+	effectLost        effect = "no answer"       // sent, at least in part
+	effectTurnedAway  effect = "429"             // not performed
+	effectHeldOff     effect = "429 for long"    // not performed, and the service asks to wait for longer than the cap
+	effectGatewayDown effect = "502, 503 or 504" // the service behind it may have performed the operation
+	effectFailed      effect = "another 5xx"     // the service failed
 	effectGatewayCode effect = "502, 503 or 504 with a code"
 	effectFailedCode  effect = "another 5xx with a code"
 	effectRefused     effect = "4xx"                      // the service decided
@@ -212,7 +212,7 @@ func (o matrixOutcome) failed(f *matrixFault, op *matrixOp, rule matrixRule, uns
 // of leaves out what is said only of operations that change something.
 func (o matrixOutcome) of(op *matrixOp) matrixOutcome {
 	if op.reads() {
-		o.is = slices.DeleteFunc(o.is, isOutcomeUnknown)
+		o.is = append([]string(nil), slices.DeleteFunc(o.is, isOutcomeUnknown)...)
 	}
 	return o
 }

@@ -47,14 +47,7 @@ func (o *outcome) mayBePerformed() bool {
 }
 
 func (c *call) result() Result {
-	r := Result{
-		Status: c.last.status, Header: c.last.header, Body: c.last.body,
-		Attempts: c.attempts, Delivery: c.last.delivery, Unsure: c.unsure, Keys: c.keys,
-	}
-	if c.attempts == 0 {
-		r.Delivery = NotSent
-	}
-	return r
+	return Result{c.last.status, c.last.header, c.last.body, c.attempts, c.last.delivery, c.unsure, c.keys}
 }
 
 // attempts is the engine's transport: one round trip is one attempt. It has no CloseIdleConnections, which the engine
@@ -68,7 +61,7 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, call.err // and the last attempt stays what it was
 	}
 	start := time.Now()
-	call.unsure = call.unsure || call.attempts > 0 && call.last.mayBePerformed()
+	call.unsure = call.unsure || call.last.mayBePerformed()
 	call.attempts++
 	call.last = a.client.attempt(req, call)
 	call.unsure = call.unsure || call.last.resent
@@ -95,7 +88,7 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 	}
 	t := tracker{kind: c.kind}
 	own := req.WithContext(httptrace.WithClientTrace(ctx, t.hooks()))
-	own.Header = maps.Clone(req.Header) // the attempt before may still be writing its own
+	own.Header = maps.Clone(call.Header) // the attempt before may still be writing its own
 	own.Header["Authorization"] = []string{key}
 	defer c.setBody(own, call.Request, &t).close()
 
@@ -122,24 +115,22 @@ const uploadRate = 256 << 10
 func (c *Client) timeout(call *call) time.Duration {
 	timeout := c.config.AttemptTimeout
 	if call.Upload != nil {
-		if more := time.Duration(call.Upload.Len()/uploadRate) * time.Second; more < math.MaxInt64-timeout {
-			timeout += more
-		}
+		more := time.Duration(call.Upload.Len()/uploadRate) * time.Second
+		timeout += min(more, math.MaxInt64-timeout)
 	}
 	return timeout
 }
 
-// readBody reads up to limit bytes and closes the body. One within the limit is read to its end, so that its
-// connection can be used again.
+// readBody closes the body. One within the limit is read to its end, so that its connection can be used again.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil
 	}
 	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusSwitchingProtocols: // the body is the connection, which no deadline ends
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which no deadline ends
 		return nil, nil
-	case resp.ContentLength > limit:
+	}
+	if resp.ContentLength > limit {
 		return nil, ErrTooLarge
 	}
 	var buf bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -74,24 +75,24 @@ func (t *tracker) resent(replay bool) bool {
 	return t.connections.Load() > 1 && (replay || !t.kind.standard)
 }
 
-// setBody decides what net/http may send again by itself. It gets the body anew only for a connection on which it asks for that
-// before a byte was written: one that speaks HTTP/1 and was idle too long. On HTTP/2 it asks also after a reset of the stream,
-// when the server may have performed the operation. A request without a body it sends again unasked, on HTTP/1 only with a
-// method that is safe, but never one with an empty body that it cannot get anew.
+// setBody decides what net/http may send again by itself. It asks for the body anew on HTTP/1 only when nothing was written to a
+// connection that was idle too long, but on HTTP/2 also after a reset, when the operation may have been performed. Without a
+// body it does not ask, on HTTP/1 only for safe methods; an empty body that it cannot get anew stops it.
 func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
-	b := &body{taken: &t.taken}
+	b := &body{request: r, taken: &t.taken}
 	again := r.Replay || !safe(r.Method)
 	switch {
 	case r.Upload != nil:
-		b.open, req.ContentLength = r.Upload.Open, r.Upload.Len()
+		req.ContentLength = r.Upload.Len()
 	case r.Body != nil || !again || !c.kind.onlyH1:
-		b.open, req.ContentLength = func() io.Reader { return bytes.NewReader(r.Body) }, int64(len(r.Body))
+		req.ContentLength = int64(len(r.Body))
 	default:
 		return b
 	}
-	req.Body = b.reader()
 	if r.Upload == nil && c.kind.standard {
 		req.Body = io.NopCloser(b.open()) // of a type that net/http knows to be in memory
+	} else {
+		req.Body = b.reader()
 	}
 	if req.ContentLength > 0 && again {
 		req.GetBody = func() (io.ReadCloser, error) {
@@ -106,24 +107,27 @@ func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
 
 // safe reports whether net/http sends a request of this method again when its connection was lost.
 func safe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
 // body is that of one attempt. It keeps net/http from reading on after the attempt, which it does on HTTP/2: the content of
 // an upload is the caller's to change from then on.
 type body struct {
-	open  func() io.Reader
-	taken *atomic.Bool
+	request *Request
+	taken   *atomic.Bool
 
 	mu     sync.Mutex
 	closed bool
 }
 
-func (b *body) reader() io.ReadCloser { return io.NopCloser(&bodyReader{b, b.open()}) }
+func (b *body) open() io.Reader {
+	if b.request.Upload != nil {
+		return b.request.Upload.Open()
+	}
+	return bytes.NewReader(b.request.Body)
+}
+
+func (b *body) reader() io.ReadCloser { return &bodyReader{b, b.open()} }
 
 // close waits for a read that is under way.
 func (b *body) close() {
@@ -146,3 +150,5 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	}
 	return r.source.Read(p)
 }
+
+func (r *bodyReader) Close() error { return nil }

@@ -39,7 +39,7 @@ func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 // TestGate: after an attempt nobody reads the upload any more, from however many readers net/http has opened.
 func TestGate(t *testing.T) {
 	t.Parallel()
-	g := &body{open: textUpload("content").Open, taken: new(atomic.Bool)}
+	g := &body{request: &Request{Upload: textUpload("content")}, taken: new(atomic.Bool)}
 	first, second := g.reader(), g.reader()
 	head := make([]byte, 3)
 	n, err := first.Read(head)

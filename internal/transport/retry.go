@@ -22,18 +22,16 @@ func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (boo
 
 // retryable reports whether repeating is harmless and may help.
 func (c *call) retryable() bool {
-	switch {
-	case c.err != nil:
+	if c.err != nil {
 		return !permanent(c.err) && (c.last.delivery == NotSent || c.Replay)
-	case c.last.status == http.StatusTooManyRequests:
+	}
+	switch c.last.status {
+	case http.StatusTooManyRequests:
 		return true
-	case c.last.delivery == Unknown,
-		c.last.status == http.StatusBadGateway,
-		c.last.status == http.StatusServiceUnavailable,
-		c.last.status == http.StatusGatewayTimeout:
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	}
-	return false
+	return c.Replay && c.last.delivery == Unknown
 }
 
 // permanent reports whether the same failure would follow again at once.
@@ -67,20 +65,13 @@ const longestRetryAfter = 24 * time.Hour
 
 // RetryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func RetryAfter(header http.Header) time.Duration {
-	values := header["Retry-After"]
-	if len(values) == 0 {
-		return 0
-	}
-	text := strings.TrimSpace(values[0])
-	if text != "" && strings.Trim(text, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || seconds > int64(longestRetryAfter/time.Second) {
-			return longestRetryAfter
-		}
-		return time.Duration(seconds) * time.Second
-	}
+	text := strings.TrimSpace(header.Get("Retry-After"))
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(0, time.Until(at)), longestRetryAfter)
 	}
-	return 0
+	seconds, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second //nolint:gosec // a day at most
 }

@@ -1,8 +1,8 @@
-// Package transport sends one operation: attempts, retry and replay, delivery tracking, deadlines and response caps. It
-// knows HTTP and nothing of the service's bodies.
+// Package transport sends one operation: attempts, retries, delivery, deadlines and caps. It knows no bodies of the service.
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -132,11 +132,9 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	call := &call{Request: r, max: r.MaxAttempts}
-	if call.max == 0 {
-		call.max = c.config.Policy.MaxAttempts
-	}
-	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header}
+	call := &call{Request: r, last: outcome{delivery: NotSent}}
+	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
+	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host} // attempt adds header and body
 	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))})
 	if _, wrapped := errors.AsType[*url.Error](err); wrapped {
 		err = call.err // without the URL
