@@ -240,9 +240,11 @@ func defaultConfig() config {
 // 1.2 or newer, and uses a proxy of the environment (HTTPS_PROXY and NO_PROXY, as net/http reads them) for https
 // only, by CONNECT. A Transport of your own decides by itself on proxies, on the version of TLS and on what else it reads.
 //
-// What an error says about delivery follows from the hooks of [net/http/httptrace]. A Transport of your own that calls none of
-// them proves nothing, and its failures count as unknown; one that sends a request by several ways has to call
-// them for each, or a request that was sent may count as unsent.
+// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours may
+// speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset or refused is
+// of unknown outcome. What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the
+// body was taken: a RoundTripper that calls no hooks, or that has taken any of the body, proves nothing, and the outcome is
+// unknown. Not guarded against is a RoundTripper that copies a request and sends it several times by itself.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {

@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -918,4 +920,35 @@ func TestClient_answersKeepTheirMemory(t *testing.T) {
 	assert.Equal(t, first, string(raw.Body))
 	assert.Equal(t, first, string(out))
 	assert.Equal(t, text, failed.Error())
+}
+
+// TestClientThatIsNone: calls of a client that NewClient did not make fail, and never panic.
+func TestClientThatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, client := range []*payvault.Client{nil, {}} {
+		other := client.ForMerchant(1)
+		for _, c := range opCases() {
+			_, err := c.call(t.Context(), other)
+			assertInvalid(t, err, c.op, fields{"client": {"was not made by NewClient"}})
+			if client != nil {
+				_, err = c.call(t.Context(), client)
+				assertInvalid(t, err, c.op, fields{"client": {"was not made by NewClient"}})
+			}
+		}
+		err := client.Call(t.Context(), payvault.Request{Method: "GET", Path: []string{"x"}}, nil)
+		assertInvalid(t, err, payvault.OpCall, fields{"client": {"was not made by NewClient"}})
+		client.CloseIdleConnections()
+		assert.Equal(t, "not made by NewClient", client.LogValue().String())
+	}
+}
+
+// TestFileOfTypedNil: a nil pointer in an interface is no content.
+func TestFileOfTypedNil(t *testing.T) {
+	t.Parallel()
+	for _, content := range []io.ReaderAt{(*os.File)(nil), (*bytes.Reader)(nil)} {
+		file := &payvault.File{Name: "a.pdf", Content: content, Size: 5}
+		err := tableClient(t, "http://127.0.0.1:1").Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: file})
+		assertInvalid(t, err, payvault.OpDisputesRespond, fields{"file": {"is empty"}})
+		assert.NoError(t, file.Close())
+	}
 }

@@ -54,9 +54,8 @@
 //	Webhooks.AddEvent                            repeated                   error, never repeated
 //	Client.Call                                  repeated                   repeated with Request.Replay
 //
-// Nothing was sent: no connection could be had, or an HTTP/2 server refused the stream unprocessed. The latter is not repeated, and
-// of unknown outcome, for Payees.Delete and Webhooks.AddEvent: without a body net/http might send them again by itself, so the
-// attempt is given up. Lost is also an answer with a status below 400 whose connection ends before its body does.
+// Nothing was sent: no connection could be had. Lost is also an answer with a status below 400 whose connection ends before its
+// body does. Connections speak HTTP/1.1; see [WithHTTPClient] for what a Transport of your own changes.
 //
 // That a status of 429 means that the request was not performed is an assumption of this package: the interface shows no statuses
 // of failures (interface §7). Use [WithAttempts] with 1, and do not go by [SafeToRetry], if your service sees it otherwise.
@@ -70,7 +69,7 @@
 //
 // There are four attempts at most, of up to a minute each, the key source's time included ([WithTimeout]; [WithAttempts] for one
 // call). Waits grow exponentially with full jitter. A Retry-After header is honored up to 30 s: where the service asks for more, the
-// next attempt starts after 30 s all the same; see [RetryPolicy].
+// call fails at once, with the time in Error.RetryAfter; see [RetryPolicy].
 //
 // # Errors
 //
@@ -84,7 +83,7 @@
 //     operation is replayable by what it does and the failure may pass; WithReplay does not count here. Try again later, with
 //     [ErrRateLimited] after Error.RetryAfter if it is set (24 hours at most), or once the cause is mended, such as an untrusted
 //     certificate, a failing key source or a context that has ended.
-//  3. errors.Is(err, [ErrOutcomeUnknown]): the request was sent and no usable answer came, or an attempt before the last one was
+//  3. errors.Is(err, [ErrOutcomeUnknown]): the request, of an operation that changes something, was sent and no usable answer came, or an attempt before the last one was
 //     lost. It may have been performed: look the outcome up, in a list or with a person, before calling again. If you
 //     do call again, remember that you had to: a refusal of the second call, such as [ErrNotFound] or [ErrConflict], may come from
 //     the first having been performed. Within one call the package remembers it for you.

@@ -52,7 +52,7 @@ var (
 	// ErrResponseTooLarge is an answer larger than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer, in the last attempt or in
-	// one before it.
+	// one before it. An operation that only reads has no outcome to be unsure of, and never matches.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -61,12 +61,12 @@ type Delivery uint8
 
 const (
 	// Unknown means that the request was sent, at least in part, and no usable answer came to it, in any of the attempts.
-	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown]. When an attempt is
+	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown], unless the operation only reads. When an attempt is
 	// lost and the next one is refused, status, code and sentinels are those of the refusal: a second cancellation may be
 	// refused because the first has been performed.
 	Unknown Delivery = iota
-	// NotSent means that the operation cannot have been performed: not a byte of it was written, or what
-	// was written was turned away unprocessed, with status 429 in an earlier attempt or, on HTTP/2, by refusing the stream.
+	// NotSent means that the operation cannot have been performed: not a byte of it was written, but in earlier attempts that
+	// were turned away with status 429.
 	NotSent
 	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
 	// and no attempt before that can have performed the operation.

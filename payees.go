@@ -75,8 +75,7 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service, not even when an HTTP/2 server says that it has not processed
-// it; see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may be gone: a second call that is refused, with [ErrRejected] or
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may be gone: a second call that is refused, with [ErrRejected] or
 // [ErrNotFound], may say just that.
 //
 // DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).

@@ -26,8 +26,7 @@ const (
 // or a dot segment fails before anything is sent, with [ErrInvalidRequest]; any other name of an event is left to the
 // service. It does not take a merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service, not even when an HTTP/2 server says that it has not processed
-// it; see [SafeToRetry]. A refusal is [ErrRejected], or [ErrNotFound] where the service answers an ID that it does not know with 404.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. A refusal is [ErrRejected], or [ErrNotFound] where the service answers an ID that it does not know with 404.
 //
 // POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
 func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {

@@ -76,7 +76,7 @@ func newPayvault(tb testing.TB, url string, transport http.RoundTripper) *payvau
 }
 
 // secret makes the type that payvault has for card data.
-func secret(text string) payvault.Secret { return payvault.Secret(text) }
+func secret(text string) payvault.Secret { return payvault.NewSecret(text) }
 
 func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) call {
 	tb.Helper()

@@ -60,8 +60,7 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 	}
 }
 
-// delivery of a request without a response. It counts as unsent only if its RoundTripper asked for a connection, got none and
-// took nothing of the body, so that it cannot have sent it by another way.
+// delivery of a request without a response: unsent only if a connection was asked for, none got, and nothing taken of the body.
 func (t *tracker) delivery() Delivery {
 	if t.asked.Load() && t.connections.Load() == 0 && !t.taken.Load() {
 		return NotSent
@@ -110,8 +109,7 @@ func safe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// body is that of one attempt. It keeps net/http from reading on after the attempt, which it does on HTTP/2: the content of
-// an upload is the caller's to change from then on.
+// body keeps net/http from reading on after the attempt, on HTTP/2: the content is the caller's to change from then on.
 type body struct {
 	request *Request
 	taken   *atomic.Bool

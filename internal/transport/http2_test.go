@@ -20,7 +20,7 @@ func TestAttemptsOnHTTP2(t *testing.T) {
 				{
 					t.Run(fmt.Sprintf("%s, code %d, %s", scheme, code, method), func(t *testing.T) {
 						t.Parallel()
-						c, address, streams := resetting(t, scheme, code)
+						c, address, streams := resetting(t, scheme, code, 2)
 						r := (&Request{Method: method, Header: http.Header{}, Replay: true, MaxAttempts: 2}).to(t, address)
 						if method == http.MethodPost {
 							r.Body = []byte("{}")

@@ -610,7 +610,7 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 			for _, scheme := range []string{"https", "http"} {
 				t.Run(fmt.Sprintf("%s, %s %s, body %q", name, scheme, request.method, request.body), func(t *testing.T) {
 					t.Parallel()
-					c, address, streams := resetting(t, scheme, test.code)
+					c, address, streams := resetting(t, scheme, test.code, 2)
 					r := (&Request{Method: request.method, Header: http.Header{}, Body: request.body, Replay: test.replay}).to(t, address)
 					result, err := c.Do(t.Context(), r)
 					assert.Equal(t, test.streams, streams.Load())
@@ -628,8 +628,8 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// resetting gives a client of a server that resets its first two streams, and the number of streams.
-func resetting(t *testing.T, scheme string, code uint32) (c *Client, address string, streams *atomic.Int64) {
+// resetting gives a client of a server that resets its first streams, and the number of streams.
+func resetting(t *testing.T, scheme string, code uint32, resets int64) (c *Client, address string, streams *atomic.Int64) {
 	t.Helper()
 	streams = new(atomic.Int64)
 	authority := httptest.NewTLSServer(nil) // for its certificate
@@ -651,7 +651,7 @@ func resetting(t *testing.T, scheme string, code uint32) (c *Client, address str
 			context.AfterFunc(t.Context(), func() { _ = conn.Close() })
 			serving.Go(func() {
 				serveHTTP2(conn, func() (frame, flags byte, payload []byte) {
-					if streams.Add(1) < 3 {
+					if streams.Add(1) <= resets {
 						return 3, 0, binary.BigEndian.AppendUint32(nil, code) // RST_STREAM
 					}
 					return 1, 5, []byte{0x88} // HEADERS with END_STREAM and END_HEADERS, ":status: 200"

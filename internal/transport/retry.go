@@ -15,9 +15,8 @@ import (
 // checkRetry is asked by the engine after each attempt.
 func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	call := callOf(ctx)
-	again := ctx.Err() == nil && call.attempts < call.max && call.retryable() &&
-		RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter
-	return again, nil
+	return ctx.Err() == nil && call.attempts < call.max && call.retryable() &&
+		RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter, nil
 }
 
 // retryable reports whether repeating is harmless and may help.

@@ -1,0 +1,140 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// derived are RoundTrippers that give net/http a context of their own, as http.Client{Timeout} and tracing do.
+func derived(base http.RoundTripper) map[string]http.RoundTripper {
+	return map[string]http.RoundTripper{
+		"plain": base,
+		"WithTimeout per hop": forgetful(func(req *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
+			context.AfterFunc(req.Context(), cancel)
+			return base.RoundTrip(req.WithContext(ctx))
+		}),
+		"WithCancel and its own hooks": forgetful(func(req *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithCancel(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{}))
+			context.AfterFunc(req.Context(), cancel)
+			return base.RoundTrip(req.Clone(ctx))
+		}),
+		"http.Client with Timeout": forgetful((&http.Client{Transport: base, Timeout: time.Minute}).Do),
+	}
+}
+
+// TestNeverTwiceOnHTTP2: a server performs each request and then resets its stream, with every code there is.
+func TestNeverTwiceOnHTTP2(t *testing.T) {
+	t.Parallel()
+	const calls = 40
+	for _, scheme := range []string{"https", "http"} {
+		for code := range uint32(0xd + 1) {
+			t.Run(fmt.Sprintf("%s, code %d", scheme, code), func(t *testing.T) {
+				t.Parallel()
+				base, address, streams := resetting(t, scheme, code, math.MaxInt64)
+				for name, rt := range derived(base.base) {
+					c := New(testConfig(rt))
+					for _, request := range []*Request{
+						{Method: http.MethodPost, Body: []byte("{}")},
+						{Method: http.MethodPost},
+						{Method: http.MethodDelete},
+						{Method: http.MethodPost, Upload: generated(3)},
+						{Method: http.MethodGet},
+					} {
+						request.Header = http.Header{}
+						before := streams.Load()
+						for range calls {
+							result, err := c.Do(t.Context(), request.to(t, address))
+							require.Error(t, err, name)
+							require.Equal(t, Unknown, result.Delivery, name)
+							require.Equal(t, 1, result.Attempts, name)
+						}
+						require.EqualValues(t, calls, streams.Load()-before, "%s, %s: performed more than once", name, request.Method)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPartialHooksProveNothing: of two paths that a RoundTripper takes the first shows no hooks and the second is refused.
+func TestPartialHooksProveNothing(t *testing.T) {
+	t.Parallel()
+	for _, body := range [][]byte{[]byte("{}"), nil} {
+		sent := 0
+		hedging := forgetful(func(req *http.Request) (*http.Response, error) {
+			_, err := io.Copy(io.Discard, req.Body)
+			sent++ // by the path without hooks, which loses the answer
+			require.NoError(t, err)
+			httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
+			return nil, errRefused
+		})
+		request := post(false)
+		request.Body = body
+		result, err := New(testConfig(hedging)).Do(t.Context(), request)
+		require.ErrorIs(t, err, errRefused)
+		assert.Equal(t, Unknown, result.Delivery)
+		assert.Equal(t, 1, result.Attempts)
+		assert.Equal(t, 1, sent)
+	}
+}
+
+// TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may cross with a
+// request. On a connection that is new it is an answer.
+func TestRequestTimeoutOnIdleConnection(t *testing.T) {
+	t.Parallel()
+	for _, replay := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			answers := []string{"200 OK", "408 Request Timeout", "408 Request Timeout"}
+			served := 0
+			c := New(testConfig(pipes(t, func(conn net.Conn) {
+				for r := bufio.NewReader(conn); served < len(answers) && readRequest(r) == nil; served++ {
+					_, _ = io.WriteString(conn, "HTTP/1.1 "+answers[served]+"\r\nContent-Length: 0\r\n\r\n")
+				}
+			})))
+			first, err := c.Do(t.Context(), post(replay).to(t, "http://service.test/"))
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusOK, first.Status)
+			request := post(replay).to(t, "http://service.test/")
+			request.MaxAttempts = 2
+			second, err := c.Do(t.Context(), request)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusRequestTimeout, second.Status)
+			assert.Equal(t, Unknown, second.Delivery)
+			assert.Equal(t, map[bool]int{false: 1, true: 2}[replay], second.Attempts)
+		})
+	}
+}
+
+// TestRetryAfterBeyondTheCap: no wait is shorter than the service asks for.
+func TestRetryAfterBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		s := &script{steps: times(2, answer(status, "", "Retry-After", "2"))}
+		result, err := New(testConfig(s)).Do(t.Context(), post(true))
+		require.NoError(t, err)
+		assert.Equal(t, 1, result.Attempts)
+		assert.Equal(t, 2*time.Second, RetryAfter(result.Header))
+	}
+}
+
+// TestPanicOfARoundTripper reaches the caller.
+func TestPanicOfARoundTripper(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("broken")
+	c := New(testConfig(forgetful(func(*http.Request) (*http.Response, error) { panic(errOwn) })))
+	assert.PanicsWithError(t, "broken", func() { _, _ = c.Do(t.Context(), post(false)) })
+}
