@@ -64,7 +64,7 @@ func (r DisputeResponse) prepare(_ *Client, p *problems) any {
 }
 
 // form puts the JSON text of a response and its file into the parts of a form.
-func (r *DisputeResponse) form(text []byte) *formdata.Body {
+func (r DisputeResponse) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
 		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}

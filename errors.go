@@ -258,14 +258,6 @@ func (p *problems) add(path, text string) {
 	(*p)[path] = append((*p)[path], text)
 }
 
-func (p *problems) addAll(other problems) {
-	for path, texts := range other {
-		for _, text := range texts {
-			p.add(path, text)
-		}
-	}
-}
-
 // require adds a problem if value is the zero value of its type.
 func require[T comparable](p *problems, path string, value T) {
 	if value == *new(T) {

@@ -84,7 +84,7 @@ func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into r
 	o, observers := newCallOptions(opts), c.core.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
-		ctx, observers = context.Background(), nil // which have nothing to start from
+		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
 	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.core.server}
 	if op.Op == OpCall {

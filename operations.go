@@ -6,6 +6,8 @@ import "slices"
 type Operation string
 
 // The operations of the service; [Operations] describes them.
+//
+//nolint:gosec // names, no credentials
 const (
 	OpTokensTokenize            Operation = "tokens.tokenize"
 	OpCustomersCreate           Operation = "customers.create"
@@ -52,6 +54,8 @@ type OperationInfo struct {
 func Operations() []OperationInfo { return slices.Clone(operations) }
 
 // operations is the one place where an operation is described: calls, errors, logs and tests read it.
+//
+//nolint:gochecknoglobals // never changed
 var operations = []OperationInfo{
 	{OpTokensTokenize, "POST", "/pg/tokenize", ReplayWithCardID, true, ""},
 	{OpCustomersCreate, "POST", "/platform/vault/customer", ReplayNever, true, "/data"},

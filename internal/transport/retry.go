@@ -72,5 +72,5 @@ func RetryAfter(header http.Header) time.Duration {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
 	}
-	return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second //nolint:gosec // a day at most
+	return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second
 }
