@@ -108,9 +108,7 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages besides the one in use. On two processors 8 makes a walk over pages of
-	// 20 ms six times as fast, and 32 thirteen times; more helps only where the service is slower, since decoding then takes the
-	// time. The duration of such a call, as observers and logs tell it, includes the wait for a processor to decode its page.
+	// used up. Memory is bounded by that many pages besides the one in use.
 	Prefetch int
 }
 
