@@ -328,7 +328,7 @@ func checkForm(t *testing.T, contentType string, body, content []byte) {
 func FuzzBaseURL(f *testing.F) {
 	for _, text := range []string{
 		"https://sandbox.example.com", "https://h/a/b/", "https://user:password@h", "https://h?q", "https://h/#f", "http://h", "http://[::1]:8080/x", "https://h/%2e%2e/a",
-		"https://h//a", "https://h/a%2Fb%2F", "//h", "https:", "https://h/a;b", "HTTPS://H", "https://h:65536", "https://h/%zz", "https://h/é", "https://h\\@other", "https://[fe80::1%25eth0]/",
+		"https://h//a", "https://h/a%2Fb%2F", "//h", "https:", "https://h/a;b", "https://h/!", "HTTPS://H", "https://h:65536", "https://h/%zz", "https://h/é", "https://h\\@other", "https://[fe80::1%25eth0]/",
 	} {
 		f.Add(text)
 	}

@@ -59,6 +59,7 @@ func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 		escaped = append(append(escaped, '/'), url.PathEscape(text)...)
 	}
 	u.Path = string(path)
+	u.RawPath = u.Path // said even where it says nothing new: without it net/url would escape "!" in the base's path
 	if string(escaped) != u.Path {
 		u.RawPath = string(escaped)
 	}
