@@ -1,7 +1,7 @@
 package payvault
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,16 +145,17 @@ func (d ApplicationData) fields() []ApplicationField {
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	var pairs []struct {
-		Key   string          `json:"key"`
-		Value json.RawMessage `json:"value"`
+		Key   string         `json:"key"`
+		Value jsontext.Value `json:"value"`
 	}
-	if err := json.Unmarshal(b, &pairs); err != nil {
+	if err := jsonv2.Unmarshal(b, &pairs, tolerantForm); err != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
+	r := reader{ctx: context.Background()}
 	for _, pair := range pairs {
 		if field := fieldOf(d, pair.Key); field.IsValid() {
-			if err := setWireValue(field, pair.Value); err != nil {
+			if err := r.readField(pair.Value, field); err != nil {
 				return fmt.Errorf("%s: %w", pair.Key, err)
 			}
 			continue
@@ -224,57 +225,43 @@ func asStrings[T ~string](values []T) []string {
 	return texts
 }
 
-var errNotToggle = errors.New("neither true nor false")
-
-// setWireValue reads the wire form into a field of ApplicationData; null leaves it empty.
-func setWireValue(field reflect.Value, raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
+// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the value.
+func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
+	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
 	}
-	switch target := field.Addr().Interface().(type) {
-	case *bool:
-		text := string(numberText(raw))
-		if text != "true" && text != "false" {
-			return errNotToggle
-		}
-		*target = text == "true"
-		return nil
-	case *[]AuthTime:
-		text, err := jsonText(raw)
-		for element := range strings.SplitSeq(strings.NewReplacer("{", "", "}", "").Replace(text), ",") {
-			if element = strings.TrimSpace(element); element != "" {
-				*target = append(*target, AuthTime(element))
-			}
-		}
-		return err
-	default:
-		return safeUnmarshal(raw, target)
+	var text string
+	target := field.Addr().Interface()
+	set, isSet := target.(*[]AuthTime)
+	if isSet {
+		target = &text
 	}
-}
-
-// safeUnmarshal is json.Unmarshal with an error that repeats nothing of the value.
-func safeUnmarshal(raw []byte, target any) error {
-	err := json.Unmarshal(raw, target)
+	within := reader{ctx: r.ctx, allocated: r.allocated}
+	err := within.decode(raw, target)
+	r.allocated = within.allocated
 	switch {
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
 		return fmt.Errorf("cannot be read as %s", typeName(reflect.TypeOf(target).Elem()))
+	case isSet:
+		*set = authTimes(text)
 	}
 	return nil
 }
 
-// openValue reads a value of which nothing is documented; numbers stay exact.
-func openValue(raw json.RawMessage) any {
-	var value any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	_ = dec.Decode(&value) // raw is valid JSON, or empty
-	return value
+// authTimes reads {1,30,30+}.
+func authTimes(text string) (set []AuthTime) {
+	for element := range strings.SplitSeq(strings.NewReplacer("{", "", "}", "").Replace(text), ",") {
+		if element = strings.TrimSpace(element); element != "" {
+			set = append(set, AuthTime(element))
+		}
+	}
+	return set
 }
 
 // SavedField is a field of an application as the service has saved it (interface §2.4).
@@ -336,12 +323,14 @@ func (f SavedField) misfit() (rawSecret, bool) {
 }
 
 // UnmarshalJSON reads the wire form.
-func (f *SavedField) UnmarshalJSON(b []byte) error {
-	var wire savedField[json.RawMessage]
-	if err := safeUnmarshal(b, &wire); err != nil {
+func (f *SavedField) UnmarshalJSON(b []byte) error { return unmarshalForm(b, f) }
+
+func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
+	var wire savedField[jsontext.Value]
+	if err := jsonv2.UnmarshalDecode(dec, &wire); err != nil {
 		return err
 	}
-	value := savedValue(wire.Key, wire.Type, wire.Value)
+	value := r.savedValue(wire.Key, wire.Type, wire.Value)
 	if secret, ok := value.(Secret); ok && secret.Reveal() == redacted {
 		return errRedacted
 	}
@@ -349,20 +338,16 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func savedValue(key, kind string, raw json.RawMessage) any {
-	if len(raw) == 0 || string(raw) == "null" {
+func (r *reader) savedValue(key, kind string, raw jsontext.Value) any {
+	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
 	field := fieldOf(new(ApplicationData), key)
 	switch {
-	case field.IsValid() && setWireValue(field, raw) == nil:
+	case field.IsValid() && r.readField(raw, field) == nil:
 		return reflect.Indirect(field).Interface()
 	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
-		text, err := jsonText(raw)
-		if err != nil {
-			text = strings.ToValidUTF8(string(raw), "\uFFFD") // as encoding/json reads text
-		}
-		return NewSecret(text)
+		return NewSecret(textOf(raw))
 	}
 	return openValue(raw)
 }
@@ -400,35 +385,35 @@ type DeliveryMethods struct {
 
 // Ownership lists the owners of a business (interface §2.4).
 type Ownership struct {
-	InterestCount Int     `json:"interestCount"` // sent as given
+	InterestCount int64   `json:"interestCount"` // sent as given
 	Owners        []Owner `json:"owners,omitempty"`
 }
 
 // Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
 // of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
 type Owner struct {
-	Name                   OwnerName          `json:"name,omitzero"`
-	PersonType             PersonType         `json:"personType,omitzero"`
-	ID                     string             `json:"id,omitzero"`
-	ContactType            ContactType        `json:"contactType,omitzero"`
-	Phone                  string             `json:"phone,omitzero"` // the form is not shown
-	Email                  string             `json:"email,omitzero"`
-	DOB                    Date               `json:"dob,omitzero"`                      // date of birth
-	SSN                    Secret             `json:"ssn,omitzero"`                      // social security number
-	Passport               Secret             `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`      // the form is not shown
-	DLNumber               Secret             `json:"dl_number,omitzero"`                // driver's license
-	DLState                string             `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string             `json:"dl_issue_date,omitzero"`            // the form is not shown
-	InterestPercent        *Amount            `json:"interestPercent,omitzero"`          // exact; nil is not sent
-	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
-	CbExp                  string             `json:"cbExp,omitzero"`
-	Legal                  *bool              `json:"legal,omitzero"` // nil is not sent
-	LegalExp               string             `json:"legalExp,omitzero"`
-	Title                  string             `json:"title,omitzero"`
-	Address                ApplicationAddress `json:"address,omitzero"`
+	Name                   OwnerName            `json:"name,omitzero"`
+	PersonType             PersonType           `json:"personType,omitzero"`
+	ID                     string               `json:"id,omitzero"`
+	ContactType            ContactType          `json:"contactType,omitzero"`
+	Phone                  string               `json:"phone,omitzero"` // the form is not shown
+	Email                  string               `json:"email,omitzero"`
+	DOB                    Date                 `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret               `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret               `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string               `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string               `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret               `json:"dl_number,omitzero"`                // driver's license
+	DLState                string               `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string               `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string               `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount              `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	RelatedBusinesses      []json.RawMessage `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
+	CbExp                  string               `json:"cbExp,omitzero"`
+	Legal                  *bool                `json:"legal,omitzero"` // nil is not sent
+	LegalExp               string               `json:"legalExp,omitzero"`
+	Title                  string               `json:"title,omitzero"`
+	Address                ApplicationAddress   `json:"address,omitzero"`
 }
 
 // OwnerName is the name of an owner (interface §2.4).

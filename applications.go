@@ -57,7 +57,7 @@ type Application struct {
 
 // Pricing is the pricing of an application (interface §2.4). The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
-	ID   Int             `json:"pricing_id,omitzero"` // pricing_id
+	ID   int64           `json:"pricing_id,omitzero"` // pricing_id
 	Plan json.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
 

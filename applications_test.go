@@ -366,7 +366,7 @@ func TestApplicationsSaveData(t *testing.T) {
 	}{
 		"full":     {fullData(), "applications/save_data.request.json", "applications/save_data.response.json", savedFields()},
 		"mixed":    {mixedData(), "applications/save_data.request.mixed.json", `{"code":0,"data":{"fields":[]}}`, []payvault.SavedField{}},
-		"minimal":  {payvault.ApplicationData{LegalName: "Minimal Legal Name"}, "applications/save_data.request.min.json", `{"code":0}`, nil},
+		"minimal":  {payvault.ApplicationData{LegalName: "Minimal Legal Name"}, "applications/save_data.request.min.json", `{"code":0,"data":{}}`, nil},
 		"tolerant": {mixedData(), "applications/save_data.request.mixed.json", "applications/save_data.response.tolerant.json", tolerantFields()},
 		"extra": {extra, `{"data":[
 			{"key":"legal_name","value":"Minimal Legal Name"},
@@ -640,10 +640,10 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		"plain number":     {`[{"key":"high_ticket","value":1500.0}]`, "", payvault.ApplicationData{HighTicket: new(amount("1500.0"))}},
 		"set with spaces":  {`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`, "", payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1", "90+"}}},
 		"not a list":       {`{"legal_name":"x"}`, "not a list of pairs {key, value}", payvault.ApplicationData{}},
-		"wrong type":       {`[{"key":"tax_id","value":123456789}]`, "tax_id: cannot be read as Secret", payvault.ApplicationData{}},
-		"wrong toggle":     {`[{"key":"processing_history","value":"yes"}]`, "processing_history: neither true nor false", payvault.ApplicationData{}},
-		"wrong set":        {`[{"key":"business_services_auth_time","value":[1]}]`, "business_services_auth_time: not a JSON string", payvault.ApplicationData{}},
-		"secret in object": {`[{"key":"ownership","value":{"owners":[{"ssn":123456}]}}]`, "ownership: cannot be read as Ownership", payvault.ApplicationData{}},
+		"wrong type":       {`[{"key":"tax_id","value":[1]}]`, "tax_id: cannot be read as Secret", payvault.ApplicationData{}},
+		"wrong toggle":     {`[{"key":"processing_history","value":"maybe"}]`, "processing_history: cannot be read as bool", payvault.ApplicationData{}},
+		"wrong set":        {`[{"key":"business_services_auth_time","value":[1]}]`, "business_services_auth_time: cannot be read as string", payvault.ApplicationData{}},
+		"secret in object": {`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`, "ownership: cannot be read as Ownership", payvault.ApplicationData{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -675,14 +675,14 @@ func TestSavedField_value(t *testing.T) {
 		"all auth times":               {"business_services_auth_time", "checkbox_group", `"{1,30,30+,90+}"`, []payvault.AuthTime{"1", "30", "30+", "90+"}},
 		"some brands":                  {"card_brands", "checkbox_row", `{"mc":true}`, payvault.CardBrands{MC: true}},
 		"unknown value of an enum":     {"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
-		"text does not fit a toggle":   {"processing_history", "toggle", `"yes"`, payvault.NewSecret("yes")},
+		"text does not fit a toggle":   {"processing_history", "toggle", `"perhaps"`, payvault.NewSecret("perhaps")},
 		"text does not fit an amount":  {"card_volume", "currency", `"a lot"`, payvault.NewSecret("a lot")},
 		"text does not fit a date":     {"business_established", "date", `"14.03.2015"`, payvault.NewSecret("14.03.2015")},
 		"text does not fit an address": {"business_address", "address_suggest", `"401 Business Street"`, payvault.NewSecret("401 Business Street")},
 		"array does not fit a set":     {"business_services_auth_time", "checkbox_group", `["1","30"]`, payvault.NewSecret(`["1","30"]`)},
 		"object does not fit a text":   {"legal_name", "text", `{"first":"x"}`, payvault.NewSecret(`{"first":"x"}`)},
-		"number does not fit a secret": {"tax_id", "tax_id", `123456789`, payvault.NewSecret("123456789")},
-		"unfitting ownership":          {"ownership", "ownership", `{"owners":[{"ssn":123456789}]}`, payvault.NewSecret(`{"owners":[{"ssn":123456789}]}`)},
+		"number for a secret":          {"tax_id", "tax_id", `123456789`, payvault.NewSecret("123456789")},
+		"unfitting ownership":          {"ownership", "ownership", `{"owners":[{"ssn":[123456789]}]}`, payvault.NewSecret(`{"owners":[{"ssn":[123456789]}]}`)},
 		"secret under an unknown key":  {"later_tax_id", "tax_id", `"001234567"`, payvault.NewSecret("001234567")},
 		"later routing number":         {"later_routing", "bank_routing", `123456780`, payvault.NewSecret("123456780")},
 		"later account number":         {"later_account", "bank_dda", `"0004445550"`, payvault.NewSecret("0004445550")},

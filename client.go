@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -415,6 +413,7 @@ type Response struct {
 	Body       []byte        // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
+	Unread     []string      // JSON pointers to what could not be read of the answer of an operation that was performed
 }
 
 // Format writes status, size, attempts and duration, without header and body, under every verb.
@@ -531,29 +530,25 @@ func (r *Request) prepare(_ *Client, p *problems) any {
 
 // callReply takes the success of either shape.
 type callReply struct {
-	failure
+	codes
+
 	out any
 }
 
-// UnmarshalJSON decodes the codes, and then the caller's type.
-func (r *callReply) UnmarshalJSON(b []byte) error {
-	if err := json.Unmarshal(b, &r.failure); err != nil {
-		return err
-	}
-	if code, success := r.code(); code != success || r.out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(b, r.out); err != nil {
-		return errors.New("does not fit the type of the caller")
-	}
-	return nil
-}
-
-func (r *callReply) code() (string, string) {
-	if r.RCode != "" && (r.Code == "" || r.Code == codeSuccess) {
-		return string(r.RCode), rcodeSuccess
-	}
-	return string(r.Code), codeSuccess
-}
+func (r *callReply) result() codes { return r.codes }
 
 func (*callReply) missing() string { return "" }
+
+// read decodes the codes, and then the caller's type.
+func (r *callReply) read(ctx context.Context, body []byte) error {
+	first := reader{ctx: ctx}
+	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.codes.check(OperationInfo{Op: OpCall}) != nil {
+		return err
+	}
+	own := reader{ctx: ctx, open: true}
+	err := own.read(body, r.out)
+	if err != nil && own.err == nil {
+		return fmt.Errorf("%w: does not fit the type of the caller", errUnreadable)
+	}
+	return err
+}

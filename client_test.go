@@ -91,7 +91,7 @@ func TestNewClient_key(t *testing.T) {
 		assertHidden(t, err, "hunter2")
 	}
 	for _, key := range []string{"k", "with:colon", "with space", "ünïcödé", strings.Repeat("k", 5000)} {
-		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 		client, err := payvault.NewClient(server.URL, key)
 		require.NoError(t, err)
 		t.Cleanup(client.CloseIdleConnections)
@@ -168,7 +168,7 @@ func TestClient_pathPrefix(t *testing.T) {
 	} {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
-			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 			require.NoError(t, tableClient(t, server.URL+prefix).Invoices.Send(t.Context(), "a/b", nil))
 			assert.Equal(t, want+"/platform/invoice/a%2Fb/send", server.seen()[0].path)
 		})
@@ -184,7 +184,7 @@ func TestClient_hostileIDs(t *testing.T) {
 	} {
 		t.Run(strconv.Quote(id), func(t *testing.T) {
 			t.Parallel()
-			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 			client := tableClient(t, server.URL+basePath)
 			require.NoError(t, client.Invoices.Send(t.Context(), payvault.InvoiceID(id), nil))
 			_, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(id), payvault.Event(id))
@@ -233,7 +233,7 @@ func TestWithHTTPClient(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 			return
 		}
-		say(w, 200, `{"code":0}`)
+		say(w, 200, `{"code":0,"data":{}}`)
 	})
 	client := tableClient(t, server.URL, payvault.WithHTTPClient(own))
 	_, err = client.Applications.Validate(t.Context(), 1)
@@ -251,7 +251,7 @@ func TestWithHTTPClient(t *testing.T) {
 // TestWithHTTPClient_later: what the caller does to its client after NewClient changes nothing.
 func TestWithHTTPClient_later(t *testing.T) {
 	t.Parallel()
-	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 	pool := &http.Transport{}
 	t.Cleanup(pool.CloseIdleConnections)
 	own := &http.Client{Transport: pool}
@@ -267,7 +267,7 @@ func TestWithUserAgent(t *testing.T) {
 		"acme-billing/2.1": `^acme-billing/2\.1 payvault-go/` + payvault.Version + ` \(go[^;]+; \w+\)$`,
 		"":                 `^payvault-go/` + payvault.Version + ` \(go[^;]+; \w+\)$`,
 	} {
-		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 		_, err := tableClient(t, server.URL, payvault.WithUserAgent(product)).Applications.Validate(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Regexp(t, want, server.seen()[0].header.Get("User-Agent"))
@@ -281,7 +281,7 @@ func TestWithHeader(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		say(w, 200, `{"code":0}`)
+		say(w, 200, `{"code":0,"data":{}}`)
 	})
 	client := tableClient(t, server.URL)
 	opts := []payvault.CallOption{payvault.WithHeader("x-request-id", "7"), payvault.WithHeader("X-Tag", "a"), payvault.WithHeader("X-Tag", "b\tc"), nil}
@@ -412,7 +412,7 @@ func TestCall_withoutBody(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		for _, replay := range []bool{false, true} {
-			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+			server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 			require.NoError(t, tableClient(t, server.URL).Call(t.Context(), payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}, nil))
 			got := server.seen()[0]
 			assert.Equal(t, method, got.method)
@@ -728,7 +728,7 @@ func TestClient_keyGoesToTheBaseURLOnly(t *testing.T) {
 
 func TestClient_CloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	server := unstarted(t, func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`) })
+	server := unstarted(t, func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`) })
 	closed := make(chan struct{}, 8)
 	var opened atomic.Int64
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -766,7 +766,7 @@ func TestClient_failureKeepsConnections(t *testing.T) {
 		"a redirect with a body":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) },
 		"200 without JSON":        func(w http.ResponseWriter, _ *http.Request) { say(w, 200, "<html>") },
 		"a body of unknown size":  func(w http.ResponseWriter, _ *http.Request) { say(w, 400, strings.Repeat("x", 5000)) },
-		"a success with the rest": func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0}`+strings.Repeat(" ", 3000)) },
+		"a success with the rest": func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`+strings.Repeat(" ", 3000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
 // Customer is a stored customer profile (interface §2.2).
 type Customer struct {
 	ID                string            `json:"customer_id,omitzero"`
-	RecID             Int               `json:"rec_id,omitzero"`  // assigned by the service
+	RecID             int64             `json:"rec_id,omitzero"`  // assigned by the service
 	NodeID            MerchantID        `json:"node_id,omitzero"` // the merchant ID
 	FirstName         string            `json:"customer_first_name,omitzero"`
 	LastName          string            `json:"customer_last_name,omitzero"`
@@ -80,7 +80,7 @@ func (c *Customer) missing() string {
 
 // ShippingAddress is an address of a customer, the same in requests and in results (interface §2.2).
 type ShippingAddress struct {
-	ID          Int        `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
+	ID          int64      `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
 	FirstName   string     `json:"shipping_first_name,omitzero"`
 	LastName    string     `json:"shipping_last_name,omitzero"`
 	FirmName    string     `json:"shipping_firm_name,omitzero"`

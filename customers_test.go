@@ -322,7 +322,7 @@ func TestCustomersList(t *testing.T) {
 		"full":     {fullListOptions(), full, "customers/list.response.json", listedCustomers()},
 		"tolerant": {fullListOptions(), full, "customers/list.response.tolerant.json", tolerant},
 		"nil":      {nil, "", `{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, &payvault.Page[payvault.Customer]{Items: []payvault.Customer{}}},
-		"empty":    {&payvault.ListOptions{}, "?page=0", `{"code":0}`, &payvault.Page[payvault.Customer]{}},
+		"empty":    {&payvault.ListOptions{}, "?page=0", `{"code":0,"data":null}`, &payvault.Page[payvault.Customer]{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

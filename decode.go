@@ -2,15 +2,22 @@ package payvault
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+	"github.com/govalues/decimal"
 )
 
-// The codes that the interface documents (§7).
+// The codes that the document of the service shows.
 const (
 	codeSuccess    = "0"
 	codeValidation = "2"
@@ -23,16 +30,12 @@ var (
 	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
 )
 
-// resultCode is the text of a code or rcode; "" if there is none. If a hostile or broken answer has it twice,
-// the one that is not success counts.
+// resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not success
+// counts.
 type resultCode string
 
 // UnmarshalJSON reads a string, a number or null.
 func (c *resultCode) UnmarshalJSON(b []byte) error {
-	if *c == "" && string(b) == `"`+rcodeSuccess+`"` { // nearly always
-		*c = rcodeSuccess
-		return nil
-	}
 	text := numberText(b)
 	switch {
 	case bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
@@ -43,65 +46,61 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// flexText is a text of the service that is shown to people only: whatever else stands there is kept as it is.
-type flexText string
-
-// UnmarshalJSON accepts anything.
-func (t *flexText) UnmarshalJSON(b []byte) error {
-	text, err := jsonText(b)
-	if err != nil {
-		text = string(b)
-	}
-	*t = flexText(text)
-	return nil
+// codes are those of both kinds of operations.
+type codes struct {
+	Code  resultCode `json:"code"`
+	RCode resultCode `json:"rcode"`
 }
 
-// flexTexts is a list of such texts, or a single one.
-type flexTexts []string
-
-// UnmarshalJSON accepts anything.
-func (t *flexTexts) UnmarshalJSON(b []byte) error {
-	var list []flexText
-	if json.Unmarshal(b, &list) != nil {
-		list = make([]flexText, 1)
-		_ = list[0].UnmarshalJSON(b) // never fails
+// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all others
+// the code, and Call one of them.
+func (c codes) check(op OperationInfo) error {
+	own, success := c.Code, codeSuccess
+	if op.Op == OpTokensTokenize || op.Op == OpCall && own == "" {
+		own, success = c.RCode, rcodeSuccess
 	}
-	*t = make(flexTexts, len(list))
-	for i, text := range list {
-		(*t)[i] = string(text)
+	switch {
+	case own == "":
+		return fmt.Errorf("%w: no result code", ErrMalformedResponse)
+	case string(own) != success:
+		return fmt.Errorf("%w: another result code than %s", ErrMalformedResponse, success)
+	case c.Code != "" && c.Code != codeSuccess, c.RCode != "" && c.RCode != rcodeSuccess:
+		return fmt.Errorf("%w: it says both success and failure", ErrMalformedResponse)
 	}
 	return nil
 }
 
 // reply is the success shape of an operation.
 type reply interface {
-	// code is the result code, and success the one that means success.
-	code() (code, success string)
+	result() codes
 	// missing names a documented value that the caller cannot do without and that is not there.
 	missing() string
 }
 
-// platformReply is the success envelope of platform operations (interface §4).
+// platformReply is the success envelope of platform operations.
 type platformReply[T any] struct {
-	Code         resultCode `json:"code"`
-	TotalPages   Int        `json:"totalPages"`
-	TotalRecords Int        `json:"totalRecords"`
-	Data         *T         `json:"data"`
+	codes
+
+	Data *T `json:"data"`
 }
 
-func (r *platformReply[T]) code() (string, string) { return string(r.Code), codeSuccess }
+func (r *platformReply[T]) result() codes { return r.codes }
 
-// missing asks the record: one that has just been created is of no use without its ID.
+// missing asks the record too: one that has just been created is of no use without its ID.
 func (r *platformReply[T]) missing() string {
-	record, ok := any(r.Data).(interface{ missing() string })
-	if !ok {
-		return ""
-	}
-	if r.Data == nil {
-		return "data"
-	}
-	if field := record.missing(); field != "" {
-		return "data." + field
+	switch record := any(r.Data).(type) {
+	case *ignored:
+	case interface{ missing() string }:
+		if r.Data == nil {
+			return "data"
+		}
+		if field := record.missing(); field != "" {
+			return "data." + field
+		}
+	default:
+		if r.Data == nil {
+			return "data"
+		}
 	}
 	return ""
 }
@@ -112,70 +111,248 @@ type ignored struct{}
 // UnmarshalJSON accepts anything.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
-// readReply decodes a success; anything else is an error that matches ErrMalformedResponse and names the place.
-func readReply(body []byte, into reply) error {
-	if json.Unmarshal(body, into) != nil {
-		return malformedError(body, into)
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an operation that
+// cannot be repeated it is not lost to a value that cannot be read: unread has the places of those.
+func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
+	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead && op.Replay != ReplaySame}
+	if call, ok := into.(*callReply); ok {
+		err = call.read(ctx, body)
+	} else {
+		err = r.read(body, into)
 	}
-	switch code, success := into.code(); {
-	case code == "":
-		return fmt.Errorf("%w: no result code", ErrMalformedResponse)
-	case code != success:
-		return fmt.Errorf("%w: another result code than %s", ErrMalformedResponse, success)
-	case into.missing() != "":
-		return fmt.Errorf("%w: %s is missing", ErrMalformedResponse, into.missing())
+	if err != nil {
+		return nil, err
+	}
+	if err := into.result().check(op); err != nil {
+		return nil, err
+	}
+	if field := into.missing(); field != "" {
+		return nil, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
+	}
+	return r.unread, nil
+}
+
+// reader decodes an answer within bounds of memory and time, and takes what services really send for what is documented.
+type reader struct {
+	ctx     context.Context //nolint:containedctx // of the one call of read
+	lenient bool            // go on after a value that cannot be read
+	open    bool            // the type is the caller's own: no value is taken for another
+
+	allocated uintptr // by elements of lists and values of any type
+	values    int
+	unread    []string
+	err       error // why it ended
+}
+
+// The bounds of what an answer may allocate besides its texts, which its size bounds. Below fewCommas it cannot exceed
+// mostAllocated, whatever it holds, so that its values need not be counted.
+const (
+	mostAllocated = 24 << 20
+	fewCommas     = 20_000
+)
+
+// tolerantForm reads what encoding/json took and JSON v2 refuses.
+//
+//nolint:gochecknoglobals // never changed
+var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	json.MatchCaseInsensitiveNames(true))
+
+// read decodes strictly first, so that an answer as documented pays for no tolerance, and counts only what may be large.
+func (r *reader) read(body []byte, into any) error {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if !r.open && bytes.Count(body, []byte{','}) < fewCommas && !mayHaveNullRecord(body) {
+		if json.Unmarshal(body, into) == nil {
+			return nil
+		}
+		reflect.ValueOf(into).Elem().SetZero()
+	}
+	return r.decode(body, into)
+}
+
+// decode counts, and tolerates.
+func (r *reader) decode(body []byte, into any) error {
+	err := json.Unmarshal(body, into, r.form())
+	switch {
+	case err == nil:
+		return nil
+	case r.err != nil:
+		return r.err
+	case !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
+		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
+	}
+	return fmt.Errorf("%w: the body cannot be read", errUnreadable)
+}
+
+func (r *reader) form() json.Options {
+	form := tolerantForm
+	if r.open {
+		form = jsonv1.DefaultOptionsV1()
+	}
+	return json.JoinOptions(form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
+}
+
+// mayHaveNullRecord reports whether null may stand in a list, or in a text after a comma.
+func mayHaveNullRecord(body []byte) bool {
+	for {
+		i := bytes.Index(body, []byte("null"))
+		if i < 0 {
+			return false
+		}
+		if before := bytes.TrimRight(body[:i], " \t\r\n"); bytes.HasSuffix(before, []byte{'['}) || bytes.HasSuffix(before, []byte{','}) {
+			return true
+		}
+		body = body[i+len("null"):]
+	}
+}
+
+// end stops the decoding.
+func (r *reader) end(err error) error {
+	r.err = err
+	return err
+}
+
+// value is called by the decoder before each value, and leaves to it what it does not read itself.
+func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
+	v, kind, at := reflect.ValueOf(pointer).Elem(), dec.PeekKind(), position(dec)
+	if err := r.count(v, dec); err != nil {
+		return r.end(err)
+	}
+	_, isFrom := pointer.(json.UnmarshalerFrom)
+	switch own, ok := pointer.(formReader); {
+	case r.open, v.Kind() == reflect.Pointer, isFrom:
+		return errors.ErrUnsupported
+	case kind == 'n' && v.Kind() == reflect.Struct && inList(dec):
+		return r.end(fmt.Errorf("%w: %s is null", errUnreadable, at))
+	case ok && kind == '{':
+		return own.readForm(r, dec)
+	case v.Kind() == reflect.Struct && kind == '{' && !readsItself(pointer), v.Kind() == reflect.Map && kind == '{',
+		v.Kind() == reflect.Slice && kind == '[' && !readsItself(pointer), kind == 0:
+		return errors.ErrUnsupported
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch err := scalar(raw, v, pointer); {
+	case err == nil:
+	case errors.Is(err, errRedacted):
+		return r.end(fmt.Errorf("%w: %s is %w", errUnreadable, at, errRedacted))
+	case !r.lenient, at == "/data": // without which there is no result
+		return r.end(fmt.Errorf("%w: %s cannot be read as %s", errUnreadable, at, typeName(v.Type())))
+	default:
+		v.SetZero()
+		r.unread = append(r.unread, at)
 	}
 	return nil
 }
 
-// malformedError tells where a body that cannot be decoded goes wrong. It shows nothing of the body, which the errors
-// of encoding/json do.
-func malformedError(body []byte, into any) error {
-	if !json.Valid(body) {
-		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
+// count bounds the memory that lists of small values take, and ends with the context.
+func (r *reader) count(v reflect.Value, dec *jsontext.Decoder) error {
+	if inList(dec) || v.Kind() == reflect.Interface || v.Kind() == reflect.Map {
+		r.allocated += max(v.Type().Size(), 64)
 	}
-	if len(body) > 1<<20 {
-		return fmt.Errorf("%w: a value cannot be read", errUnreadable) // finding it decodes the body again and again
+	if r.allocated > mostAllocated {
+		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 	}
-	path, t := locate(body, reflect.TypeOf(into).Elem(), "")
-	if path == "" {
-		path = "the body"
+	if r.values++; r.values%1024 == 0 {
+		return r.ctx.Err()
 	}
-	return fmt.Errorf("%w: %s cannot be read as %s", errUnreadable, strings.TrimPrefix(path, "."), typeName(t))
+	return nil
 }
 
-// locate finds the innermost value that does not decode into its type.
-func locate(raw json.RawMessage, t reflect.Type, path string) (string, reflect.Type) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return path, t
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(raw, &members)
-		for _, field := range reflect.VisibleFields(t) {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if member := members[name]; member != nil && !decodes(member, field.Type) {
-				return locate(member, field.Type, path+"."+name)
-			}
-		}
-	case reflect.Slice:
-		var elements []json.RawMessage
-		_ = json.Unmarshal(raw, &elements)
-		for i, element := range elements {
-			if !decodes(element, t.Elem()) {
-				return locate(element, t.Elem(), path+"["+strconv.Itoa(i)+"]")
-			}
-		}
-	}
-	return path, t
+// inList reports whether the next value is an element of a list.
+func inList(dec *jsontext.Decoder) bool {
+	kind, _ := dec.StackIndex(dec.StackDepth())
+	return kind == '['
 }
 
-func decodes(raw json.RawMessage, t reflect.Type) bool {
-	return json.Unmarshal(raw, reflect.New(t).Interface()) == nil
+// position is the JSON pointer of the next value.
+func position(dec *jsontext.Decoder) string {
+	pointer := dec.StackPointer()
+	if kind, n := dec.StackIndex(dec.StackDepth()); kind == '[' {
+		if n > 0 {
+			pointer = pointer.Parent()
+		}
+		pointer += "/" + jsontext.Pointer(strconv.FormatInt(n, 10))
+	}
+	if pointer == "" {
+		return "the body"
+	}
+	return string(pointer)
+}
+
+// formReader is a type that is not read field by field. What it holds it reads with the decoder and the bounds of r.
+type formReader interface {
+	readForm(r *reader, dec *jsontext.Decoder) error
+}
+
+// unmarshalForm is the UnmarshalJSON of such types.
+func unmarshalForm(b []byte, v formReader) error {
+	r := reader{ctx: context.Background()}
+	return cmp.Or(r.err, v.readForm(&r, jsontext.NewDecoder(bytes.NewReader(b), r.form())))
+}
+
+// readsItself reports whether a type has a form of its own.
+func readsItself(pointer any) bool {
+	switch pointer.(type) {
+	case json.Unmarshaler, interface{ UnmarshalText(text []byte) error }:
+		return true
+	}
+	return false
+}
+
+// scalar reads a value into a field of another kind too, as services send them.
+func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
+	kind := raw.Kind()
+	if !readsItself(pointer) && kind != 'n' {
+		switch {
+		case v.Kind() == reflect.String && (kind == '0' || kind == 't' || kind == 'f'):
+			v.SetString(string(raw)) // the literal, with all its digits
+			return nil
+		case v.Kind() == reflect.Bool && (kind == '"' || kind == '0'):
+			return flag(raw, v)
+		case v.CanInt() && (kind == '"' || kind == '0'):
+			return integer(raw, v)
+		}
+	}
+	if secret, ok := pointer.(*Secret); ok && kind == '0' {
+		*secret = NewSecret(string(raw))
+		return nil
+	}
+	return json.Unmarshal(raw, pointer, tolerantForm)
+}
+
+var errNotFlag = errors.New("neither true nor false")
+
+func flag(raw []byte, v reflect.Value) error {
+	switch strings.ToLower(strings.TrimSpace(string(unquote(raw)))) {
+	case "true", "y", "yes", "1":
+		v.SetBool(true)
+	case "false", "n", "no", "0", "":
+		v.SetBool(false)
+	default:
+		return errNotFlag
+	}
+	return nil
+}
+
+// integer reads 5, 5.0, 5e0 and the same in quotes; an empty text is 0.
+func integer(raw []byte, v reflect.Value) error {
+	text := strings.TrimSpace(string(unquote(raw)))
+	if text == "" {
+		v.SetInt(0)
+		return nil
+	}
+	d, err := decimal.Parse(text)
+	if err != nil || !exactlyParsed([]byte(text), d) {
+		return errNotInteger
+	}
+	whole, _, ok := d.Int64(0)
+	if !ok || !d.IsInt() || v.OverflowInt(whole) {
+		return errNotInteger
+	}
+	v.SetInt(whole)
+	return nil
 }
 
 func typeName(t reflect.Type) string {
@@ -186,4 +363,46 @@ func typeName(t reflect.Type) string {
 		return "an array"
 	}
 	return t.Name()
+}
+
+// openValue reads a value of which nothing is documented; numbers stay exact.
+func openValue(raw []byte) any {
+	var value any
+	_ = json.Unmarshal(raw, &value, tolerantForm, exactNumbers) // raw is valid JSON, or empty
+	return value
+}
+
+// exactNumbers reads numbers without a type of their own as [encoding/json.Number].
+//
+//nolint:gochecknoglobals // never changed
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, value *any) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	number, err := dec.ReadValue()
+	*value = stdjson.Number(number)
+	return err
+}))
+
+// texts is a list of texts of the service that are shown to people only, or a single one: whatever else stands there is kept
+// as it is.
+func textsOf(raw jsontext.Value) []string {
+	var list []jsontext.Value
+	if json.Unmarshal(raw, &list, tolerantForm) != nil {
+		list = []jsontext.Value{raw}
+	}
+	texts := make([]string, len(list))
+	for i, text := range list {
+		texts[i] = textOf(text)
+	}
+	return texts
+}
+
+func textOf(raw jsontext.Value) string {
+	var text string
+	if raw.Kind() == '"' || raw.Kind() == 'n' {
+		_ = json.Unmarshal(raw, &text, tolerantForm)
+		return text
+	}
+	return string(raw)
 }

@@ -3,7 +3,6 @@ package payvault
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/transport"
 )
@@ -294,11 +296,11 @@ func walkError(op Operation, text string) error {
 
 // failure reads both error shapes of interface §7 at once.
 type failure struct {
-	Code    resultCode      `json:"code"`
-	Message flexText        `json:"message"`
-	RCode   resultCode      `json:"rcode"`
-	RMsg    flexText        `json:"rmsg"`
-	Data    json.RawMessage `json:"data"`
+	codes
+
+	Message jsontext.Value `json:"message"`
+	RMsg    jsontext.Value `json:"rmsg"`
+	Data    jsontext.Value `json:"data"`
 }
 
 // transportError is the error of a request that got no complete answer.
@@ -359,14 +361,17 @@ const largestFailure = 2 << 20
 func (e *Error) readFailure(r transport.Result) {
 	var f failure
 	if len(r.Body) <= largestFailure {
-		_ = json.Unmarshal(r.Body, &f) // a body that is not JSON leaves it empty
+		lenient := reader{ctx: context.Background(), lenient: true}
+		if lenient.read(r.Body, &f) != nil {
+			f = failure{} // and not what stands before the place where it is cut off
+		}
 	}
-	e.Code, e.Message = string(f.Code), string(f.Message)
+	e.Code, e.Message = string(f.Code), textOf(f.Message)
 	if e.Code == "" || e.Op == OpTokensTokenize && f.RCode != "" {
-		e.Code, e.Message = string(f.RCode), string(f.RMsg)
+		e.Code, e.Message = string(f.RCode), textOf(f.RMsg)
 	}
 	if e.Message == "" {
-		e.Message = string(f.Message)
+		e.Message = textOf(f.Message)
 	}
 	e.readData(f.Data)
 	if !e.decided() {
@@ -375,16 +380,13 @@ func (e *Error) readFailure(r transport.Result) {
 }
 
 // readData takes data.message, or the map of fields to lists of messages, which is documented for code 2.
-func (e *Error) readData(data json.RawMessage) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil || len(members) == 0 {
+func (e *Error) readData(data jsontext.Value) {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
 		return
 	}
 	if e.Code != codeValidation {
-		var detail flexText
-		if message, ok := members["message"]; ok && detail.UnmarshalJSON(message) == nil {
-			e.Detail = string(detail)
-		}
+		e.Detail = textOf(members["message"])
 		for _, member := range members {
 			if member[0] != '[' { // a record, and no messages about one
 				return
@@ -393,9 +395,7 @@ func (e *Error) readData(data json.RawMessage) {
 	}
 	e.Fields = make(map[string][]string, len(members))
 	for name, member := range members {
-		var texts flexTexts
-		_ = texts.UnmarshalJSON(member) // never fails
-		e.Fields[name] = texts
+		e.Fields[name] = textsOf(member)
 	}
 }
 

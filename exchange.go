@@ -91,22 +91,26 @@ func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into r
 		call.Path = ""
 	}
 	ctx = observers.start(ctx, call)
-	var result transport.Result
+	var (
+		result transport.Result
+		unread []string
+	)
 	returned := false
 	defer func() {
 		if !returned { // a panic of the caller's own code: a key source, a transport
 			err = panicError(op.Op)
 		}
+		took := time.Since(start)
 		if o.response != nil {
-			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, time.Since(start)}
+			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, took, unread}
 		}
-		observers.end(ctx, call, callResult(result, into, time.Since(start), err))
+		observers.end(ctx, call, callResult(result, into, took, unread, err))
 	}()
 	out, refused := c.newRequest(op, in, &o)
 	if refused == nil {
 		out.Observe = observers.attempts(ctx, call)
 		result, err = c.core.transport.Do(ctx, &out.Request)
-		err = out.finish(ctx, result, err, into)
+		unread, err = out.finish(ctx, result, err, into)
 	}
 	returned = true
 	return cmp.Or(refused, err)
@@ -206,7 +210,7 @@ func isNil(v any) bool {
 }
 
 // finish decodes a success, and makes one error of all that can go wrong from here on.
-func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, into reply) error {
+func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, into reply) (unread []string, _ error) {
 	var failed *Error
 	switch {
 	case err != nil:
@@ -214,9 +218,9 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	case r.Status < 200 || r.Status > 299:
 		failed = answerError(out.op, r, nil)
 	default:
-		malformed := readReply(r.Body, into)
-		if malformed == nil {
-			return nil
+		var malformed error
+		if unread, malformed = readReply(ctx, out.op, r.Body, into); malformed == nil {
+			return unread, nil
 		}
 		failed = answerError(out.op, r, malformed)
 	}
@@ -229,9 +233,9 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	}
 	failed.clear(private)
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
-		return nil
+		return nil, nil
 	}
-	return failed
+	return nil, failed
 }
 
 // private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own headers.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-querystring/query"
 )
 
@@ -184,16 +186,35 @@ type Page[T any] struct {
 	TotalRecords int `json:"totalRecords"` // of all pages
 }
 
-// pageReply is a platform reply whose data may be missing if there are no records.
+// pageReply is the success envelope of a page.
 type pageReply[T any] struct {
-	platformReply[[]T]
+	codes
+
+	TotalPages   int        `json:"totalPages"`
+	TotalRecords int        `json:"totalRecords"`
+	Data         records[T] `json:"data"`
 }
 
+func (r *pageReply[T]) result() codes { return r.codes }
+
+// missing accepts null for no records.
 func (r *pageReply[T]) missing() string {
-	if r.Data == nil && r.TotalRecords > 0 {
+	if !r.Data.given || r.Data.list == nil && r.TotalRecords > 0 {
 		return "data"
 	}
 	return ""
+}
+
+// records are those of a page, if the answer has any.
+type records[T any] struct {
+	list  []T
+	given bool
+}
+
+// UnmarshalJSONFrom reads a list or null.
+func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	r.given = true
+	return json.UnmarshalDecode(dec, &r.list)
 }
 
 // list is an operation that returns pages.
@@ -209,10 +230,7 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}
-	p := &Page[T]{TotalPages: int(r.TotalPages), TotalRecords: int(r.TotalRecords)}
-	if r.Data != nil {
-		p.Items = *r.Data
-	}
+	p := &Page[T]{Items: r.Data.list, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}
 	if o != nil {
 		p.Number = o.Page
 	}

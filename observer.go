@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"example.com/payvault/internal/transport"
@@ -40,6 +41,7 @@ type CallResult struct {
 	Attempts   int           // how many there were; for an attempt its number, from 1
 	Delivery   Delivery      // whether the request reached the service
 	Duration   time.Duration // of a call all of it, waits included
+	Unread     []string      // see [Response.Unread]
 	Err        error         // what the caller gets, with what the service says; for an attempt why no complete answer came
 }
 
@@ -129,17 +131,19 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 }
 
 // callResult sums a call up.
-func callResult(r transport.Result, into reply, duration time.Duration, err error) CallResult {
-	result := CallResult{StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Err: err}
+func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
+	result := CallResult{
+		StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Unread: unread, Err: err,
+	}
 	if e, failed := errors.AsType[*Error](err); failed {
 		result.Code, result.Delivery = oneLine(e.Code), e.Delivery
 		return result
 	}
-	code, success := into.code()
-	if code != success {
-		code = oneLine(code)
+	if codes := into.result(); err == nil && codes.RCode != "" && codes.Code == "" {
+		result.Code = rcodeSuccess
+	} else if err == nil {
+		result.Code = oneLine(string(codes.Code))
 	}
-	result.Code = code
 	return result
 }
 
@@ -157,6 +161,8 @@ func logTo(l *slog.Logger) Observer {
 
 func callLevel(r CallResult) slog.Level {
 	switch {
+	case r.Err == nil && len(r.Unread) > 0:
+		return slog.LevelWarn
 	case r.Err == nil:
 		return slog.LevelDebug
 	case errors.Is(r.Err, ErrOutcomeUnknown):
@@ -174,6 +180,9 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", r.Err.Error()))
+	}
+	if len(r.Unread) > 0 {
+		attrs = append(attrs, slog.String("unread", strings.Join(r.Unread, " ")))
 	}
 	l.LogAttrs(ctx, level, message, attrs...)
 }

@@ -265,7 +265,7 @@ func TestObserver_requestsGetTheContext(t *testing.T) {
 		payvault.WithKeySource(func(ctx context.Context) (string, error) { look(ctx); return apiKey, nil }),
 		payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(r *http.Request) (*http.Response, error) {
 			look(r.Context())
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0}`))}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`))}, nil
 		})}))
 	_, err := client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
 	require.NoError(t, err)
@@ -390,7 +390,7 @@ func BenchmarkObserver(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0}`))}, nil
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`))}, nil
 			})}))
 			client := tableClient(b, "http://127.0.0.1", opts...)
 			b.ReportAllocs()

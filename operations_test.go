@@ -175,7 +175,7 @@ func opCases() []opCase {
 			},
 		},
 		{
-			name: "subscriptions.cancel", op: payvault.OpSubscriptionsCancel, success: `{"code":0}`,
+			name: "subscriptions.cancel", op: payvault.OpSubscriptionsCancel, success: `{"code":0,"data":{"message":"Canceled"}}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Subscriptions.Cancel(ctx, tableSubscription, &payvault.SubscriptionCancelRequest{CustomerID: "C1"}, opts...))
 			},
@@ -204,7 +204,7 @@ func opCases() []opCase {
 			},
 		},
 		{
-			name: "webhooks.add_event", op: payvault.OpWebhooksAddEvent, success: `{"code":0}`,
+			name: "webhooks.add_event", op: payvault.OpWebhooksAddEvent, success: `{"code":0,"data":{"message":"Added"}}`,
 			call: func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				return resultOf(c.Webhooks.AddEvent(ctx, tableWebhook, tableEvent, opts...))
 			},

@@ -350,7 +350,7 @@ func TestWalkOfNilOptionsAndNothing(t *testing.T) {
 	assert.Equal(t, []string{"page=0", "page=1", "page=2"}, p.queries)
 
 	for _, body := range []string{
-		pageBody(0, 0), pageBody(1, 0), `{"code":0}`, `{"code":0,"data":null,"totalPages":0}`, `{"code":0,"data":null,"totalPages":1}`,
+		pageBody(0, 0), pageBody(1, 0), `{"code":0,"data":null,"totalPages":0}`, `{"code":0,"data":null,"totalPages":1}`,
 	} {
 		p := &pager{answer: func(int) (int, string) { return http.StatusOK, body }}
 		ids, err := walk(cannedClient(t, p).Customers.All(t.Context(), nil))

@@ -34,11 +34,11 @@ type Transaction struct {
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
 	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
-	BatchNumber         Int               `json:"batch_number,omitzero"` // not the same as BatchID
+	BatchNumber         int64             `json:"batch_number,omitzero"` // not the same as BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             Int               `json:"batch_id,omitzero"`        // not the same as BatchNumber
+	BatchID             int64             `json:"batch_id,omitzero"`        // not the same as BatchNumber
 	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
 	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
 	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency

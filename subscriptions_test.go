@@ -87,7 +87,7 @@ func TestSubscriptionsTransactions(t *testing.T) {
 		"full":     {fullListOptions(), full, "subscriptions/transactions.response.json", listedTransactions(t)},
 		"tolerant": {fullListOptions(), full, "subscriptions/transactions.response.tolerant.json", tolerantTransactions(t)},
 		"nil":      {nil, "", `{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{}},
-		"empty":    {&payvault.ListOptions{}, "?page=0", `{"code":0}`, &payvault.Page[payvault.Transaction]{}},
+		"empty":    {&payvault.ListOptions{}, "?page=0", `{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSubscriptionsCancel(t *testing.T) {
 		want         *payvault.Confirmation
 	}{
 		"full":     {fullCancel(), "subscriptions/cancel.request.json", "subscriptions/cancel.response.json", confirmed},
-		"minimal":  {minimal, "subscriptions/cancel.request.min.json", `{"code":0}`, &payvault.Confirmation{}},
+		"minimal":  {minimal, "subscriptions/cancel.request.min.json", `{"code":0,"data":{}}`, &payvault.Confirmation{}},
 		"tolerant": {minimal, "subscriptions/cancel.request.min.json", "subscriptions/cancel.response.tolerant.json", confirmed},
 	}
 	for name, test := range tests {

@@ -96,19 +96,18 @@ type TokenizeResponse struct {
 	EchoFields string `json:"echo_fields,omitzero"` // as sent; see ParsePairs
 }
 
-// tokenizeReply is the one success shape without an envelope, and a flat one: an embedded struct decodes more slowly.
+// tokenizeReply is the one success shape without an envelope.
 type tokenizeReply struct {
-	RCode      resultCode `json:"rcode"`
-	RMsg       string     `json:"rmsg"`
-	PGID       string     `json:"pg_id"`
-	CardID     string     `json:"card_id"`
-	CardNumber string     `json:"card_number"`
-	EchoFields string     `json:"echo_fields"`
+	codes
 
-	response TokenizeResponse // in the same piece of memory
+	RMsg       string `json:"rmsg"`
+	PGID       string `json:"pg_id"`
+	CardID     string `json:"card_id"`
+	CardNumber string `json:"card_number"`
+	EchoFields string `json:"echo_fields"`
 }
 
-func (r *tokenizeReply) code() (string, string) { return string(r.RCode), rcodeSuccess }
+func (r *tokenizeReply) result() codes { return r.codes }
 
 func (r *tokenizeReply) missing() string {
 	if r.CardID == "" {
@@ -134,6 +133,5 @@ func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts
 	if err := exchange(ctx, clientOf(s), op, send(req), &r, opts); err != nil {
 		return nil, err
 	}
-	r.response = TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}
-	return &r.response, nil
+	return &TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}, nil
 }

@@ -3,7 +3,6 @@ package payvault
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
 )
 
-// Integer identifiers. Each is written as a JSON integer and also read from a quoted number or null.
+// Integer identifiers.
 type (
 	// MerchantID is the ID of a merchant, as the manager portal shows it (interface §5).
 	// It travels as a string in the tokenize body and as an integer everywhere else.
@@ -30,8 +29,6 @@ type (
 	SubscriptionID int64
 	// DisputeID is the control number rec_id of a dispute (interface §2.6).
 	DisputeID int64
-	// Int is any other integer that the service returns.
-	Int int64
 )
 
 // String identifiers. The interface does not show their type; a number in text form is as good as any other text.
@@ -42,48 +39,14 @@ type (
 	WebhookID string
 )
 
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (id *MerchantID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
-
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (id *PayeeID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
-
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (id *ApplicationID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
-
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (id *SubscriptionID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
-
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (id *DisputeID) UnmarshalJSON(b []byte) error { return unmarshalInt(b, id) }
-
-// UnmarshalJSON reads a JSON integer, a quoted integer or null.
-func (n *Int) UnmarshalJSON(b []byte) error { return unmarshalInt(b, n) }
-
 var (
-	errNotInteger  = errors.New("not an integer")
-	errNotAmount   = errors.New("not a decimal number of at most 19 digits")
-	errNotDate     = errors.New("not a date of the form YYYY-MM-DD")
-	errNotInstant  = errors.New("not an ISO 8601 time with an offset")
-	errNotCompact  = errors.New("not a date and time of 14 digits")
-	errNotPairs    = errors.New("not a JSON array of single-pair objects")
-	errNoTextValue = errors.New("not a JSON string")
+	errNotInteger = errors.New("not an integer")
+	errNotAmount  = errors.New("not a decimal number of at most 19 digits")
+	errNotDate    = errors.New("not a date of the form YYYY-MM-DD")
+	errNotInstant = errors.New("not an ISO 8601 time with an offset")
+	errNotCompact = errors.New("not a date and time of 14 digits")
+	errNotPairs   = errors.New("not a JSON array of single-pair objects")
 )
-
-// unmarshalInt leaves *n at zero for null and for an empty string.
-func unmarshalInt[T ~int64](b []byte, n *T) error {
-	text := numberText(b)
-	if len(text) == 0 {
-		*n = 0
-		return nil
-	}
-	i, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return errNotInteger // the standard error would repeat the text
-	}
-	*n = T(i)
-	return nil
-}
 
 // numberText gives the text of a number that may be quoted, and none for null.
 func numberText(b []byte) []byte {
@@ -100,20 +63,10 @@ func unquote(b []byte) []byte {
 		return b
 	}
 	if bytes.IndexByte(b, '\\') >= 0 { // some encoders write + as \u002B
-		if text, err := jsonText(b); err == nil {
-			return []byte(text)
-		}
+		text, _ := jsontext.AppendUnquote(nil, b) // valid, or nearly so
+		return text
 	}
 	return b[1 : n-1]
-}
-
-// jsonText gives the text of a JSON string, and "" for null.
-func jsonText(b []byte) (string, error) {
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return "", errNoTextValue
-	}
-	return s, nil
 }
 
 // Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
@@ -332,7 +285,7 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, an empty string or null.
+// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, an empty string or null.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	if string(b) == `""` || string(b) == "null" {
 		*d = Date{}
@@ -341,7 +294,11 @@ func (d *Date) UnmarshalJSON(b []byte) error {
 	if len(b) < 2 || b[0] != '"' {
 		return errNotDate
 	}
-	parsed, err := ParseDate(string(unquote(b)))
+	text := string(unquote(b))
+	if day, clock, found := strings.Cut(strings.Replace(text, "T", " ", 1), " "); found && strings.Trim(clock, "0123456789:.,+-Z ") == "" {
+		text = day
+	}
+	parsed, err := ParseDate(text)
 	*d = parsed
 	return err
 }
@@ -354,7 +311,7 @@ func checkDate(path string, d Date, p *problems) {
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
-// form, and read from ISO 8601 with Z, +07:00 or +0700, with or without a fraction. The zero value is no
+// form, and read from ISO 8601 with Z, +07:00, +0700 or +07, with or without a fraction. The zero value is no
 // time: it is read from an empty string or from null.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
@@ -384,7 +341,12 @@ func parseInstant(b []byte) (time.Time, error) {
 	if t.UnmarshalText(b) == nil {
 		return t, nil
 	}
-	if n := len(b); n > 5 && (b[n-5] == '+' || b[n-5] == '-') {
+	sign := bytes.LastIndexAny(b, "+-")
+	switch n := len(b); {
+	case sign < len(time.DateOnly): // the offset is Z, or is missing
+	case n-sign == len("-07"):
+		b = append(bytes.Clone(b), ":00"...)
+	case n-sign == len("-0700"):
 		b = append(append(bytes.Clone(b[:n-2]), ':'), b[n-2:]...)
 	}
 	if len(b) > 10 && b[10] == ' ' {
@@ -435,46 +397,32 @@ type Pair struct {
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
 // such as an object with two pairs, also two of one name, is an error.
 func ParsePairs(text string) (Pairs, error) {
-	var objects []singlePair
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&objects); err != nil || objects == nil {
+	dec := jsontext.NewDecoder(strings.NewReader(text), tolerantForm)
+	pairs, ok := readPairs(dec)
+	if _, err := dec.ReadToken(); !ok || !errors.Is(err, io.EOF) {
 		return nil, errNotPairs
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errNotPairs
-	}
-	pairs := make(Pairs, len(objects))
-	for i, object := range objects {
-		if !object.read {
-			return nil, errNotPairs
-		}
-		pairs[i] = object.pair
 	}
 	return pairs, nil
 }
 
-// singlePair is read from an object with one member; a map would hide that there are two of one name.
-type singlePair struct {
-	pair Pair
-	read bool
-}
-
-// UnmarshalJSON reads an object with one member.
-func (s *singlePair) UnmarshalJSON(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	start, _ := dec.Token() // b is valid JSON
-	name, _ := dec.Token()
-	var isName bool
-	if s.pair.Name, isName = name.(string); start != json.Delim('{') || !isName {
-		return errNotPairs
+func readPairs(dec *jsontext.Decoder) (Pairs, bool) {
+	next := func(kind jsontext.Kind) bool {
+		token, err := dec.ReadToken()
+		return err == nil && token.Kind() == kind
 	}
-	if err := dec.Decode(&s.pair.Value); err != nil || dec.More() {
-		return errNotPairs
+	pairs := Pairs{}
+	if !next('[') {
+		return nil, false
 	}
-	s.read = true
-	return nil
+	for dec.PeekKind() != ']' {
+		var pair Pair
+		if !next('{') || json.UnmarshalDecode(dec, &pair.Name) != nil ||
+			json.UnmarshalDecode(dec, &pair.Value, exactNumbers) != nil || !next('}') {
+			return nil, false
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, next(']')
 }
 
 // MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
@@ -485,23 +433,27 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 	for i, pair := range p {
 		objects[i] = map[string]any{pair.Name: pair.Value}
 	}
-	text, err := jsonv2.Marshal(objects, enc.Options())
+	text, err := json.Marshal(objects, enc.Options())
 	if err != nil {
-		return &jsonv2.SemanticError{Err: err} // whose place is not that of an error within the text
+		return &json.SemanticError{Err: err} // whose place is not that of an error within the text
 	}
 	return enc.WriteToken(jsontext.String(string(text)))
 }
 
 // UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs.
 func (p *Pairs) UnmarshalJSON(b []byte) error {
-	text, err := jsonText(b)
-	if err != nil || text == "" {
-		*p = nil
-		return err
+	var text string
+	if json.Unmarshal(b, &text, tolerantForm) != nil {
+		return errNotPairs
 	}
-	if isMarked([]byte(text)) {
+	*p = nil
+	switch {
+	case text == "":
+		return nil
+	case isMarked([]byte(text)):
 		return errRedacted
 	}
-	*p, err = ParsePairs(text)
+	parsed, err := ParsePairs(text)
+	*p = parsed
 	return err
 }

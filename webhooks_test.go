@@ -27,7 +27,7 @@ func TestWebhooksAddEvent(t *testing.T) {
 	}{
 		"full":     {"webhooks/add_event.response.json", confirmed},
 		"tolerant": {"webhooks/add_event.response.tolerant.json", confirmed},
-		"no data":  {`{"code":0,"message":"Success"}`, &payvault.Confirmation{}},
+		"no text":  {`{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
