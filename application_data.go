@@ -163,7 +163,11 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 		if isMarked(pair.Value) {
 			return fmt.Errorf("%s: %w", pair.Key, errRedacted)
 		}
-		d.Extra = append(d.Extra, ApplicationField{pair.Key, openValue(pair.Value)})
+		field := ApplicationField{Key: pair.Key}
+		if len(pair.Value) > 0 {
+			_ = r.within(pair.Value, &field.Value, true) // it is valid JSON
+		}
+		d.Extra = append(d.Extra, field)
 	}
 	return nil
 }
@@ -240,10 +244,7 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if isSet {
 		target = &text
 	}
-	within := reader{ctx: r.ctx, allocated: r.allocated}
-	err := within.decode(raw, target)
-	r.allocated = within.allocated
-	switch {
+	switch err := r.within(raw, target, false); {
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
@@ -330,7 +331,10 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err := jsonv2.UnmarshalDecode(dec, &wire); err != nil {
 		return err
 	}
-	value := r.savedValue(wire.Key, wire.Type, wire.Value)
+	value, err := r.savedValue(wire.Key, wire.Type, wire.Value)
+	if err != nil {
+		return r.end(err)
+	}
 	if secret, ok := value.(Secret); ok && secret.Reveal() == redacted {
 		return errRedacted
 	}
@@ -338,18 +342,20 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	return nil
 }
 
-func (r *reader) savedValue(key, kind string, raw jsontext.Value) any {
+func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 	if len(raw) == 0 || raw.Kind() == 'n' {
-		return nil
+		return nil, nil
 	}
 	field := fieldOf(new(ApplicationData), key)
 	switch {
 	case field.IsValid() && r.readField(raw, field) == nil:
-		return reflect.Indirect(field).Interface()
+		return reflect.Indirect(field).Interface(), nil
 	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
-		return NewSecret(textOf(raw))
+		return NewSecret(textOf(raw)), nil
 	}
-	return openValue(raw)
+	var open any // nothing is documented of it
+	err := r.within(raw, &open, true)
+	return open, err
 }
 
 // ApplicationAddress is an address in an application (interface §2.4). Country is a numeric code.
@@ -392,28 +398,28 @@ type Ownership struct {
 // Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
 // of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
 type Owner struct {
-	Name                   OwnerName            `json:"name,omitzero"`
-	PersonType             PersonType           `json:"personType,omitzero"`
-	ID                     string               `json:"id,omitzero"`
-	ContactType            ContactType          `json:"contactType,omitzero"`
-	Phone                  string               `json:"phone,omitzero"` // the form is not shown
-	Email                  string               `json:"email,omitzero"`
-	DOB                    Date                 `json:"dob,omitzero"`                      // date of birth
-	SSN                    Secret               `json:"ssn,omitzero"`                      // social security number
-	Passport               Secret               `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string               `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string               `json:"passport_issue_date,omitzero"`      // the form is not shown
-	DLNumber               Secret               `json:"dl_number,omitzero"`                // driver's license
-	DLState                string               `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string               `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string               `json:"dl_issue_date,omitzero"`            // the form is not shown
-	InterestPercent        *Amount              `json:"interestPercent,omitzero"`          // exact; nil is not sent
-	RelatedBusinesses      []json.RawMessage `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
-	CbExp                  string               `json:"cbExp,omitzero"`
-	Legal                  *bool                `json:"legal,omitzero"` // nil is not sent
-	LegalExp               string               `json:"legalExp,omitzero"`
-	Title                  string               `json:"title,omitzero"`
-	Address                ApplicationAddress   `json:"address,omitzero"`
+	Name                   OwnerName          `json:"name,omitzero"`
+	PersonType             PersonType         `json:"personType,omitzero"`
+	ID                     string             `json:"id,omitzero"`
+	ContactType            ContactType        `json:"contactType,omitzero"`
+	Phone                  string             `json:"phone,omitzero"` // the form is not shown
+	Email                  string             `json:"email,omitzero"`
+	DOB                    Date               `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret             `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret             `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret             `json:"dl_number,omitzero"`                // driver's license
+	DLState                string             `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string             `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount            `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
+	CbExp                  string             `json:"cbExp,omitzero"`
+	Legal                  *bool              `json:"legal,omitzero"` // nil is not sent
+	LegalExp               string             `json:"legalExp,omitzero"`
+	Title                  string             `json:"title,omitzero"`
+	Address                ApplicationAddress `json:"address,omitzero"`
 }
 
 // OwnerName is the name of an owner (interface §2.4).

@@ -761,12 +761,14 @@ func TestClient_CloseIdleConnections(t *testing.T) {
 func TestClient_failureKeepsConnections(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"status 404 with a body":  func(w http.ResponseWriter, _ *http.Request) { say(w, 404, strings.Repeat("x", 3000)) },
-		"status 503":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
-		"a redirect with a body":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) },
-		"200 without JSON":        func(w http.ResponseWriter, _ *http.Request) { say(w, 200, "<html>") },
-		"a body of unknown size":  func(w http.ResponseWriter, _ *http.Request) { say(w, 400, strings.Repeat("x", 5000)) },
-		"a success with the rest": func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `{"code":0,"data":{}}`+strings.Repeat(" ", 3000)) },
+		"status 404 with a body": func(w http.ResponseWriter, _ *http.Request) { say(w, 404, strings.Repeat("x", 3000)) },
+		"status 503":             func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"a redirect with a body": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) },
+		"200 without JSON":       func(w http.ResponseWriter, _ *http.Request) { say(w, 200, "<html>") },
+		"a body of unknown size": func(w http.ResponseWriter, _ *http.Request) { say(w, 400, strings.Repeat("x", 5000)) },
+		"a success with the rest": func(w http.ResponseWriter, _ *http.Request) {
+			say(w, 200, `{"code":0,"data":{}}`+strings.Repeat(" ", 3000))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

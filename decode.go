@@ -137,7 +137,9 @@ type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
 	lenient bool            // go on after a value that cannot be read
 	open    bool            // the type is the caller's own: no value is taken for another
+	exact   bool            // numbers without a type of their own are read as [encoding/json.Number]
 
+	options   json.Options
 	allocated uintptr // by elements of lists and values of any type
 	values    int
 	unread    []string
@@ -147,7 +149,7 @@ type reader struct {
 // The bounds of what an answer may allocate besides its texts, which its size bounds. Below fewCommas it cannot exceed
 // mostAllocated, whatever it holds, so that its values need not be counted.
 const (
-	mostAllocated = 24 << 20
+	mostAllocated = 40 << 20
 	fewCommas     = 20_000
 )
 
@@ -183,12 +185,25 @@ func (r *reader) decode(body []byte, into any) error {
 	return fmt.Errorf("%w: the body cannot be read", errUnreadable)
 }
 
+// within reads a part of an answer that was kept as text, strictly.
+func (r *reader) within(raw jsontext.Value, into any, exact bool) error {
+	outer := *r
+	r.lenient, r.exact, r.err = false, exact, nil
+	err := r.decode(raw, into)
+	outer.allocated, outer.values = r.allocated, r.values
+	*r = outer
+	return err
+}
+
 func (r *reader) form() json.Options {
-	form := tolerantForm
-	if r.open {
-		form = jsonv1.DefaultOptionsV1()
+	if r.options == nil {
+		form := tolerantForm
+		if r.open { // as callers know it, but for going on after the error that ends it
+			form = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false))
+		}
+		r.options = json.JoinOptions(form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
 	}
-	return json.JoinOptions(form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
+	return r.options
 }
 
 // mayHaveNullRecord reports whether null may stand in a list, or in a text after a comma.
@@ -213,7 +228,7 @@ func (r *reader) end(err error) error {
 
 // value is called by the decoder before each value, and leaves to it what it does not read itself.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
-	v, kind, at := reflect.ValueOf(pointer).Elem(), dec.PeekKind(), position(dec)
+	v, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	if err := r.count(v, dec); err != nil {
 		return r.end(err)
 	}
@@ -221,11 +236,16 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	switch own, ok := pointer.(formReader); {
 	case r.open, v.Kind() == reflect.Pointer, isFrom:
 		return errors.ErrUnsupported
+	case r.exact && kind == '0' && v.Kind() == reflect.Interface:
+		number, err := dec.ReadValue()
+		v.Set(reflect.ValueOf(stdjson.Number(number)))
+		return err
 	case kind == 'n' && v.Kind() == reflect.Struct && inList(dec):
-		return r.end(fmt.Errorf("%w: %s is null", errUnreadable, at))
+		return r.end(fmt.Errorf("%w: %s is null", errUnreadable, next(dec)))
 	case ok && kind == '{':
 		return own.readForm(r, dec)
-	case v.Kind() == reflect.Struct && kind == '{' && !readsItself(pointer), v.Kind() == reflect.Map && kind == '{',
+	case v.Kind() == reflect.Interface, v.Kind() == reflect.Map && kind == '{',
+		v.Kind() == reflect.Struct && kind == '{' && !readsItself(pointer),
 		v.Kind() == reflect.Slice && kind == '[' && !readsItself(pointer), kind == 0:
 		return errors.ErrUnsupported
 	}
@@ -233,8 +253,11 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if err != nil {
 		return err
 	}
-	switch err := scalar(raw, v, pointer); {
-	case err == nil:
+	err = scalar(raw, v, pointer)
+	if err == nil {
+		return nil
+	}
+	switch at := string(dec.StackPointer()); {
 	case errors.Is(err, errRedacted):
 		return r.end(fmt.Errorf("%w: %s is %w", errUnreadable, at, errRedacted))
 	case !r.lenient, at == "/data": // without which there is no result
@@ -248,8 +271,16 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 
 // count bounds the memory that lists of small values take, and ends with the context.
 func (r *reader) count(v reflect.Value, dec *jsontext.Decoder) error {
-	if inList(dec) || v.Kind() == reflect.Interface || v.Kind() == reflect.Map {
-		r.allocated += max(v.Type().Size(), 64)
+	kind, n := dec.StackIndex(dec.StackDepth())
+	size := v.Type().Size()
+	if v.Kind() == reflect.Interface || v.Kind() == reflect.Map || kind == '{' {
+		size += 48 // for what it holds, or for the name of a member
+	}
+	switch {
+	case n >= 256: // in a list or a map that grows by and by: no record has so many members
+		r.allocated += 5 * size
+	case kind == '[' || v.Kind() == reflect.Interface || v.Kind() == reflect.Map:
+		r.allocated += size
 	}
 	if r.allocated > mostAllocated {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
@@ -266,19 +297,14 @@ func inList(dec *jsontext.Decoder) bool {
 	return kind == '['
 }
 
-// position is the JSON pointer of the next value.
-func position(dec *jsontext.Decoder) string {
-	pointer := dec.StackPointer()
-	if kind, n := dec.StackIndex(dec.StackDepth()); kind == '[' {
-		if n > 0 {
-			pointer = pointer.Parent()
-		}
-		pointer += "/" + jsontext.Pointer(strconv.FormatInt(n, 10))
+// next is the JSON pointer of the next element of a list.
+func next(dec *jsontext.Decoder) jsontext.Pointer {
+	list := dec.StackPointer()
+	_, n := dec.StackIndex(dec.StackDepth())
+	if n > 0 { // it is that of the element before
+		list = list.Parent()
 	}
-	if pointer == "" {
-		return "the body"
-	}
-	return string(pointer)
+	return list + "/" + jsontext.Pointer(strconv.FormatInt(n, 10))
 }
 
 // formReader is a type that is not read field by field. What it holds it reads with the decoder and the bounds of r.
@@ -363,13 +389,6 @@ func typeName(t reflect.Type) string {
 		return "an array"
 	}
 	return t.Name()
-}
-
-// openValue reads a value of which nothing is documented; numbers stay exact.
-func openValue(raw []byte) any {
-	var value any
-	_ = json.Unmarshal(raw, &value, tolerantForm, exactNumbers) // raw is valid JSON, or empty
-	return value
 }
 
 // exactNumbers reads numbers without a type of their own as [encoding/json.Number].

@@ -1,0 +1,230 @@
+// Package limits holds the client to its bounds of memory and time, whatever the service answers. Its tests run one at a
+// time, since they measure the heap of their process.
+package limits
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+const (
+	bodyCap  = 8 << 20 // that of a client by default
+	mostHeap = 100 << 20
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// clientOf answers every request with the body.
+func clientOf(t *testing.T, body io.ReadCloser, zipped bool, opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	answer := func(*http.Request) (*http.Response, error) {
+		response := &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, ContentLength: -1}
+		if zipped {
+			reader, err := gzip.NewReader(body)
+			if err != nil {
+				return nil, err
+			}
+			response.Body, response.Uncompressed = reader, true
+		}
+		return response, nil
+	}
+	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: roundTripper(answer)}))
+	client, err := payvault.NewClient("http://127.0.0.1", "key", opts...)
+	require.NoError(t, err)
+	return client
+}
+
+// operations are one for each way to read an answer.
+func operations() map[string]func(ctx context.Context, c *payvault.Client) error {
+	call := payvault.Request{Method: http.MethodGet, Path: []string{"x"}}
+	return map[string]func(ctx context.Context, c *payvault.Client) error{
+		"list": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Customers.List(ctx, nil)
+			return err
+		},
+		"saved fields": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"})
+			return err
+		},
+		"write": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
+			return err
+		},
+		"tokenize": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: "1"})
+			return err
+		},
+		"call into any": func(ctx context.Context, c *payvault.Client) error {
+			var out any
+			return c.Call(ctx, call, &out)
+		},
+		"call into a map": func(ctx context.Context, c *payvault.Client) error {
+			out := map[string]string{}
+			return c.Call(ctx, call, &out)
+		},
+	}
+}
+
+// hostile are bodies that are small on the wire or take more memory than they have bytes.
+func hostile() map[string]string {
+	fill := func(head, unit, tail string) string {
+		n := (bodyCap - len(head) - len(tail)) / len(unit)
+		return head + strings.TrimSuffix(strings.Repeat(unit, n), ",") + tail
+	}
+	owners := `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, 1000) + `{}]}},`
+	var members strings.Builder
+	members.WriteString(`{"code":"0","rcode":"000"`)
+	for i := 0; members.Len() < bodyCap-20; i++ {
+		members.WriteString(`,"` + strconv.FormatInt(int64(i), 36) + `":"a"`)
+	}
+	return map[string]string{
+		"null records":        fill(`{"code":0,"data":[`, `null,`, `]}`),
+		"empty records":       fill(`{"code":0,"data":[`, `{},`, `]}`),
+		"padded null records": fill(`{"code":0,"data":[`, `null   ,`, `]}`),
+		"padded records":      fill(`{"code":0,"data":[`, strings.Repeat(" ", 200)+`{},`, `]}`),
+		"empty cards":         fill(`{"code":0,"data":[{"customer_id":"a","billing_cards":[`, `{},`, `]}]}`),
+		"cards of a record":   fill(`{"code":0,"data":{"customer_id":"a","billing_cards":[`, `{},`, `]}}`),
+		"records with cards":  fill(`{"code":0,"data":[`, `{"billing_cards":[{},{}]},`, `]}`),
+		"odd texts":           fill(`{"code":0,"data":[`, `{"customer_id":1},`, `]}`),
+		"odd lists":           fill(`{"code":0,"data":{"customer_id":"a","billing_cards":[`, `17,`, `]}}`),
+		"odd names":           fill(`{"code":0,"data":{"customer_id":"a","billing_cards":[`, `{"CARD_ID":1},`, `]}}`),
+		"saved fields":        fill(`{"code":0,"data":{"fields":[`, `{},`, `]}}`),
+		"owners":              fill(`{"code":0,"data":{"fields":[`, owners, `]}}`),
+		"options":             fill(`{"code":0,"data":{"fields":[{"key":"a","settings":{"options":[`, `{},`, `]}}]}}`),
+		"open values":         fill(`{"code":0,"data":{"fields":[`, `{"key":"a","value":[1,1,1,1,1,1,1,1]},`, `]}}`),
+		"one open value":      fill(`{"code":0,"data":{"fields":[{"key":"a","value":[`, `1,`, `]}]}}`),
+		"unknown numbers":     fill(`{"code":0,"data":[],"x":[`, `1,`, `]}`),
+		"unknown objects":     fill(`{"code":0,"data":[],"x":[`, `{"a":1},`, `]}`),
+		"members":             members.String() + "}",
+		"members twice":       fill(`{"data":[],`, `"code":0,`, `,"code":0}`),
+		"deep":                strings.Repeat("[", bodyCap),
+		"long text":           fill(`{"code":0,"rcode":"000","data":[{"customer_id":"`, `x`, `"}],"card_id":"a"}`),
+		"escapes":             fill(`{"code":0,"rcode":"000","card_id":"`, `\u0041`, `"}`),
+		"long number":         fill(`{"code":0,"rcode":"000","data":[{"customer_id":`, `1`, `}]}`),
+		"messages":            fill(`{"code":2,"data":{"a":[`, `"x",`, `]}}`),
+		"digits":              fill(`{"code":7,"message":"`, `4111 1111 `, `"}`),
+		"listed message":      fill(`{"code":7,"message":[`, `{},`, `]}`),
+		"blanks":              fill(`{"code":0,"rcode":"000",`, ` `, `"data":[]}`),
+	}
+}
+
+// TestHostileBodies: no answer of the default size takes more than mostHeap, garbage included.
+func TestHostileBodies(t *testing.T) {
+	most, of := uint64(0), ""
+	for name, text := range hostile() {
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		_, _ = io.WriteString(w, text)
+		require.NoError(t, w.Close())
+		for operation, perform := range operations() {
+			if testing.Short() && operation != "list" {
+				continue
+			}
+			what := fmt.Sprintf("%s of %s", operation, name)
+			client := clientOf(t, io.NopCloser(strings.NewReader(text)), false)
+			heap := peak(func() { _ = perform(t.Context(), client) })
+			assert.LessOrEqual(t, heap, uint64(mostHeap), what)
+			client = clientOf(t, io.NopCloser(bytes.NewReader(zipped.Bytes())), true)
+			unzipped := peak(func() { _ = perform(t.Context(), client) })
+			assert.LessOrEqual(t, unzipped, uint64(mostHeap), "%s, compressed", what)
+			if heap = max(heap, unzipped); heap > most {
+				most, of = heap, what
+			}
+		}
+	}
+	t.Logf("at most %d MB, for %s", most/1e6, of)
+}
+
+// peak returns how much the heap grows in f at most, looked at every few hundred microseconds.
+func peak(f func()) uint64 {
+	runtime.GC()
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	before, highest := heap[0].Value.Uint64(), uint64(0)
+	var ended atomic.Bool
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for !ended.Load() {
+			metrics.Read(heap)
+			highest = max(highest, heap[0].Value.Uint64())
+			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // samples; nothing waits for it
+		}
+	})
+	f()
+	ended.Store(true)
+	looking.Wait()
+	return highest - min(before, highest)
+}
+
+// TestHonestPage: as many records as a page may hold by far are no attack.
+func TestHonestPage(t *testing.T) {
+	record := `{"customer_id":"C1","customer_first_name":"Ann","billing_cards":[{"card_id":"a"},{"card_id":"b"}],` +
+		`"shipping_addresses":[{"shipping_city":"X"},{"shipping_city":"Y"}]}`
+	const records = 10_000
+	body := `{"code":"0","totalPages":1,"data":[` + strings.Repeat(record+",", records-1) + record + `]}`
+	client := clientOf(t, io.NopCloser(strings.NewReader(body)), false)
+	page, err := client.Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Len(t, page.Items, records)
+	assert.Equal(t, "Y", page.Items[records-1].ShippingAddresses[1].City)
+}
+
+// closing tells when a body was read and closed.
+type closing struct {
+	io.Reader
+
+	closed *atomic.Bool
+}
+
+func (c closing) Close() error {
+	c.closed.Store(true)
+	return nil
+}
+
+// ending is a context that ends when the answer has arrived, between two looks at it.
+type ending struct {
+	context.Context //nolint:containedctx // it is one
+
+	arrived *atomic.Bool
+}
+
+func (c ending) Err() error {
+	if c.arrived.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestDecodingEndsWithTheContext: also while nothing is read from the network any more.
+func TestDecodingEndsWithTheContext(t *testing.T) {
+	many := strings.Repeat(`{"customer_id":1},`, 30_000) + `{}`
+	for name, body := range map[string]string{
+		"list":          `{"code":0,"data":[` + many + `]}`,
+		"call into any": `{"code":0,"data":[` + many + `]}`,
+		"saved fields":  `{"code":0,"data":{"fields":[` + many + `]}}`,
+	} {
+		var arrived atomic.Bool
+		client := clientOf(t, closing{strings.NewReader(body), &arrived}, false)
+		err := operations()[name](ending{t.Context(), &arrived}, client)
+		assert.ErrorIs(t, err, context.Canceled, name)
+	}
+}
