@@ -231,7 +231,8 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt.
+// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt; a
+// longer one than that of [WithTimeout] changes nothing.
 // Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or without
 // this option, the client has a connection pool of its own. That keeps 128 idle connections to the service, for 45 seconds: as many as
 // there are callers at a time should be kept, or they reconnect all the time, as with the 2 of net/http's own pool. It wants TLS
@@ -240,13 +241,22 @@ func defaultConfig() config {
 //
 // The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours may
 // speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset or refused is
-// of unknown outcome. What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the
-// body was taken: a RoundTripper that calls no hooks, or that has taken any of the body, proves nothing, and the outcome is
-// unknown. Not guarded against is a RoundTripper that copies a request and sends it several times by itself.
+// of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
+//
+// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken. A
+// RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown.
+//
+// What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or goes on
+// with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and that a call ends with its
+// context when the RoundTripper, or the body of its response, does not.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {
 			c.problems.add("WithHTTPClient", "is nil")
+			return
+		}
+		if hc.Transport != nil && isNil(hc.Transport) {
+			c.problems.add("WithHTTPClient", "has a Transport that is a nil pointer")
 			return
 		}
 		c.transport.HTTP = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout}
@@ -490,7 +500,7 @@ type Request struct {
 	Path   []string   // segments after the base URL, not escaped
 	Query  url.Values // nil for none
 	Body   any        // marshalled as JSON; nil for none
-	Replay bool       // states that repeating it is harmless
+	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
 }
 
 // LogValue logs the method and whether there is a body.

@@ -114,7 +114,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 // readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an operation that
 // cannot be repeated it is not lost to a value that cannot be read: unread has the places of those.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead && op.Replay != ReplaySame}
+	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead && op.Replay != ReplaySame, result: op.Result}
 	if call, ok := into.(*callReply); ok {
 		err = call.read(ctx, body)
 	} else {
@@ -136,6 +136,7 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
 	lenient bool            // go on after a value that cannot be read
+	result  string          // but not if it is the result itself
 	open    bool            // the type is the caller's own: no value is taken for another
 	exact   bool            // numbers without a type of their own are read as [encoding/json.Number]
 
@@ -260,7 +261,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	switch at := string(dec.StackPointer()); {
 	case errors.Is(err, errRedacted):
 		return r.end(fmt.Errorf("%w: %s is %w", errUnreadable, at, errRedacted))
-	case !r.lenient, at == "/data": // without which there is no result
+	case !r.lenient, at == r.result:
 		return r.end(fmt.Errorf("%w: %s cannot be read as %s", errUnreadable, at, typeName(v.Type())))
 	default:
 		v.SetZero()

@@ -73,7 +73,7 @@ func (r DisputeResponse) form(text []byte) *formdata.Body {
 }
 
 // File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
-// repeated, and is never closed by a call.
+// repeated, and is never closed by a call. A call waits for a ReadAt that is under way, also when its context has ended.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // of the whole document

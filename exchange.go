@@ -203,10 +203,10 @@ func (c *Client) prepare(req request, p *problems) (body any, query url.Values) 
 	}
 }
 
-// isNil reports whether there is nothing, or a nil pointer of some type.
+// isNil reports whether there is nothing, or a nil pointer or function of some type.
 func isNil(v any) bool {
 	rv := reflect.ValueOf(v)
-	return v == nil || rv.Kind() == reflect.Pointer && rv.IsNil()
+	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }
 
 // finish decodes a success, and makes one error of all that can go wrong from here on.

@@ -262,7 +262,7 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages. It ends with the last page that the service claims. A page that repeats an earlier one, or
+// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before it, or
 // that is empty although more are claimed, is an error.
 func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	type fetched struct {

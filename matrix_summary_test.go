@@ -50,8 +50,8 @@ func (f *matrixFault) summaryEffect() effect {
 	return f.is
 }
 
-// summary computes the rows of the summary from the rules that TestMatrix holds the client against, and counts its cells.
-func summary(t *testing.T, faults []matrixFault) (rows [][]string, cells int) {
+// summary computes the rows of the summary from the rules that TestMatrix holds the client against.
+func summary(t *testing.T, faults []matrixFault) (rows [][]string) {
 	t.Helper()
 	ops, left := matrixOperations(), len(faults)
 	for _, row := range summaryRows() {
@@ -63,7 +63,6 @@ func summary(t *testing.T, faults []matrixFault) (rows [][]string, cells int) {
 			left--
 			for k := range ops {
 				for _, run := range faults[i].runs() {
-					cells++
 					column := matrixColumn(&ops[k], run.withReplay)
 					for _, outcome := range faults[i].possible(&ops[k], run.withReplay, run.stays) {
 						if words[column] == nil {
@@ -85,7 +84,7 @@ func summary(t *testing.T, faults []matrixFault) (rows [][]string, cells int) {
 		rows = append(rows, line)
 	}
 	assert.Zero(t, left, "faults that are in no row, or in two")
-	return rows, cells
+	return rows
 }
 
 // word is an outcome in a word or two. After another status than that of the fault it was net/http that tried again.
@@ -99,10 +98,10 @@ func (o matrixOutcome) word(f *matrixFault) string {
 // TestMatrixSummary holds what README.md and doc.go say of the matrix against its rules.
 func TestMatrixSummary(t *testing.T) {
 	t.Parallel()
-	rows, cells := summary(t, matrixFaults(t))
+	rows := summary(t, matrixFaults(t))
 	var readme, doc strings.Builder
-	fmt.Fprintf(&readme, "`go test -run 'TestMatrix$' -v .` runs every operation through every failure, %d,%03d cells, and prints them. In short:\n\n"+
-		"| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n", cells/1000, cells%1000)
+	readme.WriteString("`go test -run 'TestMatrix$' -v .` runs every operation through every failure and prints the cells. In short:\n\n" +
+		"| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n")
 	fmt.Fprintf(&doc, "//\t%-49s  %-15s  %s\n", "failure", "replayable", "all others")
 	for _, row := range rows {
 		fmt.Fprintf(&readme, "| %s |\n", strings.Join(row, " | "))

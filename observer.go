@@ -95,7 +95,9 @@ type observers []Observer
 func (os observers) start(ctx context.Context, call CallInfo) context.Context {
 	for _, o := range os {
 		if o.Start != nil {
-			ctx = o.Start(ctx, call)
+			if started := o.Start(ctx, call); started != nil {
+				ctx = started
+			}
 		}
 	}
 	return ctx

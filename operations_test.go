@@ -722,3 +722,30 @@ func (l *pipeListener) Close() error {
 }
 
 func (*pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+// TestOperations_result: the result of each operation stands where the table says. One of another shape is a malformed answer
+// that names the place, whether or not the operation was performed.
+func TestOperations_result(t *testing.T) {
+	t.Parallel()
+	cases := opCases()
+	for _, info := range payvault.Operations() {
+		i := slices.IndexFunc(cases, func(c opCase) bool { return c.op == info.Op })
+		require.GreaterOrEqual(t, i, 0, "%s: no case", info.Op)
+		member := strings.Split(info.Result, "/")
+		if len(member) == 1 { // none, or the whole answer
+			assert.Equal(t, info.Result == "-", cases[i].noData != "", info.Op)
+			continue
+		}
+		odd := "17"
+		for _, name := range slices.Backward(member[1:]) {
+			odd = `{"` + name + `":` + odd + `}`
+		}
+		client := cannedClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
+			body := `{"code":0,` + odd[1:]
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}))
+		_, err := cases[i].call(t.Context(), client)
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse, info.Op)
+		assert.Contains(t, err.Error(), info.Result+" cannot be read", info.Op)
+	}
+}

@@ -100,8 +100,8 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 		return outcome{delivery: t.delivery(), err: err}
 	}
 	o := outcome{status: resp.StatusCode, header: resp.Header, delivery: Answered, resent: t.resent(call.Replay)}
-	if o.status == http.StatusRequestTimeout && t.reused.Load() {
-		o.delivery = Unknown // written before the request came: servers end idle connections so
+	if o.status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0) {
+		o.delivery = Unknown // perhaps written before the request came: servers end idle connections so
 	}
 	if o.body, err = readBody(resp, c.config.MaxResponseBytes); err != nil && o.status < http.StatusBadRequest {
 		o.delivery, o.err = Unknown, err // of a failure the status is enough
@@ -135,7 +135,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	buf.Grow(int(min(max(resp.ContentLength, 0), 1<<20)) + bytes.MinRead) // no more on the word of a header
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, max(limit+1, limit)))
 	if n > limit {
 		return buf.Bytes()[:limit], ErrTooLarge
 	}

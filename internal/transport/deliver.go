@@ -18,24 +18,16 @@ type kind struct {
 	plainH1  bool // and speaks HTTP/1 on connections without TLS
 }
 
-// kindOf follows the rules by which net/http decides whether an *http.Transport speaks HTTP/2.
+// kindOf asks net/http: once it has set an *http.Transport up, a name in TLSNextProto says that it speaks HTTP/2.
 func kindOf(rt http.RoundTripper) kind {
 	t, ok := rt.(*http.Transport)
 	if !ok {
 		return kind{}
 	}
-	k := kind{standard: true, plainH1: t.Protocols == nil || !t.Protocols.UnencryptedHTTP2()}
-	switch {
-	case len(t.TLSNextProto) > 0:
-	case t.Protocols != nil:
-		k.onlyH1 = !t.Protocols.HTTP2() && !t.Protocols.UnencryptedHTTP2()
-	case t.TLSNextProto != nil:
-		k.onlyH1 = true
-	default:
-		k.onlyH1 = !t.ForceAttemptHTTP2 && (t.TLSClientConfig != nil ||
-			t.Dial != nil || t.DialContext != nil || t.DialTLS != nil || t.DialTLSContext != nil) //nolint:staticcheck // callers may use them
+	_ = t.Clone() // sets t up, as its first request would, perhaps at this moment
+	return kind{
+		standard: true, onlyH1: len(t.TLSNextProto) == 0, plainH1: t.Protocols == nil || !t.Protocols.UnencryptedHTTP2(),
 	}
-	return k
 }
 
 // tracker learns by the hooks of net/http what became of the request of one attempt.
@@ -51,7 +43,7 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
-			conn, secure := info.Conn.(*tls.Conn)
+			conn, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState }) // as net/http asks
 			http1 := secure && conn.ConnectionState().NegotiatedProtocol != "h2" || !secure && t.kind.plainH1
 			t.rewindable.Store(http1 && info.Reused)
 			t.reused.Store(info.Reused)
@@ -93,7 +85,7 @@ func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
 	} else {
 		req.Body = b.reader()
 	}
-	if req.ContentLength > 0 && again {
+	if again {
 		req.GetBody = func() (io.ReadCloser, error) {
 			if !t.rewindable.Load() {
 				return nil, errNotAgain

@@ -667,8 +667,10 @@ func resetting(t *testing.T, scheme string, code uint32, resets int64) (c *Clien
 	if scheme == "http" {
 		protocols.SetUnencryptedHTTP2(true)
 	}
-	c.base.(*http.Transport).Protocols = protocols
-	c.kind = kindOf(c.base)
+	transport := c.base.(*http.Transport).Clone()
+	transport.Protocols = protocols
+	t.Cleanup(transport.CloseIdleConnections)
+	c.base, c.kind = transport, kindOf(transport)
 	return c, scheme + "://" + listener.Addr().String(), streams
 }
 

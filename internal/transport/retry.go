@@ -15,7 +15,7 @@ import (
 // checkRetry is asked by the engine after each attempt.
 func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	call := callOf(ctx)
-	return ctx.Err() == nil && call.attempts < call.max && call.retryable() &&
+	return call.attempts < call.max && call.retryable() &&
 		RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter, nil
 }
 
@@ -26,7 +26,7 @@ func (c *call) retryable() bool {
 	}
 	switch c.last.status {
 	case http.StatusTooManyRequests:
-		return true
+		return c.Replay || !c.unsure
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	}

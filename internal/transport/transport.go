@@ -136,8 +136,5 @@ func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
 	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host}
 	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))}) //nolint:bodyclose // http.NoBody
-	if _, wrapped := errors.AsType[*url.Error](err); wrapped {
-		err = call.err // without the URL
-	}
 	return call.result(), err
 }

@@ -1,0 +1,217 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	protocols := func(h2, unencrypted bool) *http.Protocols {
+		p := new(http.Protocols)
+		p.SetHTTP1(true)
+		p.SetHTTP2(h2)
+		p.SetUnencryptedHTTP2(unencrypted)
+		return p
+	}
+	type upgrades = map[string]func(string, *tls.Conn) http.RoundTripper
+	upgrade := upgrades{"h2": func(string, *tls.Conn) http.RoundTripper { return nil }}
+	dial := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+	any1, only1 := kind{standard: true, plainH1: true}, kind{standard: true, onlyH1: true, plainH1: true}
+	for name, test := range map[string]struct {
+		rt   http.RoundTripper
+		want kind
+	}{
+		"some RoundTripper":        {forgetful(nil), kind{}},
+		"the default":              {&http.Transport{}, any1},
+		"own dialer":               {&http.Transport{DialContext: dial}, only1},
+		"own dialer for TLS":       {&http.Transport{DialTLSContext: dial}, only1},
+		"own settings of TLS":      {&http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, only1},
+		"own dialer, HTTP/2 asked": {&http.Transport{DialContext: dial, ForceAttemptHTTP2: true}, any1},
+		"no upgrade":               {&http.Transport{TLSNextProto: upgrades{}, ForceAttemptHTTP2: true}, only1},
+		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, any1},
+		"HTTP/1 asked":             {&http.Transport{Protocols: protocols(false, false)}, only1},
+		"HTTP/2 asked":             {&http.Transport{Protocols: protocols(true, false), DialContext: dial}, any1},
+		"h2c asked":                {&http.Transport{Protocols: protocols(false, true)}, kind{standard: true}},
+		"both":                     {&http.Transport{Protocols: protocols(true, true)}, kind{standard: true}},
+		"own pool":                 {newPool(), only1},
+	} {
+		assert.Equal(t, test.want, kindOf(test.rt), name)
+	}
+}
+
+// TestNewBesideARequest: a Transport that others use is looked at while its first request sets it up.
+func TestNewBesideARequest(t *testing.T) {
+	t.Parallel()
+	shared := http.DefaultTransport.(*http.Transport).Clone()
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = New(testConfig(shared)).Do(t.Context(), post(false).to(t, "http://127.0.0.1:1")) //nolint:testifylint // only the race counts
+	})
+	both.Go(func() { New(testConfig(shared)) })
+	both.Wait()
+}
+
+// counted is a connection that a caller wraps, to meter it for example.
+type counted struct{ *tls.Conn }
+
+// TestWrappedTLSConnections: from Go 1.27 on net/http speaks HTTP/2 on them too.
+func TestWrappedTLSConnections(t *testing.T) {
+	t.Parallel()
+	for _, code := range []uint32{1, 7} {
+		_, address, streams := resetting(t, "https", code, math.MaxInt64)
+		own := &http.Transport{
+			ForceAttemptHTTP2: true,
+			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} //nolint:gosec // of a test
+				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return counted{conn.(*tls.Conn)}, nil
+			},
+		}
+		t.Cleanup(own.CloseIdleConnections)
+		config := testConfig(own)
+		config.AttemptTimeout = 300 * time.Millisecond // which Go 1.26 waits for, since it speaks HTTP/1 to a server of HTTP/2
+		c := New(config)
+		for _, request := range []*Request{
+			{Method: http.MethodPost, Body: []byte("{}")},
+			{Method: http.MethodDelete},
+			{Method: http.MethodPost, Upload: generated(3)},
+		} {
+			request.Header = http.Header{}
+			before := streams.Load()
+			_, err := c.Do(t.Context(), request.to(t, address))
+			require.Error(t, err)
+			require.LessOrEqual(t, streams.Load()-before, int64(1), "%s: performed more than once", request.Method)
+		}
+	}
+}
+
+// dying is a connection that the other side has left while it was idle: nothing can be written any more.
+type dying struct {
+	net.Conn
+
+	dead *atomic.Bool
+}
+
+func (c *dying) Write(p []byte) (int, error) {
+	if c.dead.Load() {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(p)
+}
+
+// TestDeadIdleConnection: a call survives it on every Transport, with a body and without one, and is performed once.
+func TestDeadIdleConnection(t *testing.T) {
+	t.Parallel()
+	for _, force := range []bool{false, true} {
+		for _, request := range []*Request{
+			{Method: http.MethodPost, Body: []byte("{}")},
+			{Method: http.MethodPost},
+			{Method: http.MethodDelete},
+			{Method: http.MethodGet, Replay: true},
+			{Method: http.MethodPost, Upload: generated(3)},
+		} {
+			var served, dials atomic.Int64
+			first := new(atomic.Bool)
+			serving := pipes(t, func(conn net.Conn) {
+				for r := bufio.NewReader(conn); ; {
+					req, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, req.Body)
+					served.Add(1)
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			})
+			dial := serving.DialContext
+			own := &http.Transport{ForceAttemptHTTP2: force, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				if dials.Add(1) == 1 {
+					return &dying{conn, first}, err
+				}
+				return conn, err
+			}}
+			t.Cleanup(own.CloseIdleConnections)
+			c := New(testConfig(own))
+			request.Header = http.Header{}
+			for range 2 {
+				result, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
+				require.NoError(t, err, "%s, %t", request.Method, force)
+				assert.Equal(t, 1, result.Attempts)
+				first.Store(true)
+			}
+			assert.EqualValues(t, 2, served.Load())
+			assert.EqualValues(t, 2, dials.Load(), request.Method)
+		}
+	}
+}
+
+// TestResentByTheRoundTripper: when one connection after another was taken, the first may have carried the request, and an
+// answer to the last is no permission to send it again.
+func TestResentByTheRoundTripper(t *testing.T) {
+	t.Parallel()
+	for status, attempts := range map[int]map[bool]int{
+		http.StatusOK:              {false: 1, true: 1},
+		http.StatusTooManyRequests: {false: 1, true: 3},
+	} {
+		for replay, want := range attempts {
+			c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+				hooks := httptrace.ContextClientTrace(req.Context())
+				for range 2 {
+					hooks.GetConn("service.test:443")
+					hooks.GotConn(httptrace.GotConnInfo{})
+				}
+				return response(status, strings.NewReader(""), 0), nil
+			})))
+			result, err := c.Do(t.Context(), post(replay))
+			require.NoError(t, err)
+			assert.Equal(t, want, result.Attempts, "status %d, replay %t", status, replay)
+			assert.True(t, result.Unsure)
+		}
+	}
+}
+
+// TestRequestTimeoutWithoutHooks: nothing shows that the connection was new.
+func TestRequestTimeoutWithoutHooks(t *testing.T) {
+	t.Parallel()
+	silent := forgetful(func(*http.Request) (*http.Response, error) {
+		return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
+	})
+	result, err := New(testConfig(silent)).Do(t.Context(), post(false))
+	require.NoError(t, err)
+	assert.Equal(t, Unknown, result.Delivery)
+}
+
+// TestLargestLimits: nothing overflows.
+func TestLargestLimits(t *testing.T) {
+	t.Parallel()
+	config := testConfig(&script{steps: times(1, answer(http.StatusOK, "body"))})
+	config.MaxResponseBytes = math.MaxInt64
+	config.AttemptTimeout = math.MaxInt64
+	c := New(config)
+	result, err := c.Do(t.Context(), post(false))
+	require.NoError(t, err)
+	assert.Equal(t, "body", string(result.Body))
+	upload := post(false)
+	upload.Upload = generated(10 * uploadRate)
+	assert.Positive(t, c.timeout(&call{Request: upload}))
+}
