@@ -28,7 +28,8 @@
 // A Client is safe for concurrent use; make one per API key and share it, so that its connections are shared too. Requests and
 // options may be shared between calls, since they are only read. The [Response] of WithResponse belongs to one call at a time.
 // Functions given to [WithKeySource], [WithObserver] and [NotificationHandler] are called concurrently. What iterators yield is
-// yielded in the goroutine of the loop; no goroutine is left when a call, or a loop, has ended.
+// yielded in the goroutine of the loop; no goroutine is left when a call, or a loop, has ended, but for that of a stream of cards
+// that blocks, see [AccountUpdaterService.SubmitAll]. The methods of a [Journal] are called concurrently.
 //
 // # Retries and replay
 //

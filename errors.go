@@ -488,3 +488,25 @@ func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
 
 // Format writes the text of Error under every verb.
 func (e *hiddenError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
+
+// unsentError is the error of what is not sent since nothing more may be.
+func unsentError(op Operation, cause error) error {
+	if e, ok := cause.(*Error); ok && e.refusedLocally() { //nolint:errorlint // a cause of that kind is not wrapped
+		return e
+	}
+	return &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
+}
+
+// earlierError is the error of a batch that an earlier run has sent.
+func earlierError(op Operation, o BatchOutcome) error {
+	e := &Error{Op: op, StatusCode: o.StatusCode, Code: o.Code, replay: ReplayNever}
+	if o.StatusCode != 0 {
+		e.Message = o.Message
+	} else if o.Message != "" {
+		e.cause = errors.New(o.Message)
+	}
+	if o.Status == BatchRefused {
+		e.Delivery = Answered
+	}
+	return e
+}

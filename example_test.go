@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/payvault"
@@ -254,6 +255,60 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	// 0 0 100 true <nil>
 	// 1 100 200 true <nil>
 	// 2 200 250 true <nil>
+}
+
+// memory is a journal for this example only: one that is to survive a crash writes to disk before it returns, as
+// sqlpayvault does.
+type memory struct{ known sync.Map }
+
+func (m *memory) Begin(_ context.Context, _ string, batch int) (payvault.BatchState, error) {
+	before, known := m.known.LoadOrStore(batch, payvault.BatchState{Begun: true})
+	if !known {
+		return payvault.BatchState{}, nil
+	}
+	return before.(payvault.BatchState), nil
+}
+
+func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.BatchOutcome) error {
+	if outcome.Status == payvault.BatchNotSent {
+		m.known.Delete(batch)
+		return nil
+	}
+	m.known.Store(batch, payvault.BatchState{Begun: true, Outcome: &outcome})
+	return nil
+}
+
+// The first run is cut off, and the second goes on.
+func ExampleAccountUpdaterService_SubmitAll_journal() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
+	}, 250))
+
+	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: &memory{}, Job: "cards of November"}
+	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+		fmt.Println("batch", batch.Index, "is accepted:", batch.Err == nil)
+		break // the process could as well be killed here
+	}
+	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+		switch {
+		case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; it is never sent again
+			fmt.Println("batch", batch.Index, "may have arrived")
+		case batch.Err != nil:
+			fmt.Println("batch", batch.Index, "failed:", batch.Err)
+		default:
+			fmt.Println("batch", batch.Index, "is accepted, in an earlier run:", batch.Earlier)
+		}
+	}
+	fmt.Println("requests:", srv.Commits(payvault.OpAccountUpdaterSubmit))
+	// Output:
+	// batch 0 is accepted: true
+	// batch 0 is accepted, in an earlier run: true
+	// batch 1 is accepted, in an earlier run: false
+	// batch 2 is accepted, in an earlier run: false
+	// requests: 3
 }
 
 func ExampleWebhooksService_AddEvent() {

@@ -275,7 +275,7 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
 		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
-		w := newWindow(o.Prefetch, o.Prefetch, func() (func() fetched, bool) {
+		w := newWindow(o.Prefetch, func() (func() fetched, bool) {
 			if next >= known {
 				return nil, false
 			}

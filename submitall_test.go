@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,10 +144,10 @@ func cardStream(n int, taken *atomic.Int64, invalid ...int) iter.Seq[payvault.Ac
 	}
 }
 
-// batchesOf are the batches of cards from one index on, all of them accepted.
-func batchesOf(n, first int) []payvault.AccountUpdaterBatch {
+// batchesOf are the batches of cards, all of them accepted.
+func batchesOf(n int) []payvault.AccountUpdaterBatch {
 	batches := []payvault.AccountUpdaterBatch{}
-	for i := first; i*100 < n; i++ {
+	for i := 0; i*100 < n; i++ {
 		batches = append(batches, payvault.AccountUpdaterBatch{
 			Index: i, Start: i * 100, End: min(i*100+100, n), RequestID: "REQ" + strconv.Itoa(i),
 		})
@@ -165,26 +166,24 @@ func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpda
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 99, 100, 101, 200, 250, 1234} {
-		for _, skip := range []int{-1, 0, 1, 2, 3, 12, 13, 100} {
-			for _, concurrency := range []int{-1, 0, 1, 3, 50} {
-				t.Run(fmt.Sprintf("%d cards, skip %d, concurrency %d", n, skip, concurrency), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						var u updater
-						options := &payvault.SubmitAllOptions{Concurrency: concurrency, SkipBatches: skip}
-						seq := cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(n, nil), options)
-						synctest.Wait()
-						assert.Zero(t, u.requests, "nothing is sent before it is ranged over")
-						assert.Equal(t, batchesOf(n, max(skip, 0)), collect(seq))
-						u.assertOnce(t, [2]int{max(skip, 0) * 100, n})
-						if concurrency < 1 {
-							concurrency = 4
-						}
-						assert.LessOrEqual(t, u.most, concurrency)
-						assert.Zero(t, u.flying())
-					})
+		for _, concurrency := range []int{-1, 0, 1, 3, 50} {
+			t.Run(fmt.Sprintf("%d cards, concurrency %d", n, concurrency), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var u updater
+					options := &payvault.SubmitAllOptions{Concurrency: concurrency}
+					seq := cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(n, nil), options)
+					synctest.Wait()
+					assert.Zero(t, u.requests, "nothing is sent before it is ranged over")
+					assert.Equal(t, batchesOf(n), collect(seq))
+					u.assertOnce(t, [2]int{0, n})
+					if concurrency < 1 {
+						concurrency = 4
+					}
+					assert.LessOrEqual(t, u.most, concurrency)
+					assert.Zero(t, u.flying())
 				})
-			}
+			})
 		}
 	}
 }
@@ -192,7 +191,7 @@ func TestSubmitAll(t *testing.T) {
 func TestSubmitAllWithoutOptions(t *testing.T) {
 	t.Parallel()
 	var u updater
-	assert.Equal(t, batchesOf(750, 0), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
+	assert.Equal(t, batchesOf(750), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
 	assert.LessOrEqual(t, u.most, 4)
 }
 
@@ -200,13 +199,13 @@ func TestSubmitAllWithoutOptions(t *testing.T) {
 func TestSubmitAllAgain(t *testing.T) {
 	t.Parallel()
 	var u updater
-	options := &payvault.SubmitAllOptions{Concurrency: 2, SkipBatches: 1}
+	options := &payvault.SubmitAllOptions{Concurrency: 2}
 	seq := cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(250, nil), options)
-	*options = payvault.SubmitAllOptions{Concurrency: 9, SkipBatches: 2}
+	*options = payvault.SubmitAllOptions{Concurrency: 9, Job: "other", Journal: newJournal(t, nil)}
 	for range 2 {
 		u.cards = nil
-		assert.Equal(t, batchesOf(250, 1), collect(seq))
-		u.assertOnce(t, [2]int{100, 250})
+		assert.Equal(t, batchesOf(250), collect(seq))
+		u.assertOnce(t, [2]int{0, 250})
 	}
 	assert.LessOrEqual(t, u.most, 2)
 }
@@ -244,7 +243,7 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 				for batch := max(ahead, 1); batch < 20; batch++ {
 					close(gates[batch])
 				}
-				assert.Equal(t, batchesOf(1950, 0), <-done)
+				assert.Equal(t, batchesOf(1950), <-done)
 				assert.Equal(t, concurrency, u.most)
 				u.assertOnce(t, [2]int{0, 1950})
 			})
@@ -263,7 +262,7 @@ func TestSubmitAllReadsAhead(t *testing.T) {
 				options := &payvault.SubmitAllOptions{Concurrency: concurrency}
 				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(2000, &taken), options) {
 					synctest.Wait()
-					assert.LessOrEqual(t, taken.Load(), int64(batch.Index+2*concurrency-1)*100)
+					assert.LessOrEqual(t, taken.Load(), int64(batch.Index+2*concurrency+1)*100)
 					assert.GreaterOrEqual(t, taken.Load(), int64(batch.End))
 				}
 				assert.EqualValues(t, 2000, taken.Load())
@@ -297,7 +296,7 @@ func TestSubmitAllStopsOnBreak(t *testing.T) {
 						}
 					}
 					assert.Zero(t, u.flying(), "nothing is in flight after the loop")
-					most := int64(after-1+2*concurrency-1) * 100
+					most := int64(after+2*concurrency) * 100
 					assert.LessOrEqual(t, taken.Load(), most)
 					requests, read := u.requests, taken.Load()
 					synctest.Wait()
@@ -332,22 +331,168 @@ func TestSubmitAllWhoseConsumerPanics(t *testing.T) {
 	})
 }
 
+// TestSubmitAllWhoseStreamPanics: what was read before is sent and yielded.
 func TestSubmitAllWhoseStreamPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var u updater
-		broken := func(yield func(payvault.AccountUpdaterCard) bool) {
-			for card := range cardStream(250, nil) {
+		got := []payvault.AccountUpdaterBatch{}
+		assert.PanicsWithValue(t, "stream", func() {
+			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), then(250, func() { panic("stream") }), nil) {
+				got = append(got, *batch)
+			}
+		})
+		assert.Equal(t, batchesOf(250)[:2], got)
+		assert.Zero(t, u.flying())
+	})
+}
+
+// TestSubmitAllWhoseStreamExits: a test that fails within its stream does so.
+func TestSubmitAllWhoseStreamExits(t *testing.T) {
+	t.Parallel()
+	var u updater
+	assert.Panics(t, func() {
+		collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), then(250, runtime.Goexit), nil))
+	})
+	u.assertOnce(t, [2]int{0, 200})
+}
+
+func TestSubmitAllWhoseStreamPanicsOnBreak(t *testing.T) {
+	t.Parallel()
+	var u updater
+	broken := func(yield func(payvault.AccountUpdaterCard) bool) {
+		defer func() { panic("stream") }()
+		cardStream(2000, nil)(yield)
+	}
+	assert.PanicsWithValue(t, "stream", func() {
+		for range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), broken, nil) {
+			break
+		}
+	})
+}
+
+// then is a stream that does something at its end.
+func then(n int, do func()) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for card := range cardStream(n, nil) {
+			if !yield(card) {
+				return
+			}
+		}
+		do()
+	}
+}
+
+// TestSubmitAllOfASlowStream: each batch is there when it is accepted, not when the next one has been read.
+func TestSubmitAllOfASlowStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 3 * time.Millisecond
+		slow := func(yield func(payvault.AccountUpdaterCard) bool) {
+			for card := range cardStream(1000, nil) {
+				<-time.After(pause)
 				if !yield(card) {
 					return
 				}
 			}
-			panic("stream")
 		}
-		assert.PanicsWithValue(t, "stream", func() {
-			_ = collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), broken, nil))
+		var u updater
+		start := time.Now()
+		for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), slow, nil) {
+			require.NoError(t, batch.Err)
+			assert.Equal(t, time.Duration(batch.End)*pause, time.Since(start))
+		}
+	})
+}
+
+// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context, nor that of the loop.
+func TestSubmitAllOfABlockedStream(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hang, leave bool
+	}{
+		"context ends":                    {},
+		"context ends, batches in flight": {hang: true},
+		"loop is left":                    {leave: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+					if test.hang && batch == 1 {
+						<-req.Context().Done()
+					}
+					return nil, req.Context().Err()
+				}}
+				release, taken := make(chan struct{}), true
+				blocked := func(yield func(payvault.AccountUpdaterCard) bool) {
+					for card := range cardStream(250, nil) {
+						if !yield(card) {
+							return
+						}
+					}
+					<-release
+					taken = yield(payvault.AccountUpdaterCard{})
+				}
+				var got []payvault.AccountUpdaterBatch
+				time.AfterFunc(time.Hour, cancel)
+				start := time.Now()
+				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, blocked, nil) {
+					if got = append(got, *batch); len(got) == 1 || len(got) == 2 && !test.hang {
+						assert.Equal(t, start, time.Now(), "it does not wait for the stream")
+					}
+					if test.leave && len(got) == 2 {
+						break
+					}
+				}
+				assert.Equal(t, batchesOf(200)[0], got[0])
+				require.GreaterOrEqual(t, len(got), 2)
+				if test.hang {
+					require.ErrorIs(t, got[1].Err, payvault.ErrOutcomeUnknown)
+				} else {
+					assert.Equal(t, batchesOf(200)[1], got[1])
+				}
+				if test.leave {
+					assert.Equal(t, time.Second, time.Since(start))
+				} else {
+					assert.Equal(t, time.Hour+time.Second, time.Since(start))
+					require.Len(t, got, 3)
+					last := got[2]
+					require.ErrorIs(t, last.Err, context.Canceled)
+					assert.Equal(t, payvault.NotSent, asError(t, last.Err).Delivery)
+					last.Err = nil
+					assert.Equal(t, payvault.AccountUpdaterBatch{Index: 2, Start: 200, End: 200}, last)
+				}
+				close(release)
+				synctest.Wait()
+				assert.False(t, taken, "the stream is told when it comes back")
+				u.assertOnce(t, [2]int{0, 200})
+			})
 		})
-		assert.Zero(t, u.flying())
+	}
+}
+
+// TestSubmitAllWhoseStreamFails: it ends the context, so that what it has given is not taken for all there is.
+func TestSubmitAllWhoseStreamFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failure := errors.New("disk")
+		for _, n := range []int{0, 200, 250} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var u updater
+			got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, then(n, func() {
+				synctest.Wait()
+				cancel(failure)
+			}), nil))
+			assert.Equal(t, batchesOf(n/100*100), got[:n/100])
+			require.Len(t, got, n/100+1)
+			last := got[n/100]
+			require.ErrorIs(t, last.Err, failure)
+			assert.True(t, payvault.SafeToRetry(last.Err))
+			assert.Equal(t, n/100*100, last.Start)
+			assert.Equal(t, n, last.End)
+		}
 	})
 }
 
@@ -369,7 +514,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 		}}
 		got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(850, nil, 210, 299), nil))
 		require.Len(t, got, 9)
-		want := batchesOf(850, 0)
+		want := batchesOf(850)
 		for i, batch := range got {
 			assert.Equal(t, i, batch.Index)
 			assert.Equal(t, want[i].Start, batch.Start)
@@ -414,7 +559,7 @@ func TestSubmitAllOverConnectionsThatBreak(t *testing.T) {
 	client, err := payvault.NewClient(server.URL+"/gateway/v1", "test-api-key")
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
-	want := batchesOf(2000, 0)
+	want := batchesOf(2000)
 	for _, batch := range collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(2000, nil), nil)) {
 		if batch.Index%3 == 1 {
 			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
@@ -438,7 +583,7 @@ func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		assert.Equal(t, batchesOf(450, 0), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
+		assert.Equal(t, batchesOf(450), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
 		assert.Equal(t, 15, u.requests)
 		assert.LessOrEqual(t, u.most, 4)
 	})
@@ -465,7 +610,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 					}
 				}}
 				sent, total := 0, 0
-				want := batchesOf(1950, 0)
+				want := batchesOf(1950)
 				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), nil) {
 					if total++; total == after {
 						synctest.Wait() // the next ones are in flight
@@ -546,10 +691,10 @@ func TestSubmitAllShared(t *testing.T) {
 	seq := client.AccountUpdater.SubmitAll(t.Context(), cardStream(550, nil), options, callOptions...)
 	var running sync.WaitGroup
 	for range 6 {
-		running.Go(func() { assert.Equal(t, batchesOf(550, 0), collect(seq)) })
+		running.Go(func() { assert.Equal(t, batchesOf(550), collect(seq)) })
 		running.Go(func() {
-			assert.Equal(t, batchesOf(350, 1), collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(350, nil),
-				&payvault.SubmitAllOptions{Concurrency: 2, SkipBatches: 1}, callOptions...)))
+			assert.Equal(t, batchesOf(350), collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(350, nil),
+				&payvault.SubmitAllOptions{Concurrency: 2}, callOptions...)))
 		})
 	}
 	running.Wait()

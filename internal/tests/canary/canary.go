@@ -41,6 +41,8 @@ func Types() map[string]reflect.Type {
 		reflect.TypeFor[payvault.ApplicationData](),
 		reflect.TypeFor[payvault.ApplicationField](),
 		reflect.TypeFor[payvault.ApplicationsService](),
+		reflect.TypeFor[payvault.BatchOutcome](),
+		reflect.TypeFor[payvault.BatchState](),
 		reflect.TypeFor[payvault.BillingCard](),
 		reflect.TypeFor[payvault.BillingCardRequest](),
 		reflect.TypeFor[payvault.CallInfo](),
@@ -194,6 +196,7 @@ func fill(v reflect.Value, open any) {
 		*target = errors.New("plain")
 	case *any:
 		*target = open
+	case *payvault.Journal: // the caller's own; nothing of a request is in it
 	default:
 		fillKind(v, open)
 	}

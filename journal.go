@@ -1,0 +1,103 @@
+package payvault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+)
+
+// Journal is told of each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided,
+// so that a later run of the same job sends no batch twice, even if this one is killed. Package sqlpayvault, a
+// module of its own, keeps one in SQLite or Postgres.
+//
+// Its methods are called concurrently, for different batches, with a context that does not end with that of the
+// walk; what they write has to outlive the process. The first error of either ends the walk: nothing more is sent.
+// A batch after the last one stands for the end of the stream; its outcome is [BatchEnd].
+type Journal interface {
+	// Begin records that a batch is about to be sent, and returns what was recorded before. It records nothing if
+	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded.
+	Begin(ctx context.Context, job string, batch int) (BatchState, error)
+	// End records what came of a batch, in place of what was recorded before. It may also be called between two
+	// runs, to record what somebody has found out about a batch of unknown outcome.
+	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
+}
+
+// BatchState is what a journal knows of a batch; the zero value if it has not been begun.
+type BatchState struct {
+	Begun   bool          // it may have been sent, so it is not sent again
+	Outcome *BatchOutcome // what came of it; nil if it was begun and never ended, and its outcome is unknown
+}
+
+// BatchOutcome is what came of a batch. It holds nothing of the cards.
+type BatchOutcome struct {
+	Status     BatchStatus // what became of it
+	Cards      int         // how many the batch has; 0 if that is not known
+	RequestID  string      // if it was accepted
+	StatusCode int         // HTTP status of the error; 0 if no response arrived
+	Code       string      // platform code of the error
+	Message    string      // of the service, or what else went wrong, cleared as errors are; on one line
+}
+
+// BatchStatus is what became of a batch.
+type BatchStatus string
+
+// The statuses of batches. All but BatchNotSent are final: later runs do not send the batch.
+const (
+	BatchAccepted BatchStatus = "accepted" // the service has it
+	BatchRefused  BatchStatus = "refused"  // the service has decided against it
+	BatchUnknown  BatchStatus = "unknown"  // it was sent, and no usable answer came
+	BatchNotSent  BatchStatus = "not sent" // not performed: not sent, or turned away with 429, 401 or 403
+	BatchEnd      BatchStatus = "end"      // the stream ended before it
+)
+
+// outcomeOf gives what a journal keeps.
+func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
+	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID}
+	if o.Cards == 0 {
+		return BatchOutcome{Status: BatchEnd}
+	}
+	if e, failed := errors.AsType[*Error](b.Err); failed {
+		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, e.Code
+		o.Message = oneLine(cmp.Or(e.Message, e.Detail))
+		if o.Message == "" && e.cause != nil {
+			o.Message = oneLine(e.cause.Error())
+		}
+	}
+	return o
+}
+
+func statusOf(e *Error) BatchStatus {
+	switch {
+	case e.Delivery == Unknown:
+		return BatchUnknown
+	case e.Delivery == NotSent, SafeToRetry(e), errors.Is(e, ErrUnauthorized), errors.Is(e, ErrForbidden):
+		return BatchNotSent
+	}
+	return BatchRefused
+}
+
+// check compares what is known of a batch with how many cards it has in this run; none after the end of the stream.
+func (s BatchState) check(cards int) error {
+	if s.Outcome == nil {
+		return nil
+	}
+	if ended := s.Outcome.Status == BatchEnd; ended != (cards == 0) {
+		return errors.New("it is of other cards: an earlier run saw another number of batches")
+	}
+	if cards > 0 && s.Outcome.Cards > 0 && s.Outcome.Cards != cards {
+		return errors.New("it is of other cards: an earlier run saw another number of them in the batch")
+	}
+	return nil
+}
+
+// result gives what an earlier run would have yielded.
+func (s BatchState) result() (requestID string, err error) {
+	if s.Outcome == nil {
+		lost := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
+		return "", earlierError(OpAccountUpdaterSubmit, lost)
+	}
+	if s.Outcome.Status == BatchAccepted {
+		return s.Outcome.RequestID, nil
+	}
+	return "", earlierError(OpAccountUpdaterSubmit, *s.Outcome)
+}
