@@ -45,7 +45,7 @@ func tokenizeAnswer() []byte {
 
 func tokenizeRequest() *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
-		MerchantID: "212345", CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CVV2: payvault.NewSecret("123"),
+		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CVV2: payvault.NewSecret("123"),
 	}
 }
 

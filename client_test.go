@@ -853,7 +853,7 @@ func TestForMerchant(t *testing.T) {
 		err := client.ForMerchant(id).Payees.Delete(t.Context(), 1)
 		assertInvalid(t, err, payvault.OpPayeesDelete, fields{"merchant_id": {"of ForMerchant is not positive"}})
 	}
-	_, err := client.ForMerchant(7).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "8"})
+	_, err := client.ForMerchant(7).Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 8})
 	assertInvalid(t, err, payvault.OpTokensTokenize, fields{"merchant_id": {"names another merchant than ForMerchant"}})
 	_, err = client.ForMerchant(7).ForMerchant(8).Customers.List(t.Context(), &payvault.ListOptions{MerchantID: 7})
 	assertInvalid(t, err, payvault.OpCustomersList, fields{"merchant_id": {"names another merchant than ForMerchant"}})

@@ -164,7 +164,7 @@ var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext
 func (r *reader) read(body []byte, into any) error {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if !r.open && bytes.Count(body, []byte{','}) < fewCommas && !mayHaveNullRecord(body) {
-		if json.Unmarshal(body, into) == nil {
+		if json.Unmarshal(body, into, json.MatchCaseInsensitiveNames(true)) == nil {
 			return nil
 		}
 		reflect.ValueOf(into).Elem().SetZero()

@@ -37,7 +37,7 @@ const MaxDisputeMessage = 5000
 type DisputeResponse struct {
 	Message         string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
 	Type            DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
-	Amount          Amount              `json:"amt_tran,omitzero"`          // transaction amount
+	AmtTran         Amount              `json:"amt_tran,omitzero"`          // amount of the transaction; its unit is not shown
 	BatchDate       Date                `json:"batch_date,omitzero"`        // YYYY-MM-DD; goes with CP
 	ReferenceNumber string              `json:"reference_number,omitzero"`  // goes with CP
 	EvidenceType    string              `json:"cbr_ce_type,omitzero"`       // allowed values are not shown

@@ -28,7 +28,7 @@ func fullResponse(t *testing.T) *payvault.DisputeResponse {
 	return &payvault.DisputeResponse{
 		Message:         "Example message of the response to the dispute",
 		Type:            payvault.DisputeCreditProcessed,
-		Amount:          amount("125.50"),
+		AmtTran:         amount("125.50"),
 		BatchDate:       payvault.Date{Year: 2026, Month: time.January, Day: 16},
 		ReferenceNumber: "REFNUM5001",
 		EvidenceType:    "EXAMPLE_CE_TYPE",

@@ -34,7 +34,7 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer map[string]any) 
 	srv.handle(http.MethodPost, "/pg/tokenize", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, http.StatusOK, string(body))
 	})
-	req.MerchantID = "1"
+	req.MerchantID = 1
 	_, err = srv.client().Tokens.Tokenize(t.Context(), &req)
 	return asError(t, err)
 }

@@ -87,17 +87,21 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code
-// and the message. Nothing of the request is put into it, no body, query, header or path value, and texts of the service are
+// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code,
+// the message and what is wrong with fields. Nothing of the request is put into it, no body, query, header or path value, and texts of the service are
 // cleared of its secrets, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other things, see
 // "Secrets" in the package comment. The raw answer is available through [WithResponse].
+//
+// Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or option
+// without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any other code whose
+// data holds nothing but lists of messages by name. Each is in the text of the error, up to 20 of them.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
 	Detail     string              // data.message of the service
-	Fields     map[string][]string // messages keyed by wire path (of an argument or option without one, its Go name), from the service or from local checks
+	Fields     map[string][]string // messages by field, see below
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
@@ -123,16 +127,10 @@ func (e *Error) Error() string {
 	if e.cause != nil {
 		parts = append(parts, oneLine(e.cause.Error()))
 	}
-	var problems []string
-	if e.Attempts == 0 { // the fields of the service may repeat what it stores
-		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-			problems = append(problems, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
-		}
+	if len(e.Fields) > 0 {
+		parts = append(parts, e.fieldsLine())
 	}
 	line := strings.Join(parts, ": ")
-	if len(problems) > 0 {
-		line += ": " + strings.Join(problems, "; ")
-	}
 	switch {
 	case e.refusedLocally():
 	case e.Delivery == NotSent:
@@ -141,6 +139,21 @@ func (e *Error) Error() string {
 		line += " (outcome unknown)"
 	}
 	return line
+}
+
+// fieldsLine names as many fields as a log line can hold.
+func (e *Error) fieldsLine() string {
+	const most = 20
+	names := slices.Sorted(maps.Keys(e.Fields))
+	texts := make([]string, 0, most+1)
+	for i, name := range names {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(names)-most))
+			break
+		}
+		texts = append(texts, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // oneLine keeps what a log line can hold.

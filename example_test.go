@@ -394,7 +394,7 @@ func ExampleClient_Call() {
 
 // A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has none.
 func ExampleMarshalWire() {
-	request := &payvault.TokenizeRequest{MerchantID: "212345", CardNumber: payvault.NewSecret("4111111111111111")}
+	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)
 	if err != nil {
 		fmt.Println(err)

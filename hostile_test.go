@@ -144,7 +144,7 @@ func TestError_codeThatEqualsAnID(t *testing.T) {
 		_, _ = w.Write([]byte(`{"code":117,"rcode":"117","message":"refused","rmsg":"refused"}`))
 	})
 	_, cancelErr := client.Subscriptions.Cancel(t.Context(), 117, &payvault.SubscriptionCancelRequest{CustomerID: "C1"})
-	_, tokenizeErr := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: payvault.NewSecret("117")})
+	_, tokenizeErr := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, CVV2: payvault.NewSecret("117")})
 	for _, err := range []error{cancelErr, tokenizeErr} {
 		e, ok := errors.AsType[*payvault.Error](err)
 		require.True(t, ok)

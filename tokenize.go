@@ -17,37 +17,37 @@ const TypeACH TypeID = "S"
 // TokenizeRequest is payment data to store. Only a merchant ID is documented as required; which other fields each
 // kind of tokenize needs is not shown (interface §2.1).
 type TokenizeRequest struct {
-	MerchantID          string   `json:"merchant_id"`                     // required; see also WithMerchantID and Client.ForMerchant
-	ProfileID           string   `json:"profile_id,omitzero"`             // payment profile of the merchant
-	DeveloperID         string   `json:"developer_id,omitzero"`           // free identifier of the integration; see also WithDeveloperID
-	LocID               string   `json:"loc_id,omitzero"`                 // store location
-	VendorID            int64    `json:"vendor_id,omitzero"`              // required for integrators; see also WithVendorID
-	CardholderName      string   `json:"cardholder_name,omitzero"`        // card or account holder
-	AVSAddress          string   `json:"avs_address,omitzero"`            // address for address verification
-	AVSZip              string   `json:"avs_zip,omitzero"`                // postal code for address verification
-	EmailAddress        []string `json:"email_address,omitempty"`         // email addresses
-	CardNumber          Secret   `json:"card_number,omitzero"`            // card number
-	ExpDate             string   `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
-	CVV2                Secret   `json:"cvv2,omitzero"`                   // card security code
-	CardID              string   `json:"card_id,omitzero"`                // the saved card to update; empty for a new one
-	CardSwipe           Secret   `json:"card_swipe,omitzero"`             // magnetic-stripe track data
-	ClientIP            string   `json:"client_ip,omitzero"`              // IP address of the client
-	TRNumber            Secret   `json:"tr_number,omitzero"`              // ACH routing number
-	DDANumber           Secret   `json:"dda_number,omitzero"`             // ACH account number
-	TypeID              TypeID   `json:"type_id,omitzero"`                // ACH account type
-	PayloadWalletOnePay Secret   `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
-	PayloadWalletTwoPay Secret   `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
-	SingleUse           bool     `json:"single_use,omitzero"`             // response setting
-	EchoFields          Pairs    `json:"echo_fields,omitempty"`           // returned unchanged
-	SessionID           string   `json:"session_id,omitzero"`             // response setting
-	UserID              int64    `json:"user_id,omitzero"`                // response setting
-	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
+	MerchantID          MerchantID `json:"merchant_id,string"`              // required; text on the wire; see also WithMerchantID and Client.ForMerchant
+	ProfileID           string     `json:"profile_id,omitzero"`             // payment profile of the merchant
+	DeveloperID         string     `json:"developer_id,omitzero"`           // free identifier of the integration; see also WithDeveloperID
+	LocID               string     `json:"loc_id,omitzero"`                 // store location
+	VendorID            int64      `json:"vendor_id,omitzero"`              // required for integrators; see also WithVendorID
+	CardholderName      string     `json:"cardholder_name,omitzero"`        // card or account holder
+	AVSAddress          string     `json:"avs_address,omitzero"`            // address for address verification
+	AVSZip              string     `json:"avs_zip,omitzero"`                // postal code for address verification
+	EmailAddress        []string   `json:"email_address,omitempty"`         // email addresses
+	CardNumber          Secret     `json:"card_number,omitzero"`            // card number
+	ExpDate             string     `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
+	CVV2                Secret     `json:"cvv2,omitzero"`                   // card security code
+	CardID              string     `json:"card_id,omitzero"`                // the saved card to update; empty for a new one
+	CardSwipe           Secret     `json:"card_swipe,omitzero"`             // magnetic-stripe track data
+	ClientIP            string     `json:"client_ip,omitzero"`              // IP address of the client
+	TRNumber            Secret     `json:"tr_number,omitzero"`              // ACH routing number
+	DDANumber           Secret     `json:"dda_number,omitzero"`             // ACH account number
+	TypeID              TypeID     `json:"type_id,omitzero"`                // ACH account type
+	PayloadWalletOnePay Secret     `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
+	PayloadWalletTwoPay Secret     `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
+	SingleUse           bool       `json:"single_use,omitzero"`             // response setting
+	EchoFields          Pairs      `json:"echo_fields,omitempty"`           // returned unchanged
+	SessionID           string     `json:"session_id,omitzero"`             // response setting
+	UserID              int64      `json:"user_id,omitzero"`                // response setting
+	ReportData          Pairs      `json:"report_data,omitempty"`           // kept for reports
 }
 
 func (r TokenizeRequest) prepare(c *Client, p *problems) any {
-	c.actForText(&r.MerchantID, p)
-	if r.MerchantID == "" && c.core.merchant != 0 {
-		r.MerchantID = strconv.FormatInt(int64(c.core.merchant), 10)
+	c.actFor(&r.MerchantID, p)
+	if r.MerchantID == 0 {
+		r.MerchantID = c.core.merchant
 	}
 	if r.VendorID == 0 {
 		r.VendorID = c.core.vendorID
@@ -58,21 +58,6 @@ func (r TokenizeRequest) prepare(c *Client, p *problems) any {
 	require(p, "merchant_id", r.MerchantID)
 	checkExpDate("exp_date", r.ExpDate, p)
 	return &r
-}
-
-// actForText is actFor for the one body in which merchant_id is a string.
-func (c *Client) actForText(id *string, p *problems) {
-	if c.merchant == nil {
-		return
-	}
-	own := strconv.FormatInt(int64(*c.merchant), 10)
-	switch *id {
-	case "":
-		*id = own
-	case own:
-	default:
-		p.add("merchant_id", "names another merchant than ForMerchant")
-	}
 }
 
 // checkExpDate refuses what is not MMYY. An empty date is left to the service.

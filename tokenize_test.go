@@ -2,6 +2,7 @@ package payvault_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +16,7 @@ const tokenizePath = "/pg/tokenize"
 // fullTokenize is tokens/tokenize.request.json.
 func fullTokenize() *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
-		MerchantID:          "212345",
+		MerchantID:          212345,
 		ProfileID:           "PROFILE-1001",
 		DeveloperID:         "example-developer-1",
 		LocID:               "LOC-1002",
@@ -57,7 +58,7 @@ func tokenized() *payvault.TokenizeResponse {
 
 func TestTokensTokenize(t *testing.T) {
 	t.Parallel()
-	minimal := &payvault.TokenizeRequest{MerchantID: "212345"}
+	minimal := &payvault.TokenizeRequest{MerchantID: 212345}
 	tests := map[string]struct {
 		request      *payvault.TokenizeRequest
 		body, answer string
@@ -122,7 +123,7 @@ func TestTokensTokenize_expDate(t *testing.T) {
 		"1", "129", "12029", "1329", "0029", "9929", "12/9", "+129", "-129", " 129", "1 29", "ab29", "12ab", "0x1f", "1_29", "１２",
 		payvault.ExpDate(13, 2029), payvault.ExpDate(12, 1999), payvault.ExpDate(12, 2100), payvault.ExpDate(-1, 2029),
 	} {
-		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", ExpDate: date})
+		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, ExpDate: date})
 		assertInvalid(t, err, payvault.OpTokensTokenize, fields{"exp_date": {badExpDate}})
 	}
 }
@@ -141,7 +142,7 @@ func TestTokensTokenize_filled(t *testing.T) {
 			`{"merchant_id":"212345","vendor_id":1003,"developer_id":"example-developer-1"}`,
 		},
 		"not the others": {
-			&payvault.TokenizeRequest{MerchantID: "7", VendorID: 8, DeveloperID: "nine"},
+			&payvault.TokenizeRequest{MerchantID: 7, VendorID: 8, DeveloperID: "nine"},
 			`{"merchant_id":"7","vendor_id":8,"developer_id":"nine"}`,
 		},
 	}
@@ -159,7 +160,7 @@ func TestTokensTokenize_filled(t *testing.T) {
 
 func TestTokensTokenize_forMerchant(t *testing.T) {
 	t.Parallel()
-	for name, id := range map[string]string{"filled": "", "the same": "212346"} {
+	for name, id := range map[string]payvault.MerchantID{"filled": 0, "the same": 212346} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := newService(t)
@@ -170,8 +171,8 @@ func TestTokensTokenize_forMerchant(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	for _, id := range []string{"999999", "212345", "0212346", " 212346"} {
-		t.Run("another "+id, func(t *testing.T) {
+	for _, id := range []payvault.MerchantID{999999, 212345} {
+		t.Run("another "+strconv.Itoa(int(id)), func(t *testing.T) {
 			t.Parallel()
 			client := newService(t).client(payvault.WithMerchantID(212345)).ForMerchant(actingFor)
 
@@ -189,7 +190,7 @@ func TestTokensTokenize_leavesRequestAlone(t *testing.T) {
 	client := srv.client(payvault.WithMerchantID(212345), payvault.WithVendorID(1003), payvault.WithDeveloperID("example-developer-1"))
 	request, want := fullTokenize(), fullTokenize()
 	for _, r := range []*payvault.TokenizeRequest{request, want} {
-		r.MerchantID, r.VendorID, r.DeveloperID = "", 0, ""
+		r.MerchantID, r.VendorID, r.DeveloperID = 0, 0, ""
 	}
 
 	together(func() {
@@ -202,7 +203,7 @@ func TestTokensTokenize_leavesRequestAlone(t *testing.T) {
 func TestTokens_wire(t *testing.T) {
 	t.Parallel()
 	assertWire(t, *fullTokenize(), fixture(t, "tokens/tokenize.request.json"))
-	assertWire(t, payvault.TokenizeRequest{MerchantID: "212345"}, fixture(t, "tokens/tokenize.request.min.json"))
+	assertWire(t, payvault.TokenizeRequest{MerchantID: 212345}, fixture(t, "tokens/tokenize.request.min.json"))
 	assertWire(t, *tokenized(), fixture(t, "tokens/tokenize.response.json"))
 }
 
@@ -220,7 +221,7 @@ func TestTokensTokenize_longestSecretFirst(t *testing.T) {
 		srv := newService(t)
 		srv.expect(http.MethodPost, "/pg/tokenize",
 			`{"merchant_id":"1","cvv2":"123","dda_number":"123456789012"}`, `{"rcode":"117","rmsg":"bad account `+echo+`"}`)
-		_, err := srv.client().Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: "1", CVV2: payvault.NewSecret("123"), DDANumber: payvault.NewSecret("123456789012")})
+		_, err := srv.client().Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, CVV2: payvault.NewSecret("123"), DDANumber: payvault.NewSecret("123456789012")})
 		assert.EqualError(t, err, "payvault: tokens.tokenize: status 200 OK: code 117: bad account [REDACTED]")
 	}
 }

@@ -166,7 +166,7 @@ func TestMarshalWire_open(t *testing.T) {
 	pairs := payvault.Pairs{
 		{Name: "a", Value: secret}, {Name: "b", Value: []payvault.Secret{secret}}, {Name: "c", Value: json.Number("1.50")},
 	}
-	wire, err = payvault.MarshalWire(payvault.TokenizeRequest{MerchantID: "1", EchoFields: pairs})
+	wire, err = payvault.MarshalWire(payvault.TokenizeRequest{MerchantID: 1, EchoFields: pairs})
 	require.NoError(t, err)
 	assert.Equal(t, `{"merchant_id":"1","echo_fields":"[{\"a\":\"4111\"},{\"b\":[\"4111\"]},{\"c\":1.50}]"}`, string(wire))
 	marshalV2 := func(v any) ([]byte, error) { return jsonv2.Marshal(v) }

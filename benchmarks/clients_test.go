@@ -83,7 +83,7 @@ func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) ca
 	c := newPayvault(tb, url, transport)
 	return func(ctx context.Context) error {
 		resp, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-			MerchantID: "4001", CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
+			MerchantID: 4001, CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
 			EmailAddress: []string{"ada@example.com"}, ExpDate: "1230",
 			CardNumber: secret("4111111111111111"), CVV2: secret("123"),
 		})

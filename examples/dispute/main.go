@@ -65,7 +65,7 @@ func parseAnswer(args []string) (answer, error) {
 	flags.StringVar((*string)(&a.response.Type), "type", "", "kind of answer to a first-time dispute: ND, CP, CE, OT or ID")
 	flags.StringVar(&a.response.EvidenceType, "evidence", "", "kind of compelling evidence, with -type CE")
 	flags.Func("amount", "amount of the transaction, such as 12.50", func(text string) (err error) {
-		a.response.Amount, err = payvault.ParseAmount(text)
+		a.response.AmtTran, err = payvault.ParseAmount(text)
 		return err
 	})
 	if err := flags.Parse(args); err != nil {

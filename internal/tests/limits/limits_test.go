@@ -70,7 +70,7 @@ func operations() map[string]func(ctx context.Context, c *payvault.Client) error
 			return err
 		},
 		"tokenize": func(ctx context.Context, c *payvault.Client) error {
-			_, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: "1"})
+			_, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: 1})
 			return err
 		},
 		"call into any": func(ctx context.Context, c *payvault.Client) error {

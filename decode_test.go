@@ -1,0 +1,419 @@
+package payvault_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// readResult is a result with the call that reads it. The body is made around the JSON of its record.
+type readResult struct {
+	name   string
+	record any    // a zero value of the type whose fields are documented
+	body   string // with %s for the record
+	at     string // JSON pointer to the record
+	needed string // of the record: the member without which there is no result, and its value
+	write  bool   // asking again is not free
+	call   func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error)
+}
+
+func readResults() []readResult {
+	type ctx = context.Context
+	return []readResult{
+		{
+			"tokenize", payvault.TokenizeResponse{}, `%s`, "", `"rcode":"000","card_id":"CARD1"`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: 1}, opts...)
+				return valueOf(r), err
+			},
+		},
+		{
+			"created customer", payvault.Customer{}, `{"code":0,"data":%s}`, "/data", `"customer_id":"C1"`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"}, opts...)
+				return valueOf(r), err
+			},
+		},
+		{
+			"listed customer", payvault.Customer{}, `{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				p, err := c.Customers.List(ctx, nil, opts...)
+				return firstItem(p), err
+			},
+		},
+		{
+			"page", payvault.Page[payvault.Customer]{}, `%s`, "", `"code":0,"data":[]`, false,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				p, err := c.Customers.List(ctx, nil, opts...)
+				return valueOf(p), err
+			},
+		},
+		{
+			"payee", payvault.Payee{}, `{"code":0,"data":%s}`, "/data", `"payee_id":4`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Payee"}, opts...)
+				return valueOf(r), err
+			},
+		},
+		{
+			"application", payvault.Application{}, `{"code":0,"data":{"app":%s}}`, "/data/app", `"app_id":4`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}, opts...)
+				if r == nil {
+					return nil, err
+				}
+				return r.App, err
+			},
+		},
+		{
+			"pricing", payvault.Pricing{}, `{"code":0,"data":{"app":{"app_id":1},"pricing":%s}}`, "/data/pricing", `"x":1`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}, opts...)
+				if r == nil {
+					return nil, err
+				}
+				return r.Pricing, err
+			},
+		},
+		{
+			"settings", payvault.FieldSettings{}, `{"code":0,"data":{"fields":[{"key":"a","settings":%s}]}}`,
+			"/data/fields/0/settings", `"x":1`, false,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, opts...)
+				if len(r) == 0 {
+					return nil, err
+				}
+				return r[0].Settings, err
+			},
+		},
+		{
+			"ownership", payvault.Ownership{}, `{"code":0,"data":{"fields":[{"key":"ownership","value":%s}]}}`,
+			"", `"x":1`, false,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, opts...)
+				if len(r) == 0 {
+					return nil, err
+				}
+				return r[0].Value, err
+			},
+		},
+		{
+			"transaction", payvault.Transaction{}, `{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				p, err := c.Subscriptions.Transactions(ctx, 1, nil, opts...)
+				return firstItem(p), err
+			},
+		},
+		{
+			"confirmation", payvault.Confirmation{}, `{"code":0,"data":%s}`, "/data", `"x":1`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.Webhooks.AddEvent(ctx, "W1", "E1", opts...)
+				return valueOf(r), err
+			},
+		},
+		{
+			"account updater", payvault.AccountUpdaterRequest{}, `{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
+			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+				r, err := c.AccountUpdater.Submit(ctx, tableCards(), opts...)
+				return valueOf(r), err
+			},
+		},
+	}
+}
+
+func valueOf[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+func firstItem[T any](p *payvault.Page[T]) any {
+	if p == nil || len(p.Items) == 0 {
+		return nil
+	}
+	return p.Items[0]
+}
+
+// oddity is what a service may send for a value, and what the value then is.
+type oddity struct {
+	wire string
+	want any
+}
+
+// oddities of a type of field.
+func oddities(of reflect.Type) []oddity {
+	day := payvault.Date{Year: 2026, Month: time.January, Day: 15}
+	instant := func(text string) payvault.Timestamp {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			panic(err)
+		}
+		return payvault.Timestamp{Time: at}
+	}
+	if of.Kind() == reflect.Interface { // nothing is documented of it
+		return nil
+	}
+	switch reflect.Zero(of).Interface().(type) {
+	case payvault.Amount:
+		return []oddity{
+			{`12.50`, amount("12.50")},
+			{`"12.50"`, amount("12.50")},
+			{`1e2`, amount("100")},
+			{`""`, payvault.Amount{}},
+		}
+	case payvault.Date:
+		return []oddity{
+			{`"2026-01-15T10:20:30Z"`, day},
+			{`"2026-01-15 10:20:30"`, day},
+			{`"2026-01-15T10:20:30.123-07"`, day},
+			{`""`, payvault.Date{}},
+		}
+	case payvault.Timestamp:
+		return []oddity{
+			{`"2026-01-15T10:20:30-07"`, instant("2026-01-15T10:20:30-07:00")},
+			{`"2026-01-15T10:20:30.5+0530"`, instant("2026-01-15T10:20:30.5+05:30")},
+			{`"2026-01-15 10:20:30+05:30"`, instant("2026-01-15T10:20:30+05:30")},
+			{`""`, payvault.Timestamp{}},
+		}
+	case payvault.Secret:
+		return []oddity{{`16500000000`, payvault.NewSecret("16500000000")}, {`""`, payvault.Secret{}}}
+	case json.RawMessage:
+		return []oddity{{`[1.0,"x"]`, json.RawMessage(`[1.0,"x"]`)}}
+	}
+	switch of.Kind() {
+	case reflect.String:
+		return []oddity{{`16500000000`, "16500000000"}, {`1.50`, "1.50"}, {`true`, "true"}, {`"later value"`, "later value"}}
+	case reflect.Bool:
+		return []oddity{
+			{`"true"`, true}, {`"Y"`, true}, {`"yes"`, true}, {`"1"`, true}, {`1`, true},
+			{`"false"`, false}, {`"N"`, false}, {`"no"`, false}, {`"0"`, false}, {`0`, false}, {`""`, false},
+		}
+	case reflect.Int64, reflect.Int:
+		return []oddity{{`"7"`, 7}, {`7.0`, 7}, {`"7.0"`, 7}, {`7e0`, 7}, {`""`, 0}}
+	}
+	return nil
+}
+
+// leaf is a documented field: its path in the record and in the Go value.
+type leaf struct {
+	names []string
+	index [][]int
+	of    reflect.Type
+}
+
+// leaves finds all fields below a type. Lists have one element, of index 0.
+func leaves(of reflect.Type, at leaf) []leaf {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if at.of = of; len(oddities(of)) > 0 || of.Kind() == reflect.Interface {
+		return []leaf{at}
+	}
+	if of.Kind() == reflect.Slice {
+		at.names, at.index = append(at.names[:len(at.names):len(at.names)], "0"), append(at.index[:len(at.index):len(at.index)], nil)
+		return leaves(of.Elem(), at)
+	}
+	var all []leaf
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "-" || name == "data" {
+			continue
+		}
+		below := leaf{
+			append(at.names[:len(at.names):len(at.names)], name), append(at.index[:len(at.index):len(at.index)], field.Index), nil,
+		}
+		all = append(all, leaves(field.Type, below)...)
+	}
+	return all
+}
+
+// record is the JSON of a record with one member more.
+func (l leaf) record(needed, wire string) string {
+	inner := wire
+	for i := len(l.names) - 1; i > 0; i-- {
+		if l.names[i] == "0" {
+			inner = "[" + inner + "]"
+		} else {
+			inner = `{"` + l.names[i] + `":` + inner + `}`
+		}
+	}
+	return `{` + needed + `,"` + l.names[0] + `":` + inner + `}` // if it is needed it comes twice, and this one counts
+}
+
+// in finds the field in a result.
+func (l leaf) in(result any) any {
+	v := reflect.ValueOf(result)
+	for _, index := range l.index {
+		v = reflect.Indirect(v)
+		if index == nil {
+			v = v.Index(0)
+		} else {
+			v = v.FieldByIndex(index)
+		}
+	}
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return reflect.Zero(v.Type().Elem()).Interface()
+	}
+	return reflect.Indirect(v).Interface()
+}
+
+// needed reports whether there is no result without the field.
+func (l leaf) needed(r *readResult) bool {
+	return len(l.names) == 1 && strings.Contains(r.needed, `"`+l.names[0]+`":`) || l.names[0] == "rcode"
+}
+
+// answered is a client whose service answers with a body.
+func answered(t *testing.T, body string, opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	rt := roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})
+	client, err := payvault.NewClient("https://service.test", "key",
+		append(opts, payvault.WithHTTPClient(&http.Client{Transport: rt}))...)
+	require.NoError(t, err)
+	return client
+}
+
+// TestReading_oddValues: every documented field of every result takes what services really send for it.
+func TestReading_oddValues(t *testing.T) {
+	t.Parallel()
+	for _, r := range readResults() {
+		fields := leaves(reflect.TypeOf(r.record), leaf{})
+		require.NotEmpty(t, fields, r.name)
+		for _, field := range fields {
+			all := oddities(field.of)
+			if !field.needed(&r) {
+				all = append(all, oddity{`null`, reflect.Zero(field.of).Interface()})
+			}
+			for _, odd := range all {
+				if field.needed(&r) && (odd.wire == `""` || field.names[0] == "rcode") {
+					continue
+				}
+				body := fmt.Sprintf(r.body, field.record(r.needed, odd.wire))
+				var response payvault.Response
+				result, err := r.call(t.Context(), answered(t, body), payvault.WithResponse(&response))
+				if !assert.NoError(t, err, body) || !assert.NotNil(t, result, body) {
+					continue
+				}
+				if got := field.of; got.Kind() == reflect.Slice || odd.want == nil {
+					continue
+				}
+				got := field.in(result)
+				if !reflect.TypeOf(odd.want).AssignableTo(field.of) {
+					odd.want = reflect.ValueOf(odd.want).Convert(field.of).Interface()
+				}
+				if at, isTime := got.(payvault.Timestamp); isTime {
+					assert.True(t, at.Equal(odd.want.(payvault.Timestamp).Time), "%s: %s", body, at)
+					continue
+				}
+				assert.Equal(t, odd.want, got, body)
+				assert.Empty(t, response.Unread, body)
+			}
+		}
+	}
+}
+
+// TestReading_unreadable: what cannot be read fails a read with its place, and leaves a write its result.
+func TestReading_unreadable(t *testing.T) {
+	t.Parallel()
+	for _, r := range readResults() {
+		if r.name == "ownership" { // a value that does not fit is there as its text
+			continue
+		}
+		for _, field := range leaves(reflect.TypeOf(r.record), leaf{}) {
+			odd := `{"a":[1]}`
+			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface || field.names[0] == "rcode" {
+				continue
+			}
+			body := fmt.Sprintf(r.body, field.record(r.needed, odd))
+			pointer := r.at + "/" + strings.Join(field.names, "/")
+			var response payvault.Response
+			var log bytes.Buffer
+			client := answered(t, body, payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			result, err := r.call(t.Context(), client, payvault.WithResponse(&response))
+			if !r.write {
+				require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
+				assert.Contains(t, err.Error(), pointer+" cannot be read", body)
+				continue
+			}
+			if field.needed(&r) {
+				require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
+				continue
+			}
+			require.NoError(t, err, body)
+			assert.NotNil(t, result, body)
+			assert.Equal(t, []string{pointer}, response.Unread, body)
+			assert.Contains(t, log.String(), "level=WARN", body)
+			assert.Contains(t, log.String(), "unread="+pointer, body)
+		}
+	}
+}
+
+// TestReading_loosely: what encoding/json takes and JSON v2 refuses loses no answer.
+func TestReading_loosely(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		"\ufeff" + `{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann"}}`,
+		`{"code":0,"data":{"customer_id":"C0","customer_id":"C1","customer_first_name":"Ann"}}`,
+		`{"Code":0,"DATA":{"Customer_ID":"C1","CUSTOMER_FIRST_NAME":"Ann"}}`,
+		`{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann","later":"` + "\xff" + `"}}`,
+		`{"code":"0","data":{"customer_id":"C1","customer_first_name":"Ann"},"later":{"a":[null,{}]}}`,
+	} {
+		got, err := answered(t, body).Customers.Create(t.Context(), &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
+		if assert.NoError(t, err, body) {
+			assert.Equal(t, &payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
+		}
+	}
+}
+
+// TestReading_nullRecord: null in a list is no empty record.
+func TestReading_nullRecord(t *testing.T) {
+	t.Parallel()
+	for body, place := range map[string]string{
+		`{"code":0,"data":[null]}`:                                "/data/0",
+		`{"code":0,"data":[{"customer_id":"a"}, null]}`:           "/data/1",
+		`{"code":0,"data":[{"billing_cards":[{},{},null]}]}`:      "/data/0/billing_cards/2",
+		`{"code":0,"data":[{"customer_id":"a"},` + "\n\tnull ]}": "/data/1",
+	} {
+		_, err := answered(t, body).Customers.List(t.Context(), nil)
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
+		assert.Contains(t, err.Error(), place+" is null", body)
+	}
+	_, err := answered(t, `{"code":0,"data":[{"customer_first_name":"a,null"}]}`).Customers.List(t.Context(), nil)
+	assert.NoError(t, err)
+}
+
+// TestReading_bothCodes: an answer that says success and failure says nothing.
+func TestReading_bothCodes(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"code":0,"rcode":"051","data":{"payee_id":1}}`, `{"code":5,"rcode":"000","card_id":"CARD1","data":{"payee_id":1}}`,
+	} {
+		client := answered(t, body)
+		_, err := client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Payee"})
+		require.Error(t, err, body)
+		_, err = client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1})
+		require.Error(t, err, body)
+		err = client.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, nil)
+		require.Error(t, err, body)
+		err = client.Payees.Delete(t.Context(), 5)
+		require.Error(t, err, body)
+	}
+}
