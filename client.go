@@ -51,6 +51,7 @@ type core struct {
 	observers   observers
 	server      string      // host and port, for the observers
 	header      http.Header // of each request; the values are shared
+	paces       map[Operation]*transport.Pace
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in
@@ -78,8 +79,15 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := cfg.problems.err(OpNewClient); err != nil {
 		return nil, err
 	}
+	var paces map[Operation]*transport.Pace // none for Call: which calls are one operation is not known
+	if !cfg.transport.Policy.Alone {
+		paces = make(map[Operation]*transport.Pace, len(operations))
+		for _, op := range operations {
+			paces[op.Op] = new(transport.Pace)
+		}
+	}
 	return newClient(&core{
-		base: base, transport: transport.New(cfg.transport),
+		base: base, paces: paces, transport: transport.New(cfg.transport),
 		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
 		observers: cfg.allObservers(), server: hostPort(base),
 		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
@@ -217,6 +225,9 @@ type RetryPolicy struct {
 	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
+	// IgnoreOverload turns off what the calls of a client share, see "Retries and replay" in the package comment: the budget of
+	// retries, and the pace of an operation after status 429.
+	IgnoreOverload bool
 }
 
 func defaultConfig() config {
@@ -275,6 +286,7 @@ func WithRetryPolicy(p RetryPolicy) Option {
 		setPositive(&t.MinBackoff, p.MinBackoff)
 		setPositive(&t.MaxBackoff, p.MaxBackoff)
 		setPositive(&t.MaxRetryAfter, p.MaxRetryAfter)
+		t.Alone = p.IgnoreOverload
 	}
 }
 
@@ -400,8 +412,11 @@ type callOptions struct {
 	replay   bool
 	attempts int
 	header   http.Header
+	patient  bool // of a walk: it waits out status 429
 	problems problems
 }
+
+func patient(o *callOptions) { o.patient = true }
 
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {

@@ -387,9 +387,9 @@ func TestReading_loosely(t *testing.T) {
 func TestReading_nullRecord(t *testing.T) {
 	t.Parallel()
 	for body, place := range map[string]string{
-		`{"code":0,"data":[null]}`:                                "/data/0",
-		`{"code":0,"data":[{"customer_id":"a"}, null]}`:           "/data/1",
-		`{"code":0,"data":[{"billing_cards":[{},{},null]}]}`:      "/data/0/billing_cards/2",
+		`{"code":0,"data":[null]}`:                               "/data/0",
+		`{"code":0,"data":[{"customer_id":"a"}, null]}`:          "/data/1",
+		`{"code":0,"data":[{"billing_cards":[{},{},null]}]}`:     "/data/0/billing_cards/2",
 		`{"code":0,"data":[{"customer_id":"a"},` + "\n\tnull ]}": "/data/1",
 	} {
 		_, err := answered(t, body).Customers.List(t.Context(), nil)

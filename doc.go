@@ -72,6 +72,16 @@
 // call). Waits grow exponentially with full jitter. A Retry-After header is honored up to 30 s: where the service asks for more, the
 // call fails at once, with the time in Error.RetryAfter; see [RetryPolicy].
 //
+// The calls of a client share a budget of retries, of the size and with the costs of the standard mode of the AWS SDKs: 500, of which a
+// retry takes 5, one after a timeout 10, and a success gives back what its last retry took, or 1. When a service is down, calls soon
+// fail after their first attempt.
+//
+// The calls of one operation share a pace. It has no limit until a request is turned away with status 429. From then on each refusal
+// lowers the rate and each answer raises it, until none is refused for a minute; and after a Retry-After of up to 30 s
+// nothing is sent before its end. Calls wait for their turn; one whose context ends before is not sent and matches
+// [ErrRateLimited], at once. Walks (All, AllTransactions, SubmitAll) wait out refusals as long as their context lasts, and end at one with a
+// longer Retry-After. [Client.Call] has no pace. RetryPolicy.IgnoreOverload turns budget and pace off.
+//
 // # Errors
 //
 // Every error of a call is an [*Error]. Success is a 2xx status and code 0, or rcode 000 and a card_id for tokenize. A 2xx answer with

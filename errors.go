@@ -39,7 +39,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it.
+	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. So is a request that was not
+	// sent since the service had asked to wait, and the context would have ended before.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7), and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
@@ -323,6 +324,9 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 		e.readFailure(r)
 	}
 	e.cause = safeCause(ctx, err)
+	if held, ok := errors.AsType[*transport.HeldError](err); ok {
+		e.RetryAfter, e.cause = held.After, fmt.Errorf("%w: %w", ErrRateLimited, held)
+	}
 	return e
 }
 
@@ -507,7 +511,11 @@ func unsentError(op Operation, cause error) error {
 	if e, ok := cause.(*Error); ok && e.refusedLocally() { //nolint:errorlint // a cause of that kind is not wrapped
 		return e
 	}
-	return &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
+	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
+	if first, ok := errors.AsType[*Error](cause); ok {
+		e.RetryAfter = first.RetryAfter
+	}
+	return e
 }
 
 // earlierError is the error of a batch that an earlier run has sent.

@@ -579,7 +579,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 							synctest.Wait() // the call waits for its next attempt
 							cancel(errShutdown)
 						}()
-						client := tableClient(t, "http://127.0.0.1", payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
+						client := tableClient(t, "http://127.0.0.1", payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true}))
 						var raw payvault.Response
 						result, err := c.call(ctx, client, payvault.WithResponse(&raw))
 						want := test.want

@@ -110,7 +110,8 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages besides the one in use.
+	// used up. Memory is bounded by that many pages besides the one in use, each of which takes less than 100 MB
+	// whatever the service answers, for its body is bounded ([WithMaxResponseBytes]) and what decoding allocates is counted.
 	Prefetch int
 }
 
@@ -270,7 +271,7 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		raw  Response
 		err  error
 	}
-	opts = slices.Clone(opts) // what the caller changes later does not change the walk
+	opts = append(slices.Clone(opts), patient) // what the caller changes later does not change the walk
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)

@@ -330,7 +330,7 @@ func (s strikeCounter) Handle(_ context.Context, record slog.Record) error {
 // newClient returns a client whose network strikes as the fault says.
 func (c *matrixCell) newClient(opts ...payvault.Option) *payvault.Client {
 	opts = append([]payvault.Option{payvault.WithRetryPolicy(payvault.RetryPolicy{
-		MaxAttempts: attemptsAtMost, MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MaxRetryAfter: 2 * time.Millisecond,
+		MaxAttempts: attemptsAtMost, MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MaxRetryAfter: 2 * time.Millisecond, IgnoreOverload: true,
 	})}, append(opts, c.options...)...)
 	if c.fault.network != nil {
 		opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: c.fault.network(c)}))

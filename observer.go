@@ -42,7 +42,10 @@ type CallResult struct {
 	Delivery   Delivery      // whether the request reached the service
 	Duration   time.Duration // of a call all of it, waits included
 	Unread     []string      // see [Response.Unread]
-	Err        error         // what the caller gets, with what the service says; for an attempt why no complete answer came
+	Waited     time.Duration // of an attempt: how long it was held back before, after status 429 to others
+	// BudgetSpent is set for an attempt that would be followed by another if the budget of retries were not spent.
+	BudgetSpent bool
+	Err         error // what the caller gets, with what the service says; for an attempt why no complete answer came
 }
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
@@ -109,7 +112,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 		return nil
 	}
 	return func(a transport.Attempt) {
-		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration}
+		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration, Waited: a.Waited, BudgetSpent: a.Spent}
 		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 { // the body, which may tell more, is not read yet
 			result.Delivery = Unknown
 		}
@@ -182,6 +185,12 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", r.Err.Error()))
+	}
+	if r.Waited > 0 {
+		attrs = append(attrs, slog.Duration("waited", r.Waited))
+	}
+	if r.BudgetSpent {
+		attrs = append(attrs, slog.Bool("budget_spent", true))
 	}
 	if len(r.Unread) > 0 {
 		attrs = append(attrs, slog.String("unread", strings.Join(r.Unread, " ")))

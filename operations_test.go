@@ -251,7 +251,7 @@ func tableClient(tb testing.TB, baseURL string, opts ...payvault.Option) *payvau
 
 // impatient is a policy without waits; 0 attempts are the default.
 func impatient(attempts int) payvault.Option {
-	return payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1})
+	return payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true})
 }
 
 // seen is a request as it arrived.

@@ -232,7 +232,8 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 		w.record(ctx, end)
 	}
 	end.Err = w.over(ctx)
-	if unfinished := w.blocked || !w.whole || isClosed(w.stopped); unfinished && end.Err != nil && !last.unsent {
+	turnedAway := errors.Is(last.Err, ErrRateLimited) // and all before it was sent
+	if unfinished := w.blocked || !w.whole || isClosed(w.stopped) && !turnedAway; unfinished && end.Err != nil && !last.unsent {
 		yield(end)
 	}
 }
@@ -346,8 +347,11 @@ func (w *bulkWalk) enter(ctx context.Context, b *submitted) bool {
 }
 
 func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpdaterCard) {
-	opts := append(slices.Clip(w.opts), WithResponse(&b.raw))
+	opts := append(slices.Clip(w.opts), WithResponse(&b.raw), patient)
 	accepted, err := w.service.Submit(ctx, cards, opts...)
+	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil && ctx.Err() == nil { // for longer than it waits
+		w.stop(err)
+	}
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
 	}

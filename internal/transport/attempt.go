@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -18,6 +19,9 @@ type call struct {
 
 	max      int
 	attempts int
+	place    place   // of this attempt
+	again    bool    // another attempt is to follow
+	cost     int64   // of the last repetition
 	last     outcome // of the last attempt
 	err      error   // of the last attempt, or of the context that kept it from starting
 	unsure   bool    // an attempt before the last may have performed the operation
@@ -57,7 +61,10 @@ type attempts struct{ client *Client }
 // RoundTrip makes one attempt. The engine sees neither redirects nor bodies, which http.Client would act upon.
 func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
-	if call.err = req.Context().Err(); call.err != nil {
+	call.again = false
+	var err error
+	call.place, err = call.Pace.wait(req.Context())
+	if call.err = cmp.Or(req.Context().Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
 	start := time.Now()
@@ -66,8 +73,10 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call.last = a.client.attempt(req, call)
 	call.unsure = call.unsure || call.last.resent
 	call.err = call.last.err
+	took := time.Since(start)
+	spent := a.client.decide(call)
 	if call.Observe != nil {
-		call.Observe(Attempt{call.attempts, call.last.status, call.last.delivery, time.Since(start), call.err})
+		call.Observe(Attempt{call.attempts, call.last.status, call.last.delivery, took, call.place.waited, spent, call.err})
 	}
 	if call.err != nil {
 		return nil, call.err

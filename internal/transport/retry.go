@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,9 +15,31 @@ import (
 
 // checkRetry is asked by the engine after each attempt.
 func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
-	call := callOf(ctx)
-	return call.attempts < call.max && call.retryable() &&
-		RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter, nil
+	return callOf(ctx).again, nil
+}
+
+// decide says whether another attempt follows, and reports whether none does only because the budget is spent.
+func (c *Client) decide(call *call) (spent bool) {
+	after := RetryAfter(call.last.header)
+	refused := call.err == nil && call.last.status == http.StatusTooManyRequests
+	bearable := after <= c.config.Policy.MaxRetryAfter
+	switch {
+	case refused && bearable:
+		call.Pace.refused(call.place, after)
+	case call.err == nil && call.last.status < http.StatusInternalServerError:
+		call.Pace.answered()
+	}
+	patient := refused && call.Patient && call.Pace != nil
+	call.again = (patient || call.attempts < call.max) && call.retryable() && bearable
+	if !call.again || patient || c.config.Policy.Alone {
+		return false
+	}
+	call.cost = retryCost
+	if timeout, ok := errors.AsType[net.Error](call.err); ok && timeout.Timeout() {
+		call.cost = timeoutCost
+	}
+	call.again = c.budget.take(call.cost)
+	return !call.again
 }
 
 // retryable reports whether repeating is harmless and may help.
@@ -35,7 +58,7 @@ func (c *call) retryable() bool {
 
 // permanent reports whether the same failure would follow again at once.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) ||
+	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) || is[*HeldError](err) ||
 		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
 }
 
@@ -47,8 +70,12 @@ func is[E error](err error) bool {
 // backoff is what the service asks for, or exponential with full jitter.
 func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if resp != nil {
-		if after := RetryAfter(callOf(resp.Request.Context()).last.header); after > 0 {
+		call := callOf(resp.Request.Context())
+		if after := RetryAfter(call.last.header); after > 0 {
 			return after
+		}
+		if call.last.status == http.StatusTooManyRequests && call.Pace != nil {
+			n = 0 // the pace slows down
 		}
 	}
 	p := c.config.Policy

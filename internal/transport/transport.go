@@ -45,6 +45,7 @@ type Policy struct {
 	MinBackoff    time.Duration
 	MaxBackoff    time.Duration
 	MaxRetryAfter time.Duration
+	Alone         bool // each call retries for itself: no budget that all share
 }
 
 // Config holds what all requests of a client share.
@@ -65,6 +66,8 @@ type Request struct {
 	Upload      Upload // instead of Body
 	Replay      bool   // repeating it is harmless
 	MaxAttempts int    // 0 for the policy's
+	Pace        *Pace  // of the operation; nil for none
+	Patient     bool   // a refusal with status 429 is waited out, however often it comes
 	Observe     func(Attempt)
 }
 
@@ -80,6 +83,8 @@ type Attempt struct {
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
+	Waited   time.Duration // before it, for the pace
+	Spent    bool          // it would be followed by another if the budget of retries were not spent
 	Err      error
 }
 
@@ -100,6 +105,7 @@ type Client struct {
 	base   http.RoundTripper
 	kind   kind
 	config Config
+	budget budget
 }
 
 // New returns a client. It does no I/O.
@@ -136,5 +142,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
 	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host}
 	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))}) //nolint:bodyclose // http.NoBody
+	if err == nil && call.last.status < http.StatusBadRequest {
+		c.budget.refund(cmp.Or(call.cost, firstRefund))
+	}
 	return call.result(), err
 }

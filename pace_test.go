@@ -1,0 +1,245 @@
+package payvault_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// limited is a service that permits a rate, and takes 50 ms for an answer.
+type limited struct {
+	rate, burst float64
+	retryAfter  string
+
+	mu                 sync.Mutex
+	tokens             float64
+	at                 time.Time
+	performed, refused int
+	paths              map[string]bool
+}
+
+func (s *limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	now := time.Now()
+	if s.at.IsZero() {
+		s.at, s.tokens = now, s.burst
+	}
+	s.tokens = min(s.burst, s.tokens+s.rate*now.Sub(s.at).Seconds())
+	s.at = now
+	permitted := s.tokens >= 1
+	if permitted {
+		s.tokens--
+		s.performed++
+	} else {
+		s.refused++
+	}
+	s.mu.Unlock()
+	select {
+	case <-time.After(50 * time.Millisecond):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if !permitted {
+		return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", s.retryAfter), nil
+	}
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	if r.Method == http.MethodGet {
+		return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"totalPages":200,"data":[{"customer_id":"C%d"}]}`, page)), nil
+	}
+	return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"R","message":"m"}}`), nil
+}
+
+func (s *limited) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	c, err := payvault.NewClient("https://service.test", apiKey, append(opts, payvault.WithHTTPClient(&http.Client{Transport: s}))...)
+	require.NoError(t, err)
+	return c
+}
+
+// TestPace_bulk: bulk work runs close to a rate that it does not know, and no part of it fails.
+func TestPace_bulk(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		rate       float64
+		items      int
+		retryAfter string
+		share      float64
+	}{
+		{20, 200, "", 0.82},
+		{20, 200, "1", 0.82},
+		{20, 2000, "", 0.94},
+		{20, 2000, "1", 0.93},
+		{200, 2000, "", 0.85},
+		{200, 2000, "1", 0.85},
+	} {
+		t.Run(fmt.Sprintf("%v a second, %d items, Retry-After %q", test.rate, test.items, test.retryAfter), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &limited{rate: test.rate, burst: test.rate, retryAfter: test.retryAfter}
+				client := s.client(t)
+				start := time.Now()
+				cards := slices.Values(slices.Repeat(tableCards(), 100*test.items))
+				for batch := range client.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 32}) {
+					require.NoError(t, batch.Err)
+				}
+				share := (float64(test.items) - s.burst) / s.rate / time.Since(start).Seconds()
+				t.Logf("share %.2f, %.3f refusals per success", share, float64(s.refused)/float64(s.performed))
+				assert.GreaterOrEqual(t, share, test.share)
+				assert.LessOrEqual(t, float64(s.refused), 0.1*float64(s.performed))
+			})
+		})
+	}
+}
+
+// TestPace_walk: a walk over pages waits out what is refused, however often.
+func TestPace_walk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &limited{rate: 20, burst: 20}
+		n := 0
+		for _, err := range s.client(t).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: 32}) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 200, n)
+		assert.LessOrEqual(t, s.refused, 20)
+	})
+}
+
+// TestPace_holdsTheOperation: what one call is told holds back all calls of its operation, and no others.
+func TestPace_holdsTheOperation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				at = append(at, time.Since(start))
+				if strings.HasSuffix(r.URL.Path, "/send") && len(at) == 1 {
+					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), nil
+				}
+				return jsonAnswer(http.StatusOK, `{"code":0,"data":{"message":"m"}}`), nil
+			}),
+		}))
+		require.NoError(t, err)
+		send := func(ctx context.Context) error {
+			return client.Invoices.Send(ctx, "I1", &payvault.InvoiceSendRequest{EmailAddress: []string{"a@example.com"}})
+		}
+		var first sync.WaitGroup
+		first.Go(func() { assert.NoError(t, send(t.Context())) })
+		synctest.Wait()
+
+		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err = send(brief)
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		e := asError(t, err)
+		assert.Equal(t, payvault.NotSent, e.Delivery)
+		assert.Equal(t, 20*time.Second, e.RetryAfter)
+		assert.Zero(t, e.Attempts)
+		assert.True(t, payvault.SafeToRetry(err))
+		assert.Zero(t, time.Since(start), "at once")
+
+		_, err = client.Webhooks.AddEvent(brief, "W1", "E1")
+		require.NoError(t, err, "another operation")
+		assert.Zero(t, time.Since(start))
+
+		require.NoError(t, send(t.Context()))
+		first.Wait()
+		for _, after := range at[2:] {
+			assert.GreaterOrEqual(t, after, 20*time.Second)
+		}
+		assert.Len(t, at, 4)
+	})
+}
+
+// TestPace_beyondTheCap: a walk that is turned away for longer than it waits sends nothing more, and says so of all the rest.
+func TestPace_beyondTheCap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				if sent++; sent > 3 {
+					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "3600"), nil
+				}
+				return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"R"}}`), nil
+			}),
+		}))
+		require.NoError(t, err)
+		cards := slices.Values(slices.Repeat(tableCards(), 1000))
+		n := 0
+		for batch := range client.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 1}) {
+			if n++; n <= 3 {
+				require.NoError(t, batch.Err)
+				continue
+			}
+			require.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
+			assert.Equal(t, time.Hour, asError(t, batch.Err).RetryAfter)
+			assert.True(t, payvault.SafeToRetry(batch.Err))
+		}
+		assert.Equal(t, 10, n)
+		assert.Equal(t, 4, sent)
+		_, err = client.AccountUpdater.Submit(t.Context(), tableCards())
+		require.ErrorIs(t, err, payvault.ErrRateLimited, "the pace is not that of the hour")
+		assert.Equal(t, 5, sent)
+	})
+}
+
+// TestBudget: when the service is down, calls soon fail after their first attempt, and the record of the attempt says why.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for _, ignore := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			requests, spent, down := 0, 0, true
+			client, err := payvault.NewClient("https://service.test", apiKey,
+				payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: ignore}),
+				payvault.WithObserver(payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+					if r.BudgetSpent {
+						spent++
+					}
+				}}),
+				payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+					if requests++; down {
+						return jsonAnswer(http.StatusServiceUnavailable, ``), nil
+					}
+					return jsonAnswer(http.StatusOK, `{"code":0,"data":[]}`), nil
+				})}))
+			require.NoError(t, err)
+			const calls = 400
+			for range calls {
+				_, err := client.Customers.List(t.Context(), nil)
+				require.ErrorIs(t, err, payvault.ErrUnavailable)
+			}
+			if ignore {
+				assert.Equal(t, 4*calls, requests)
+				assert.Zero(t, spent)
+				return
+			}
+			assert.LessOrEqual(t, float64(requests), 1.3*calls)
+			assert.GreaterOrEqual(t, spent, calls/2)
+
+			down = false // what succeeds fills the budget again
+			for range 10 {
+				_, err := client.Customers.List(t.Context(), nil)
+				require.NoError(t, err)
+			}
+			down, requests = true, 0
+			_, err = client.Customers.List(t.Context(), nil)
+			require.Error(t, err)
+			assert.Equal(t, 3, requests, "two repetitions for ten successes")
+		})
+	}
+}
