@@ -24,7 +24,7 @@ var (
 )
 
 const (
-	defaultLease = 10 * time.Second
+	defaultLease = 5 * time.Second
 	timeout      = 30 * time.Second // of a transaction
 )
 
@@ -56,7 +56,7 @@ type key struct {
 // Option sets up a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a job stays with a run that gives no sign of life; 10 s by default, and 1 ms at least. A run
+// WithLease sets how long a job stays with a run that gives no sign of life; 5 s by default, and 1 ms at least. A run
 // gives one five times in that time. The next run of a job whose process was killed waits for so long before its first
 // batch.
 func WithLease(d time.Duration) Option {
