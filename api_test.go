@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
 
-// publicPackages are the directories of the packages that users import: all of this module, of otelpayvault and of sqlpayvault that are neither
-// internal nor programs.
+// publicPackages are the directories of the packages that users import: all of this module, of otelpayvault and of
+// sqlpayvault that are neither internal nor programs.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
