@@ -1,16 +1,9 @@
 // Package sqlpayvault keeps the journal of a SubmitAll of package payvault in a database, so that a run that was
-// killed goes on and sends no batch twice:
+// killed goes on and sends no batch twice. Open a [Journal] for each run, give it to SubmitAll with a Job that names the
+// cards, and close it; see the example.
 //
-//	journal, err := sqlpayvault.Open(ctx, "cards.journal")
-//	if err != nil {
-//		return err
-//	}
-//	defer journal.Close()
-//	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: "cards of November"}
-//	for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
-//
-// [Open] keeps it in a file, by SQLite, which is linked in. [New] takes a database that is open already: Postgres,
-// or SQLite by a driver of your choice.
+// [Open] keeps it in a file, by SQLite, which is linked in. [New] takes a database that is open already: Postgres, by a
+// driver such as github.com/jackc/pgx/v5/stdlib, or SQLite by a driver of your choice.
 //
 // # What is promised
 //
@@ -25,9 +18,8 @@
 //
 // The journal makes the tables payvault_jobs and payvault_batches when they are not there. They hold no card data:
 // the name of the job, the number of each batch and of its cards, and what the service said of it, cleared as
-// errors are. Rows stay until you delete them. A batch of status begun or unknown may have arrived, and is never
-// sent again, unless somebody has looked it up and says so, while no run is at work:
+// errors are. Rows stay until you delete them.
 //
-//	UPDATE payvault_batches SET status = 'not sent'
-//	WHERE job = 'cards of November' AND batch = 17 AND status IN ('begun', 'unknown')
+// A batch of status "begun" or "unknown" may have arrived, and is never sent again. When somebody has looked it up, and
+// no run is at work, set its status to "accepted", or to "not sent", so that the next run sends it; [Journal.End] does so too.
 package sqlpayvault
