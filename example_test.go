@@ -278,37 +278,40 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 	return nil
 }
 
-// The first run is cut off, and the second goes on.
+// The answer to the first batch is lost, and the second is turned away. The next run sends the second one only, as it
+// would if the process had been killed.
 func ExampleAccountUpdaterService_SubmitAll_journal() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
+	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 1})
+	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
 	client := srv.Client()
+
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
-	}, 250))
-
+	}, 150))
 	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: &memory{}, Job: "cards of November"}
-	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
-		fmt.Println("batch", batch.Index, "is accepted:", batch.Err == nil)
-		break // the process could as well be killed here
-	}
-	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
-		switch {
-		case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; it is never sent again
-			fmt.Println("batch", batch.Index, "may have arrived")
-		case batch.Err != nil:
-			fmt.Println("batch", batch.Index, "failed:", batch.Err)
-		default:
-			fmt.Println("batch", batch.Index, "is accepted, in an earlier run:", batch.Earlier)
+	for range 2 {
+		for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+			switch {
+			case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; no run sends it again
+				fmt.Println("batch", batch.Index, "may have arrived")
+			case payvault.SafeToRetry(batch.Err):
+				fmt.Println("batch", batch.Index, "is left to the next run")
+			case batch.Err != nil:
+				fmt.Println("batch", batch.Index, "is refused:", batch.Err)
+			default:
+				fmt.Println("batch", batch.Index, "is accepted")
+			}
 		}
 	}
-	fmt.Println("requests:", srv.Commits(payvault.OpAccountUpdaterSubmit))
+	fmt.Println("submissions:", srv.Commits(payvault.OpAccountUpdaterSubmit))
 	// Output:
-	// batch 0 is accepted: true
-	// batch 0 is accepted, in an earlier run: true
-	// batch 1 is accepted, in an earlier run: false
-	// batch 2 is accepted, in an earlier run: false
-	// requests: 3
+	// batch 0 may have arrived
+	// batch 1 is left to the next run
+	// batch 0 may have arrived
+	// batch 1 is accepted
+	// submissions: 2
 }
 
 func ExampleWebhooksService_AddEvent() {

@@ -43,8 +43,8 @@ type AccountUpdaterBatch struct {
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
 // and in the order of the stream, with the RequestID or with the error, as soon as it and those before it are
 // decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself. Memory
-// does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and one
-// more is being read.
+// does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, with a
+// Journal 3 × Concurrency − 1, and one more is being read.
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. Without one, what was sent and not yielded yet is lost with the
@@ -121,9 +121,13 @@ type submitted struct {
 }
 
 func newBulkWalk(s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
+	ahead := 2 * o.Concurrency
+	if o.Journal != nil {
+		ahead = 3 * o.Concurrency // those that it is being told of need no slot
+	}
 	w := &bulkWalk{
 		SubmitAllOptions: o, service: s, opts: opts,
-		slots: make(chan struct{}, o.Concurrency), queue: make(chan chan *submitted, 2*o.Concurrency-2),
+		slots: make(chan struct{}, o.Concurrency), queue: make(chan chan *submitted, ahead-2), // run has one more
 		stopped: make(chan struct{}), left: make(chan struct{}), turn: make(chan struct{}),
 	}
 	close(w.turn)

@@ -39,7 +39,8 @@ func TestConstants(t *testing.T) {
 		"AuthTime":            values["business_services_auth_time"],
 		"TypeID":              shown("TokenizeRequest", "type_id"),
 		"DisputeResponseType": shown("DisputeResponse", "cbr_response_type"),
-		"Replay":              {"never", "with a card_id", "same", "read"}, // the SDK's own
+		"Replay":              {"never", "with a card_id", "same", "read"},           // the SDK's own
+		"BatchStatus":         {"accepted", "refused", "unknown", "not sent", "end"}, // likewise
 		"Order":               shownValues(c.doc.Components.Parameters["order_by"].Value.Schema.Value),
 		"Conditional":         shownValues(c.doc.Components.Parameters["filter"].Value.Schema.Value),
 		"ApplicationStatus":   shown("Application", "app_status"),

@@ -2,137 +2,56 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
-	"slices"
 
 	"example.com/payvault"
 )
 
-func columns() []string { return []string{"card_number", "exp_date", "card_id"} }
-
-// errChanged: what a batch has is no longer what the checkpoint takes it for.
-var errChanged = errors.New("the file of the cards has changed during the run")
-
-// cardFile is a CSV file of cards. It is read from its beginning to its end, in batches: once to learn what they are, and
-// once to send them. The second time each has to be what it was the first time.
-type cardFile struct {
-	file    *os.File
-	rows    *csv.Reader
-	batch   int // the number of the next one
-	count   int // of the cards
-	digests [][sha256.Size]byte
+// countCards reads the file once, so that one that cannot be read is found before anything is sent.
+func countCards(path string) (n int, err error) {
+	for range readCards(path, func(failed error) { err = failed }) {
+		n++
+	}
+	return n, err
 }
 
-// openCards reads the file once, to learn the digests of its batches and the number of its cards.
-func openCards(path string) (*cardFile, error) {
-	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
-	if err != nil {
-		return nil, err
-	}
-	c := &cardFile{file: file}
-	if err := c.measure(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
-	}
-	return c, nil
-}
-
-func (c *cardFile) Close() error { return c.file.Close() }
-
-func (c *cardFile) measure() error {
-	if err := c.rewind(); err != nil {
-		return err
-	}
-	for {
-		cards, digest, err := c.read()
+// readCards yields the cards of a file. It calls fail before it returns, unless it has come to the end of the file.
+func readCards(path string, fail func(error)) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		file, err := os.Open(path) //nolint:gosec // the user's own file is the point
 		if err != nil {
-			return err
+			fail(err)
+			return
 		}
-		if len(cards) == 0 {
-			return c.rewind()
+		defer file.Close() //nolint:errcheck // it was only read
+		rows := csv.NewReader(file)
+		rows.FieldsPerRecord = 3
+		heading, err := rows.Read()
+		if err == nil && heading[0] != "card_number" {
+			err = errors.New("the first line is not card_number,exp_date,card_id")
 		}
-		c.count += len(cards)
-		c.digests = append(c.digests, digest)
-	}
-}
-
-// rewind goes to the first card.
-func (c *cardFile) rewind() error {
-	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	c.batch, c.rows = 0, csv.NewReader(c.file)
-	c.rows.FieldsPerRecord = len(columns())
-	header, err := c.rows.Read()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if !slices.Equal(header, columns()) {
-		return fmt.Errorf("the first line is not %q", columns())
-	}
-	c.rows.ReuseRecord = true
-	return nil
-}
-
-// next reads the cards of the next batch; none at the end.
-func (c *cardFile) next() ([]payvault.AccountUpdaterCard, error) {
-	cards, digest, err := c.read()
-	if _, broken := errors.AsType[*csv.ParseError](err); broken { // it was not, the first time
-		return nil, fmt.Errorf("%w: %w", errChanged, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	atEnd := c.batch == len(c.digests)
-	if atEnd != (len(cards) == 0) || !atEnd && digest != c.digests[c.batch] {
-		return nil, errChanged
-	}
-	c.batch++
-	return cards, nil
-}
-
-// read reads up to a batch of cards, and their digest.
-func (c *cardFile) read() (batch []payvault.AccountUpdaterCard, digest [sha256.Size]byte, err error) {
-	hash := sha256.New()
-	for len(batch) < payvault.MaxAccountUpdaterCards {
-		row, err := c.rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
+		for err == nil {
+			var row []string
+			if row, err = rows.Read(); err == nil && !yield(payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2],
+			}) {
+				return
+			}
 		}
-		if err != nil {
-			return nil, digest, err
+		if !errors.Is(err, io.EOF) {
+			fail(fmt.Errorf("%s: %w", path, err))
 		}
-		fmt.Fprintf(hash, "%q\n", row)
-		batch = append(batch, payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2]})
 	}
-	return batch, [sha256.Size]byte(hash.Sum(nil)), nil
 }
-
-// digest is that of all cards and of how they are cut into batches.
-func (c *cardFile) digest() string {
-	hash := sha256.New()
-	for _, batch := range c.digests {
-		hash.Write(batch[:])
-	}
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// size is how many cards a batch has.
-func (c *cardFile) size(batch int) int {
-	return min(payvault.MaxAccountUpdaterCards, c.count-batch*payvault.MaxAccountUpdaterCards)
-}
-
-// batches is how many there are.
-func (c *cardFile) batches() int { return len(c.digests) }
 
 // generate writes a file of made-up cards. Only the user can read it, and a file that is there already is kept.
 func generate(path string, n int) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user's own file is the point
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // as above
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,56 @@
+package sqlpayvault_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// slow accepts every submission after 5 ms.
+type slow struct{}
+
+func (slow) RoundTrip(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GotConn(httptrace.GotConnInfo{})
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return nil, err
+	}
+	<-time.After(5 * time.Millisecond)
+	const body = `{"code":0,"message":"Success","data":{"request_id":"AUSREQUEST8003"}}`
+	return &http.Response{
+		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// BenchmarkSubmitAll sends batches of 100 cards, 32 in flight, each of which takes 5 ms.
+func BenchmarkSubmitAll(b *testing.B) {
+	transport := payvault.WithHTTPClient(&http.Client{Transport: slow{}})
+	client, err := payvault.NewClient("https://service.test", "key", transport)
+	require.NoError(b, err)
+	run := func(b *testing.B, options payvault.SubmitAllOptions) {
+		b.Helper()
+		options.Concurrency = 32
+		b.ResetTimer()
+		for batch := range client.AccountUpdater.SubmitAll(b.Context(), stream(100*b.N), &options) {
+			require.NoError(b, batch.Err)
+		}
+	}
+	b.Run("journal=none", func(b *testing.B) { run(b, payvault.SubmitAllOptions{}) })
+	b.Run("journal=SQLite", func(b *testing.B) {
+		run(b, payvault.SubmitAllOptions{Journal: opened(b, filepath.Join(b.TempDir(), "journal")), Job: job})
+	})
+	if dsn := os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn != "" {
+		b.Run("journal=Postgres", func(b *testing.B) {
+			run(b, payvault.SubmitAllOptions{Journal: opened(b, newSchema(b, dsn)), Job: job})
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package sqlpayvault
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"example.com/payvault"
+)
+
+// op is a Begin, or an End if it has an outcome.
+type op struct {
+	key
+
+	outcome *payvault.BatchOutcome
+	state   payvault.BatchState // what Begin returns
+	err     error
+	done    chan struct{} // closed when it is committed, or has failed
+}
+
+// begun is the status of a batch that has not ended.
+const begun = "begun"
+
+// most is how many operations share a transaction.
+const most = 256
+
+// do has an operation committed. Once it is handed over it is waited for, whatever becomes of the context.
+func (j *Journal) do(ctx context.Context, o *op) error {
+	select {
+	case j.ops <- o:
+		<-o.done
+		return o.err
+	case <-j.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// work commits together what has come while the last transaction was being committed.
+func (j *Journal) work() {
+	ticker := time.NewTicker(j.lease / 5)
+	defer ticker.Stop()
+	for {
+		select {
+		case o := <-j.ops:
+			j.commit(j.group(o))
+		case <-ticker.C:
+			j.beat()
+		case <-j.closed:
+			return
+		}
+	}
+}
+
+// group adds to an operation all that wait.
+func (j *Journal) group(first *op) []*op {
+	ops := []*op{first}
+	for len(ops) < most {
+		select {
+		case o := <-j.ops:
+			ops = append(ops, o)
+		default:
+			return ops
+		}
+	}
+	return ops
+}
+
+func (j *Journal) commit(ops []*op) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := j.apply(ctx, ops)
+	for _, o := range ops {
+		if err != nil {
+			o.err = fmt.Errorf("sqlpayvault: %w", err)
+		}
+		close(o.done)
+	}
+}
+
+func (j *Journal) apply(ctx context.Context, ops []*op) error {
+	tx, err := j.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing, and before it the first error counts
+	begins, ends := map[key]*op{}, []*op(nil)
+	leased := map[string]bool{}
+	for _, o := range ops {
+		if o.outcome != nil {
+			ends = append(ends, o)
+			continue
+		}
+		if _, asked := leased[o.job]; !asked {
+			if leased[o.job], err = j.holds(ctx, tx, o.job); err != nil {
+				return err
+			}
+		}
+		if begins[o.key] = o; !leased[o.job] {
+			o.err = ErrRunning
+			delete(begins, o.key)
+			j.disclaim(o.job)
+		}
+	}
+	if err := begin(ctx, tx, begins); err != nil {
+		return err
+	}
+	if err := end(ctx, tx, ends); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// holds reports whether the run still has the lease of a job, and gives a sign of life. No other run can take it
+// over before the transaction ends.
+func (j *Journal) holds(ctx context.Context, tx *sql.Tx, job string) (bool, error) {
+	const statement = `UPDATE payvault_jobs SET beat = beat + 1 WHERE job = $1 AND holder = $2`
+	result, err := tx.ExecContext(ctx, statement, job, j.run)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// begin inserts the batches that are not there, or were not sent, and reads the others.
+func begin(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	insert, known := &rows{}, make(map[key]*op, len(ops))
+	for k, o := range ops {
+		insert.add(k.job, k.batch, begun)
+		known[k] = o
+	}
+	//nolint:gosec // what is put together are the numbers of parameters
+	found, err := tx.QueryContext(ctx, `INSERT INTO payvault_batches (job, batch, status) VALUES `+insert.values()+`
+		ON CONFLICT (job, batch) DO UPDATE
+		SET status = excluded.status, cards = 0, request_id = '', status_code = 0, code = '', message = ''
+		WHERE payvault_batches.status = '`+string(payvault.BatchNotSent)+`' RETURNING job, batch`, insert.args...)
+	if err != nil {
+		return err
+	}
+	defer found.Close() //nolint:errcheck // Err has it
+	for found.Next() {
+		var k key
+		if err := found.Scan(&k.job, &k.batch); err != nil {
+			return err
+		}
+		delete(known, k)
+	}
+	if err := found.Err(); err != nil {
+		return err
+	}
+	return read(ctx, tx, known)
+}
+
+// read fills in what is known of batches.
+func read(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	var where []string
+	var args []any
+	for k := range ops {
+		args = append(args, k.job, k.batch)
+		where = append(where, fmt.Sprintf("job = $%d AND batch = $%d", len(args)-1, len(args)))
+	}
+	//nolint:gosec // as above
+	found, err := tx.QueryContext(ctx, `SELECT job, batch, status, cards, request_id, status_code, code, message
+		FROM payvault_batches WHERE `+strings.Join(where, " OR "), args...)
+	if err != nil {
+		return err
+	}
+	defer found.Close() //nolint:errcheck // Err has it
+	for found.Next() {
+		var k key
+		var b payvault.BatchOutcome
+		err := found.Scan(&k.job, &k.batch, &b.Status, &b.Cards, &b.RequestID, &b.StatusCode, &b.Code, &b.Message)
+		if err != nil {
+			return err
+		}
+		if ops[k].state.Begun = true; b.Status != begun {
+			ops[k].state.Outcome = &b
+		}
+	}
+	return found.Err()
+}
+
+// end records outcomes, of each batch the last.
+func end(ctx context.Context, tx *sql.Tx, ops []*op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	last := map[key]*payvault.BatchOutcome{}
+	for _, o := range ops {
+		last[o.key] = o.outcome
+	}
+	upsert := &rows{}
+	for k, b := range last {
+		upsert.add(k.job, k.batch, string(b.Status), b.Cards, b.RequestID, b.StatusCode, b.Code, b.Message)
+	}
+	//nolint:gosec // as above
+	_, err := tx.ExecContext(ctx, `INSERT INTO payvault_batches
+		(job, batch, status, cards, request_id, status_code, code, message) VALUES `+upsert.values()+`
+		ON CONFLICT (job, batch) DO UPDATE SET status = excluded.status, cards = excluded.cards,
+		request_id = excluded.request_id, status_code = excluded.status_code, code = excluded.code,
+		message = excluded.message`,
+		upsert.args...)
+	return err
+}
+
+// rows are the rows of an INSERT.
+type rows struct {
+	text strings.Builder
+	args []any
+}
+
+func (r *rows) add(values ...any) {
+	separator := ", ("
+	if len(r.args) == 0 {
+		separator = "("
+	}
+	for _, value := range values {
+		r.args = append(r.args, value)
+		fmt.Fprintf(&r.text, "%s$%d", separator, len(r.args))
+		separator = ", "
+	}
+	r.text.WriteString(")")
+}
+
+func (r *rows) values() string { return r.text.String() }
+
+// createTables makes the tables. Others may do so at the same time, which Postgres reports as an error.
+func createTables(ctx context.Context, db *sql.DB) (err error) {
+	for range 3 {
+		if _, err = db.ExecContext(ctx, `SELECT 1 FROM payvault_jobs, payvault_batches WHERE 1 = 0`); err == nil {
+			return nil
+		}
+		for _, table := range []string{
+			`CREATE TABLE IF NOT EXISTS payvault_jobs (job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS payvault_batches (
+				job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, cards INTEGER NOT NULL DEFAULT 0,
+				request_id TEXT NOT NULL DEFAULT '', status_code INTEGER NOT NULL DEFAULT 0,
+				code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
+		} {
+			if _, err = db.ExecContext(ctx, table); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}

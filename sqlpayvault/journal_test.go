@@ -1,0 +1,378 @@
+package sqlpayvault_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
+)
+
+const job = "cards of November"
+
+// eachDatabase runs a test on a file of SQLite, and on Postgres if PAYVAULT_TEST_POSTGRES has its connection string.
+func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "a journal?.100%"))
+	})
+	t.Run("Postgres", func(t *testing.T) {
+		t.Parallel()
+		dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
+		if dsn == "" {
+			t.Skip("PAYVAULT_TEST_POSTGRES is not set")
+		}
+		test(t, newSchema(t, dsn))
+	})
+}
+
+// newSchema returns the connection string of a schema that is dropped with the test.
+func newSchema(tb testing.TB, dsn string) string {
+	tb.Helper()
+	schema := "test_" + strings.ToLower(rand.Text())
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(tb, err)
+	_, err = db.ExecContext(tb.Context(), "CREATE SCHEMA "+schema)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		ctx := context.WithoutCancel(tb.Context()) // it has ended
+		_, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
+		assert.NoError(tb, err)
+		assert.NoError(tb, db.Close())
+	})
+	return dsn + " search_path=" + schema
+}
+
+// open opens a journal at a place, the path of a file or the connection string of Postgres.
+func open(
+	ctx context.Context, place string, opts ...sqlpayvault.Option,
+) (j *sqlpayvault.Journal, closeAll func() error, err error) {
+	if !strings.Contains(place, "search_path=") {
+		if j, err = sqlpayvault.Open(ctx, place, opts...); err != nil {
+			return nil, nil, err
+		}
+		return j, j.Close, nil
+	}
+	db, err := sql.Open("pgx", place)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j, err = sqlpayvault.New(ctx, db, opts...); err != nil {
+		return nil, nil, err
+	}
+	return j, func() error {
+		if err := j.Close(); err != nil {
+			return err
+		}
+		return db.Close()
+	}, nil
+}
+
+func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvault.Journal {
+	tb.Helper()
+	j, closeAll, err := open(tb.Context(), place, opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, closeAll()) })
+	return j
+}
+
+func stream(n int) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for i := range n {
+			if !yield(payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i),
+			}) {
+				return
+			}
+		}
+	}
+}
+
+func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpdaterBatch {
+	var batches []payvault.AccountUpdaterBatch
+	for batch := range seq {
+		batches = append(batches, *batch)
+	}
+	return batches
+}
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		ctx := t.Context()
+		outcomes := []payvault.BatchOutcome{
+			{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"},
+			{Status: payvault.BatchRefused, Cards: 7, StatusCode: 200, Code: "5", Message: "Example 'refusal' é"},
+			{Status: payvault.BatchUnknown, Cards: 100, Message: "unexpected EOF"},
+			{Status: payvault.BatchEnd},
+		}
+		first := opened(t, place)
+		for i, outcome := range outcomes {
+			state, err := first.Begin(ctx, job, i)
+			require.NoError(t, err)
+			assert.Zero(t, state, "nothing is known of it")
+			require.NoError(t, first.End(ctx, job, i, outcome))
+		}
+		lost := len(outcomes)
+		_, err := first.Begin(ctx, job, lost)
+		require.NoError(t, err)
+		require.NoError(t, first.Close())
+
+		second := opened(t, place)
+		for i, outcome := range outcomes {
+			state, err := second.Begin(ctx, job, i)
+			require.NoError(t, err)
+			assert.Equal(t, payvault.BatchState{Begun: true, Outcome: &outcome}, state)
+		}
+		for range 2 {
+			state, err := second.Begin(ctx, job, lost)
+			require.NoError(t, err)
+			assert.Equal(t, payvault.BatchState{Begun: true}, state, "begun, and never ended")
+		}
+		state, err := second.Begin(ctx, "another job", 0)
+		require.NoError(t, err)
+		assert.Zero(t, state)
+	})
+}
+
+func TestBatchThatWasNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		for range 3 {
+			state, err := j.Begin(t.Context(), job, 7)
+			require.NoError(t, err)
+			assert.Zero(t, state)
+			outcome := payvault.BatchOutcome{Status: payvault.BatchNotSent, StatusCode: 429}
+			require.NoError(t, j.End(t.Context(), job, 7, outcome))
+		}
+		_, err := j.Begin(t.Context(), job, 7)
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+		state, err := opened(t, place).Begin(t.Context(), job, 7)
+		require.NoError(t, err)
+		assert.Equal(t, payvault.BatchState{Begun: true}, state, "it was begun again")
+	})
+}
+
+// TestBatchIsBegunOnce: many ask at once, with one journal and with others that think the first is dead.
+func TestBatchIsBegunOnce(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var mu sync.Mutex
+		times := map[int]int{}
+		var running sync.WaitGroup
+		for range 3 {
+			j := opened(t, place, sqlpayvault.WithLease(time.Millisecond))
+			for range 3 {
+				running.Go(func() {
+					for batch := range 50 {
+						if state, err := j.Begin(t.Context(), job, batch); err == nil && !state.Begun {
+							mu.Lock()
+							times[batch]++
+							mu.Unlock()
+						} else if err != nil {
+							assert.ErrorIs(t, err, sqlpayvault.ErrRunning)
+						}
+					}
+				})
+			}
+		}
+		running.Wait()
+		assert.NotEmpty(t, times)
+		for batch, n := range times {
+			assert.Equal(t, 1, n, batch)
+		}
+	})
+}
+
+func TestSubmitAll(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		srv := payvaulttest.NewServer()
+		t.Cleanup(srv.Close)
+		client := srv.Client()
+		var first []payvault.AccountUpdaterBatch
+		for batch := range 2 {
+			j := opened(t, place)
+			got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(2050), &payvault.SubmitAllOptions{
+				Concurrency: 8, Journal: j, Job: job,
+			}))
+			require.Len(t, got, 21)
+			for i := range got {
+				require.NoError(t, got[i].Err)
+				assert.Equal(t, batch == 1, got[i].Earlier)
+				got[i].Earlier = false
+			}
+			if batch == 0 {
+				first = got
+			}
+			assert.Equal(t, first, got)
+			require.NoError(t, j.Close())
+		}
+		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
+
+		options := &payvault.SubmitAllOptions{Journal: opened(t, place), Job: job}
+		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(3000), options))
+		require.ErrorContains(t, got[len(got)-1].Err, "it is of other cards")
+		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
+	})
+}
+
+// TestTwoRuns: the second one is refused while the first one lives, and goes on when it is closed.
+func TestTwoRuns(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		first := opened(t, place, sqlpayvault.WithLease(time.Second))
+		second := opened(t, place, sqlpayvault.WithLease(time.Minute))
+		_, err := first.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		_, err = first.Begin(t.Context(), job, 0)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning, "with the same journal")
+		_, err = second.Begin(t.Context(), job, 1)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		_, err = second.Begin(t.Context(), "another job", 0)
+		require.NoError(t, err)
+		require.NoError(t, first.Close())
+		state, err := second.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.True(t, state.Begun)
+		_, err = second.Begin(t.Context(), job, 1)
+		require.NoError(t, err)
+	})
+}
+
+// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
+func TestRunThatGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
+		next := opened(t, place, sqlpayvault.WithLease(100*time.Millisecond))
+		_, err := frozen.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		state, err := next.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, payvault.BatchState{Begun: true}, state)
+
+		_, err = frozen.Begin(t.Context(), job, 1)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
+		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
+		state, err = next.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, &outcome, state.Outcome)
+	})
+}
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		require.NoError(t, j.Close())
+		require.NoError(t, j.Close())
+		_, err := j.Begin(t.Context(), job, 0)
+		require.Error(t, err)
+		require.ErrorIs(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), sqlpayvault.ErrClosed)
+	})
+}
+
+// TestDatabaseThatFails ends the walk before anything is sent.
+func TestDatabaseThatFails(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := opened(t, path)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `DROP TABLE payvault_batches`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+	got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+	require.Len(t, got, 10)
+	for _, batch := range got {
+		require.ErrorContains(t, batch.Err, "no such table")
+	}
+	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
+}
+
+func TestOpenErrors(t *testing.T) {
+	t.Parallel()
+	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	path := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
+	_, err = sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, "not a database")
+}
+
+// TestTablesAreMadeOnce: many runs start at the same time.
+func TestTablesAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var running sync.WaitGroup
+		for i := range 8 {
+			running.Go(func() {
+				j, closeAll, err := open(t.Context(), place)
+				if assert.NoError(t, err) {
+					_, err = j.Begin(t.Context(), fmt.Sprint("job ", i), 0)
+					assert.NoError(t, err)
+					assert.NoError(t, closeAll())
+				}
+			})
+		}
+		running.Wait()
+	})
+}
+
+// TestNoCardData looks for the cards in the files.
+func TestNoCardData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := opened(t, filepath.Join(dir, "journal"))
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	srv.Inject(payvaulttest.Fault{
+		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
+	})
+	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+	got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(300), options))
+	require.Len(t, got, 3)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	size := 0
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		require.NoError(t, err)
+		size += len(content)
+		assert.NotContains(t, string(content), "41111111")
+		info, err := file.Info()
+		require.NoError(t, err)
+		assert.Zero(t, info.Mode().Perm()&0o077, file.Name())
+	}
+	assert.Positive(t, size)
+}

@@ -1,0 +1,138 @@
+package sqlpayvault_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
+)
+
+const (
+	kills     = 20
+	killCards = 20_000
+	lostOneIn = 20
+
+	concurrency = 2
+	lease       = 250 * time.Millisecond
+)
+
+// forgetful loses some answers.
+type forgetful struct{ http.RoundTripper }
+
+func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := f.RoundTripper.RoundTrip(req)
+	if err == nil && rand.IntN(lostOneIn) == 0 { //nolint:gosec // no secret
+		return nil, errors.Join(io.ErrUnexpectedEOF, resp.Body.Close())
+	}
+	return resp, err
+}
+
+// submitCards is one run of the job, in this process.
+func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
+	pool := http.DefaultTransport.(*http.Transport).Clone()
+	defer pool.CloseIdleConnections()
+	client, err := payvault.NewClient(url, key, payvault.WithHTTPClient(&http.Client{Transport: forgetful{pool}}))
+	if err != nil {
+		return nil, err
+	}
+	j, closeAll, err := open(ctx, place, sqlpayvault.WithLease(lease))
+	if err != nil {
+		return nil, err
+	}
+	options := &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
+	batches := collect(client.AccountUpdater.SubmitAll(ctx, stream(killCards), options))
+	return batches, closeAll()
+}
+
+// submit is the program that is killed.
+func submit(url string) {
+	batches, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"))
+	if err == nil && len(batches) > 0 && errors.Is(batches[0].Err, sqlpayvault.ErrRunning) {
+		err = batches[0].Err
+	}
+	if err != nil {
+		log.Fatal(err) //nolint:forbidigo // of a program
+	}
+}
+
+// TestKilled kills the program at random points, again and again. No card is submitted twice, and each is accounted
+// for.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
+		t.Cleanup(srv.Close)
+		srv.Inject(payvaulttest.Fault{
+			Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
+		})
+		for range kills {
+			killed(t, srv, place)
+		}
+		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
+		require.NoError(t, err)
+
+		performed := map[int]string{} // by the index of the batch, its request ID
+		for _, request := range srv.AccountUpdaterRequests() {
+			first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
+			require.NoError(t, err)
+			assert.Len(t, request.Cards, 100)
+			assert.NotContains(t, performed, first/100, "it was submitted twice")
+			performed[first/100] = request.RequestID
+		}
+		require.Len(t, batches, killCards/100)
+		accepted, unknown := 0, 0
+		for i, batch := range batches {
+			assert.Equal(t, i, batch.Index)
+			if batch.Err == nil {
+				accepted++
+				assert.Equal(t, performed[i], batch.RequestID)
+				continue
+			}
+			unknown++
+			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+		}
+		t.Logf("%d accepted, %d unknown, %d performed", accepted, unknown, len(performed))
+		assert.Positive(t, accepted)
+		most := kills*(3*concurrency-1) + killCards/100/lostOneIn*3
+		assert.LessOrEqual(t, unknown, most, "what was begun, and answers that were lost")
+		assert.LessOrEqual(t, len(performed), accepted+unknown)
+	})
+}
+
+// killed runs the program until it has submitted a few batches, and kills it a little later.
+func killed(t *testing.T, srv *payvaulttest.Server, place string) {
+	t.Helper()
+	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself
+	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL,
+		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey, "SQLPAYVAULT_PLACE="+place)
+	program.Stderr = os.Stderr
+	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // no secret
+	require.NoError(t, program.Start())
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for srv.Commits(payvault.OpAccountUpdaterSubmit) < enough {
+		<-look.C
+	}
+	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) //nolint:gosec // no secret
+	require.NoError(t, program.Process.Kill())
+	err := program.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, ok, err)
+	require.Equal(t, -1, exit.ExitCode(), "it did not end by itself")
+}
