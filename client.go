@@ -567,7 +567,7 @@ func (*callReply) missing() string { return "" }
 // read decodes the codes, and then the caller's type.
 func (r *callReply) read(ctx context.Context, body []byte) error {
 	first := reader{ctx: ctx}
-	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.codes.check(OperationInfo{Op: OpCall}) != nil {
+	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.check(OperationInfo{Op: OpCall}) != nil {
 		return err
 	}
 	own := reader{ctx: ctx, open: true}

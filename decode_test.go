@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,42 +35,54 @@ func readResults() []readResult {
 	type ctx = context.Context
 	return []readResult{
 		{
-			"tokenize", payvault.TokenizeResponse{}, `%s`, "", `"rcode":"000","card_id":"CARD1"`, true,
+			"tokenize",
+			payvault.TokenizeResponse{},
+			`%s`, "", `"rcode":"000","card_id":"CARD1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: 1}, opts...)
 				return valueOf(r), err
 			},
 		},
 		{
-			"created customer", payvault.Customer{}, `{"code":0,"data":%s}`, "/data", `"customer_id":"C1"`, true,
+			"created customer",
+			payvault.Customer{},
+			`{"code":0,"data":%s}`, "/data", `"customer_id":"C1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"}, opts...)
 				return valueOf(r), err
 			},
 		},
 		{
-			"listed customer", payvault.Customer{}, `{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
+			"listed customer",
+			payvault.Customer{},
+			`{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				p, err := c.Customers.List(ctx, nil, opts...)
 				return firstItem(p), err
 			},
 		},
 		{
-			"page", payvault.Page[payvault.Customer]{}, `%s`, "", `"code":0,"data":[]`, false,
+			"page",
+			payvault.Page[payvault.Customer]{},
+			`%s`, "", `"code":0,"data":[]`, false,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				p, err := c.Customers.List(ctx, nil, opts...)
 				return valueOf(p), err
 			},
 		},
 		{
-			"payee", payvault.Payee{}, `{"code":0,"data":%s}`, "/data", `"payee_id":4`, true,
+			"payee",
+			payvault.Payee{},
+			`{"code":0,"data":%s}`, "/data", `"payee_id":4`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Payee"}, opts...)
 				return valueOf(r), err
 			},
 		},
 		{
-			"application", payvault.Application{}, `{"code":0,"data":{"app":%s}}`, "/data/app", `"app_id":4`, true,
+			"application",
+			payvault.Application{},
+			`{"code":0,"data":{"app":%s}}`, "/data/app", `"app_id":4`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}, opts...)
 				if r == nil {
@@ -79,7 +92,9 @@ func readResults() []readResult {
 			},
 		},
 		{
-			"pricing", payvault.Pricing{}, `{"code":0,"data":{"app":{"app_id":1},"pricing":%s}}`, "/data/pricing", `"x":1`, true,
+			"pricing",
+			payvault.Pricing{},
+			`{"code":0,"data":{"app":{"app_id":1},"pricing":%s}}`, "/data/pricing", `"x":1`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}, opts...)
 				if r == nil {
@@ -89,7 +104,9 @@ func readResults() []readResult {
 			},
 		},
 		{
-			"settings", payvault.FieldSettings{}, `{"code":0,"data":{"fields":[{"key":"a","settings":%s}]}}`,
+			"settings",
+			payvault.FieldSettings{},
+			`{"code":0,"data":{"fields":[{"key":"a","settings":%s}]}}`,
 			"/data/fields/0/settings", `"x":1`, false,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, opts...)
@@ -100,7 +117,9 @@ func readResults() []readResult {
 			},
 		},
 		{
-			"ownership", payvault.Ownership{}, `{"code":0,"data":{"fields":[{"key":"ownership","value":%s}]}}`,
+			"ownership",
+			payvault.Ownership{},
+			`{"code":0,"data":{"fields":[{"key":"ownership","value":%s}]}}`,
 			"", `"x":1`, false,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, opts...)
@@ -111,21 +130,27 @@ func readResults() []readResult {
 			},
 		},
 		{
-			"transaction", payvault.Transaction{}, `{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
+			"transaction",
+			payvault.Transaction{},
+			`{"code":0,"data":[%s]}`, "/data/0", `"x":1`, false,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				p, err := c.Subscriptions.Transactions(ctx, 1, nil, opts...)
 				return firstItem(p), err
 			},
 		},
 		{
-			"confirmation", payvault.Confirmation{}, `{"code":0,"data":%s}`, "/data", `"x":1`, true,
+			"confirmation",
+			payvault.Confirmation{},
+			`{"code":0,"data":%s}`, "/data", `"x":1`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Webhooks.AddEvent(ctx, "W1", "E1", opts...)
 				return valueOf(r), err
 			},
 		},
 		{
-			"account updater", payvault.AccountUpdaterRequest{}, `{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
+			"account updater",
+			payvault.AccountUpdaterRequest{},
+			`{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.AccountUpdater.Submit(ctx, tableCards(), opts...)
 				return valueOf(r), err
@@ -199,8 +224,17 @@ func oddities(of reflect.Type) []oddity {
 		return []oddity{{`16500000000`, "16500000000"}, {`1.50`, "1.50"}, {`true`, "true"}, {`"later value"`, "later value"}}
 	case reflect.Bool:
 		return []oddity{
-			{`"true"`, true}, {`"Y"`, true}, {`"yes"`, true}, {`"1"`, true}, {`1`, true},
-			{`"false"`, false}, {`"N"`, false}, {`"no"`, false}, {`"0"`, false}, {`0`, false}, {`""`, false},
+			{`"true"`, true},
+			{`"Y"`, true},
+			{`"yes"`, true},
+			{`"1"`, true},
+			{`1`, true},
+			{`"false"`, false},
+			{`"N"`, false},
+			{`"no"`, false},
+			{`"0"`, false},
+			{`0`, false},
+			{`""`, false},
 		}
 	case reflect.Int64, reflect.Int:
 		return []oddity{{`"7"`, 7}, {`7.0`, 7}, {`"7.0"`, 7}, {`7e0`, 7}, {`""`, 0}}
@@ -224,7 +258,7 @@ func leaves(of reflect.Type, at leaf) []leaf {
 		return []leaf{at}
 	}
 	if of.Kind() == reflect.Slice {
-		at.names, at.index = append(at.names[:len(at.names):len(at.names)], "0"), append(at.index[:len(at.index):len(at.index)], nil)
+		at.names, at.index = append(slices.Clip(at.names), "0"), append(slices.Clip(at.index), nil)
 		return leaves(of.Elem(), at)
 	}
 	var all []leaf
@@ -237,7 +271,7 @@ func leaves(of reflect.Type, at leaf) []leaf {
 			continue
 		}
 		below := leaf{
-			append(at.names[:len(at.names):len(at.names)], name), append(at.index[:len(at.index):len(at.index)], field.Index), nil,
+			append(slices.Clip(at.names), name), append(slices.Clip(at.index), field.Index), nil,
 		}
 		all = append(all, leaves(field.Type, below)...)
 	}

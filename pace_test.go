@@ -27,7 +27,6 @@ type limited struct {
 	tokens             float64
 	at                 time.Time
 	performed, refused int
-	paths              map[string]bool
 }
 
 func (s *limited) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -34,7 +34,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // clientOf answers every request with the body.
-func clientOf(t *testing.T, body io.ReadCloser, zipped bool, opts ...payvault.Option) *payvault.Client {
+func clientOf(t *testing.T, body io.ReadCloser, zipped bool) *payvault.Client {
 	t.Helper()
 	answer := func(*http.Request) (*http.Response, error) {
 		response := &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, ContentLength: -1}
@@ -47,8 +47,8 @@ func clientOf(t *testing.T, body io.ReadCloser, zipped bool, opts ...payvault.Op
 		}
 		return response, nil
 	}
-	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: roundTripper(answer)}))
-	client, err := payvault.NewClient("http://127.0.0.1", "key", opts...)
+	client, err := payvault.NewClient("http://127.0.0.1", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: roundTripper(answer)}))
 	require.NoError(t, err)
 	return client
 }
@@ -128,6 +128,8 @@ func hostile() map[string]string {
 }
 
 // TestHostileBodies: no answer of the default size takes more than mostHeap, garbage included.
+//
+//nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
 	most, of := uint64(0), ""
 	for name, text := range hostile() {
@@ -176,6 +178,8 @@ func peak(f func()) uint64 {
 }
 
 // TestHonestPage: as many records as a page may hold by far are no attack.
+//
+//nolint:paralleltest // beside tests that measure the heap of the process
 func TestHonestPage(t *testing.T) {
 	record := `{"customer_id":"C1","customer_first_name":"Ann","billing_cards":[{"card_id":"a"},{"card_id":"b"}],` +
 		`"shipping_addresses":[{"shipping_city":"X"},{"shipping_city":"Y"}]}`
@@ -215,6 +219,8 @@ func (c ending) Err() error {
 }
 
 // TestDecodingEndsWithTheContext: also while nothing is read from the network any more.
+//
+//nolint:paralleltest // beside tests that measure the heap of the process
 func TestDecodingEndsWithTheContext(t *testing.T) {
 	many := strings.Repeat(`{"customer_id":1},`, 30_000) + `{}`
 	for name, body := range map[string]string{
