@@ -67,9 +67,10 @@ func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 }
 
 // newPayvault returns a client as it comes: with its own pool, unless there is a transport.
-func newPayvault(tb testing.TB, url string, transport http.RoundTripper) *payvault.Client {
+func newPayvault(tb testing.TB, url string, transport http.RoundTripper, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
-	client, err := payvault.NewClient(url, apiKey, payvault.WithHTTPClient(&http.Client{Transport: transport}))
+	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: transport}))
+	client, err := payvault.NewClient(url, apiKey, opts...)
 	require.NoError(tb, err)
 	tb.Cleanup(client.CloseIdleConnections)
 	return client

@@ -36,6 +36,11 @@ func report(rounds int) error {
 		}
 		lines = append(lines, more...)
 	}
+	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // in virtual time, so that once is enough
+	if err != nil {
+		return err
+	}
+	lines = append(lines, more...)
 	if err := os.WriteFile("results.txt", lines, 0o600); err != nil {
 		return err
 	}
@@ -129,7 +134,29 @@ func goals(s samples) string {
 		s.line("64 callers × 500 calls, HTTP/1.1: calls per CPU second", "Callers/net=http1", cpu, "≥", 0.95, "byhand") +
 		s.line("64 callers × 500 calls, TLS: calls per CPU second", "Callers/net=tls", cpu, "≥", 0.95, "byhand") +
 		s.line("upload of 100 MB: rate", "Upload", wall, "≥", 0.9, "byhand") +
-		s.line("upload of 100 MB: memory allocated", "Upload", "B/op", "≤", 1e6)
+		s.line("upload of 100 MB: memory allocated", "Upload", "B/op", "≤", 1e6) +
+		s.limited(20, 200, "", 0.85) + s.limited(20, 200, "1", 0.85) +
+		s.limited(20, 2000, "", 0.95) + s.limited(20, 2000, "1", 0.95) +
+		s.limited(200, 2000, "", 0.85) + s.limited(200, 2000, "1", 0.85) +
+		s.beside("service down, 10 calls a second: requests per call", "Down", "requests/call", "≤", 1.3)
+}
+
+// limited gives the lines of a service that limits its rate.
+func (s samples) limited(rate, items int, after string, share float64) string {
+	bench := fmt.Sprintf("Limited/rate=%d/items=%d/after=%s", rate, items, after)
+	what := fmt.Sprintf("service permits %d/s, %d items", rate, items)
+	if after != "" {
+		what += ", Retry-After"
+	}
+	return s.beside(what+": share of the rate", bench, "share", "≥", share) +
+		s.beside(what+": refusals per success", bench, "refusals", "≤", 0.1) +
+		s.beside(what+": failed", bench, "failed", "≤", 0)
+}
+
+// beside is a line with the figure of the AWS SDK's retryer, which has no part in the goal.
+func (s samples) beside(what, bench, unit, symbol string, limit float64) string {
+	aws := "AWS SDK: " + quantity(median(s[key{bench, unit, "aws-standard"}]), unit)
+	return strings.Replace(s.line(what, bench, unit, symbol, limit), "|  |", "| "+aws+" |", 1)
 }
 
 // summary is the table of the README.
@@ -178,6 +205,8 @@ func quantity(value float64, unit string) string {
 	switch unit {
 	case cpu, wall:
 		return time.Duration(value).Round(time.Duration(math.Pow10(int(math.Log10(value)) - 2))).String()
+	case "share", "refusals", "requests/call":
+		return fmt.Sprintf("%.2f", value)
 	case "B/op":
 		return fmt.Sprintf("%.2f MB", value/1e6)
 	}

@@ -34,7 +34,7 @@ type Pace struct {
 
 const (
 	rateCut      = 0.7
-	heldCut      = 0.9
+	heldCut      = 0.95
 	firstLook    = 500 * time.Millisecond // answers to what was in flight at the first refusal come in this time
 	unlimitAfter = time.Minute            // without a refusal the service permits whatever is asked of it
 )
