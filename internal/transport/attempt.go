@@ -97,7 +97,9 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 	}
 	t := tracker{kind: c.kind}
 	own := req.WithContext(httptrace.WithClientTrace(ctx, t.hooks()))
-	own.Header = maps.Clone(call.Header) // the attempt before may still be writing its own
+	if own.Header = call.Header; call.attempts > 1 { // the attempt before may still be writing its own
+		own.Header = maps.Clone(call.Header)
+	}
 	own.Header["Authorization"] = []string{key}
 	defer c.setBody(own, call.Request, &t).close()
 

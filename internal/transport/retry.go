@@ -92,6 +92,9 @@ const longestRetryAfter = 24 * time.Hour
 // RetryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
+	if text == "" {
+		return 0
+	}
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(0, time.Until(at)), longestRetryAfter)
 	}
