@@ -55,3 +55,13 @@ func TestAllocations(t *testing.T) {
 		assert.LessOrEqual(t, got, test.most, name)
 	}
 }
+
+func tokenizeAnswer() []byte {
+	return []byte(`{"rcode":"000","rmsg":"Success","pg_id":"PG1001","card_id":"CARD1002","card_number":"4111xxxxxx111111"}`)
+}
+
+func tokenizeRequest() *payvault.TokenizeRequest {
+	return &payvault.TokenizeRequest{
+		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CVV2: payvault.NewSecret("123"),
+	}
+}

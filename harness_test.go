@@ -1,6 +1,7 @@
 package payvault_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -287,4 +288,25 @@ func hostileSegments() map[string]string {
 		`..\..`:     "..%5C..",
 		"größe":     "gr%C3%B6%C3%9Fe",
 	}
+}
+
+// canned is a RoundTripper that reads the request and answers at once, always in the same way.
+type canned struct {
+	header http.Header
+	body   []byte
+}
+
+func newCanned(body []byte) *canned {
+	return &canned{http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}, body}
+}
+
+func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_ = req.Body.Close()
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: c.header, ContentLength: int64(len(c.body)),
+		Body: io.NopCloser(bytes.NewReader(c.body)), Request: req,
+	}, nil
 }
