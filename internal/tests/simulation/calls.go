@@ -30,6 +30,7 @@ type caller struct {
 	most                     int // calls under way at a time
 	panicked                 bool
 	left                     bool // the loop
+	limited                  bool // the job ended since the service refused it for too long
 	keys                     int  // how often it was asked for
 	life                     *life
 	texts                    strings.Builder // logs, and what observers were told
@@ -168,12 +169,15 @@ func (c *caller) patience() time.Duration {
 // mostPages is more than any walk takes, also one that an answer has misled.
 const mostPages = 100
 
+// mostPace is more than any request waits for its turn, besides what the service asks for.
+const mostPace = 10 * time.Second
+
 // longest is how long a call may take at most.
 func (c *caller) longest() time.Duration {
 	settings := c.run.Client
 	one := patience
 	for range c.mostAttempts() {
-		one += settings.Timeout + max(settings.MaxBackoff, settings.MaxRetryAfter)
+		one += settings.Timeout + max(settings.MaxBackoff, settings.MaxRetryAfter) + mostPace
 	}
 	switch c.plan.Form {
 	case formWalk:
@@ -261,7 +265,7 @@ func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	id, err := c.kind.do(ctx, client, c.own, c.options(&raw))
 	c.told(0, id, err, &raw)
-	if e, ok := errors.AsType[*payvault.Error](err); ok && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
+	if e, ok := errors.AsType[*payvault.Error](err); ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
 		c.fail("%d attempts, %d in the error, %d in the response", c.attempts, e.Attempts, raw.Attempts)
 	}
 }

@@ -249,7 +249,7 @@ func (c *caller) auditLife(l *life, kept *journal, before map[int]bool) {
 	}
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	if l.isDead() || l.failed || c.plan.End > 0 || c.left {
+	if l.isDead() || l.failed || c.plan.End > 0 || c.left || c.limited {
 		return
 	}
 	for batch := range c.plan.Length + 1 {
@@ -287,7 +287,8 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
-		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
+		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) // for longer than it waits, which ends the job
+		if ahead := int(read.Load()) - next*batchSize; ahead > (3*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
 		if next++; next == c.plan.Leave {
@@ -298,7 +299,7 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		c.panicAt("loop")
 	}
 	dead := l != nil && l.isDead()
-	failed := dead || l != nil && l.failed || c.plan.End > 0 || c.plan.Panic == "stream"
+	failed := dead || l != nil && l.failed || c.plan.End > 0 || c.limited || c.plan.Panic == "stream"
 	if next != c.plan.Length && !failed {
 		c.fail("%d batches of %d were yielded", next, c.plan.Length)
 	}

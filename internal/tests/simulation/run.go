@@ -117,8 +117,10 @@ func (r *run) play(ctx context.Context) {
 	for lane := range 3 {
 		lanes.Go(func() {
 			for _, c := range r.calls {
-				if c.plan.Lane == lane {
-					c.make(ctx, client)
+				for range max(1, c.plan.Times) {
+					if c.plan.Lane == lane {
+						c.make(ctx, client)
+					}
 				}
 			}
 		})
@@ -143,6 +145,7 @@ func (r *run) play(ctx context.Context) {
 	for _, c := range r.calls {
 		c.audit()
 	}
+	r.auditBudget()
 	if !reflect.DeepEqual(r.shared, newRequests()) {
 		r.fail(-1, "a request that was shared has changed")
 	}

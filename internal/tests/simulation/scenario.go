@@ -18,6 +18,7 @@ type Scenario struct {
 	Caller string   `json:"caller"` // the RoundTripper that the caller brings: one of callers
 	Client Settings `json:"client"`
 	Dials  []Dial   `json:"dials,omitempty"` // of the connections, in their order; further ones are honest
+	Down   bool     `json:"down,omitempty"`  // the service answers everything with status 503
 	Calls  []Call   `json:"calls"`
 }
 
@@ -43,6 +44,7 @@ type Call struct {
 	Op       payvault.Operation `json:"op"`
 	Form     string             `json:"form,omitempty"`     // "", or one of forms
 	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other, lanes run at a time
+	Times    int                `json:"times,omitempty"`    // how often it is made, one after the other; 0 for once
 	Pause    time.Duration      `json:"pause,omitempty"`    // before the call
 	End      time.Duration      `json:"end,omitempty"`      // after which the caller's context ends; 0 for never
 	Deadline bool               `json:"deadline,omitempty"` // it ends by a deadline, else it is canceled
@@ -168,7 +170,21 @@ func Draw(seed uint64) Scenario {
 	for range 1 + d.IntN(5) {
 		s.Calls = append(s.Calls, d.call())
 	}
+	if d.IntN(400) == 0 {
+		d.down(&s)
+	}
 	return s
+}
+
+// down makes many calls of a service that is down.
+func (d die) down(s *Scenario) {
+	s.Down, s.Caller, s.Dials = true, callerPlain, nil
+	for i, c := range s.Calls {
+		if c.Form == formWalk || c.Form == formBulk {
+			c.Op, c.Form = payvault.OpApplicationsValidate, ""
+		}
+		s.Calls[i] = Call{Op: c.Op, Form: c.Form, Lane: c.Lane, Replay: c.Replay, Times: 40 + d.IntN(100)}
+	}
 }
 
 // wire is seldom one of TLS, whose handshakes take most of the time of a scenario.

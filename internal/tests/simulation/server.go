@@ -157,6 +157,9 @@ func (x *exchange) head() {
 	if index < len(call.Steps) {
 		x.step = call.Steps[index]
 	}
+	if x.run.Down {
+		x.step = Step{Status: http.StatusServiceUnavailable}
+	}
 	if x.kind.list {
 		x.run.note(x.unit, func(n *record) { // a service that repeats a page goes on doing so
 			if n.stuck = n.stuck || x.step.Body == "repeated page"; n.stuck {
