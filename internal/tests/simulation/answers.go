@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/payvault"
 )
 
 // answer is what the service says, before it is framed.
@@ -66,8 +68,21 @@ func (x *exchange) holdBack() {
 	arrives := s.Wait+s.Drip == 0 && s.Cut+s.Framing+s.After == "" && s.Info == nil &&
 		x.run.Caller == callerPlain && x.run.Wire == wireHTTP1 && len(x.run.Dials) == 0
 	if err == nil && seconds > 0 && status && arrives {
-		x.run.note(x.unit, func(n *record) { n.notBefore = time.Now().Add(time.Duration(seconds) * time.Second) })
+		now := time.Now()
+		until := now.Add(time.Duration(seconds) * time.Second)
+		x.run.note(x.unit, func(n *record) {
+			n.notBefore = until
+			if s.Status == http.StatusTooManyRequests && time.Duration(seconds)*time.Second <= x.run.Client.MaxRetryAfter && x.paced() {
+				x.run.held[x.kind.op] = [2]time.Time{now, until}
+			}
+		})
 	}
+}
+
+// paced reports whether the request is of a client and an operation that are held back together with others.
+func (x *exchange) paced() bool {
+	plan := &x.run.Calls[x.call]
+	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
 }
 
 // content is the body of an answer.

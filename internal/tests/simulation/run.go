@@ -62,7 +62,8 @@ type run struct {
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	wire     []*stream // from client to service, of all connections
+	held     map[payvault.Operation][2]time.Time // when the service refused it, and when it may be asked again
+	wire     []*stream                           // from client to service, of all connections
 	failures []string
 	events   []string
 	struck   map[string]int
@@ -81,6 +82,7 @@ func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	t.Helper()
 	r := &run{
 		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
+		held: map[payvault.Operation][2]time.Time{},
 	}
 	defer func() {
 		if p := recover(); p != nil { // package synctest panics if goroutines are left, or all of them wait for ever

@@ -139,13 +139,19 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 // head notes that the request of a unit has begun to arrive, and finds the step for it.
 func (x *exchange) head() {
 	now := time.Now()
+	early := false
 	n := x.run.note(x.unit, func(n *record) {
+		held := x.run.held[x.kind.op]
+		early = now.After(held[0]) && now.Before(held[1]) && x.paced()
 		n.heads++
 		n.lives[x.life]++
 	})
 	index, call := n.heads-1, &x.run.Calls[x.call]
 	if now.Before(n.notBefore) && call.Form != formWalk && len(call.Deaths) == 0 {
 		x.run.fail(x.call, "asked again %v too early", n.notBefore.Sub(now))
+	}
+	if early {
+		x.run.fail(x.call, "asked while the service held its operation back")
 	}
 	switch call.Form {
 	case formWalk:

@@ -49,8 +49,10 @@ func guards() []guard {
 		},
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.unsure", "return true"},
 		{"most attempts", retry, "call.attempts < call.max", "call.attempts <= call.max"},
+		{"budget of retries", retry, "call.again = c.budget.take(call.cost)", "c.budget.take(call.cost)"},
+		{"a refusal holds all calls of its operation back", retry, "call.Pace.refused(call.place, after)", ""},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
-		{"Retry-After beyond the cap", retry, "RetryAfter(call.last.header) <= c.config.Policy.MaxRetryAfter", "true"},
+		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
 		{
 			"deadline of the attempt, body included", attempt,
 			"context.WithTimeout(req.Context(), c.timeout(call))",
