@@ -69,7 +69,7 @@ func (c *caller) auditUnit(u unit) {
 	repeats := http1 && c.kind.method == http.MethodGet // net/http does so by itself
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
-		most += n.turned // which it waits out
+		most += copies(c.run.Caller) * n.turned // which it waits out
 	}
 	if n.heads > most && !repeats {
 		c.fail("batch %d: %d requests in %d attempts", u.batch, n.heads, c.mostAttempts())
