@@ -69,10 +69,12 @@ func (x *exchange) holdBack() {
 		x.run.Caller == callerPlain && x.run.Wire == wireHTTP1 && len(x.run.Dials) == 0
 	if err == nil && seconds > 0 && status && arrives {
 		now := time.Now()
-		until := now.Add(time.Duration(seconds) * time.Second)
+		wait := time.Duration(seconds) * time.Second
+		until := now.Add(wait)
+		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced()
 		x.run.note(x.unit, func(n *record) {
 			n.notBefore = until
-			if s.Status == http.StatusTooManyRequests && time.Duration(seconds)*time.Second <= x.run.Client.MaxRetryAfter && x.paced() {
+			if all {
 				x.run.held[x.kind.op] = [2]time.Time{now, until}
 			}
 		})

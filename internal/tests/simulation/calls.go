@@ -265,7 +265,8 @@ func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	id, err := c.kind.do(ctx, client, c.own, c.options(&raw))
 	c.told(0, id, err, &raw)
-	if e, ok := errors.AsType[*payvault.Error](err); ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
+	e, ok := errors.AsType[*payvault.Error](err)
+	if ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
 		c.fail("%d attempts, %d in the error, %d in the response", c.attempts, e.Attempts, raw.Attempts)
 	}
 }

@@ -287,7 +287,8 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
-		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) // for longer than it waits, which ends the job
+		// A refusal for longer than it waits ends the job.
+		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited)
 		if ahead := int(read.Load()) - next*batchSize; ahead > (3*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
