@@ -1,5 +1,5 @@
 # "make check" is what has to pass; the steps of .ci/run can be run one by one.
-.PHONY: check test lint fuzz bench cover fmt
+.PHONY: check test lint fuzz simulate bench cover fmt
 
 check:
 	.ci/run
@@ -12,6 +12,9 @@ lint:
 
 fuzz:
 	.ci/run fuzz
+
+simulate:
+	go -C internal/tests/simulation run ./simulate -n 1000000
 
 bench:
 	cd benchmarks && go run ./report

@@ -1,0 +1,375 @@
+package simulation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/payvault"
+)
+
+// answer is what the service says, before it is framed.
+type answer struct {
+	status int
+	reason string
+	header [][2]string
+	body   []byte
+	echo   string // what a malformed header holds
+}
+
+// answer makes the one of the step, once.
+func (x *exchange) answer() answer {
+	d := newDie(x.step.Pick)
+	d.echoes = x.kind.secrets()
+	a := answer{status: x.step.Status, reason: http.StatusText(x.step.Status)}
+	if a.echo = printable(d.echo()); d.chance(10) {
+		a.reason = printable(d.echo())
+	}
+	x.run.strike("status: " + strconv.Itoa(a.status/100) + "xx")
+	x.run.strike("body: " + x.step.Body)
+	a.header = [][2]string{
+		{"Content-Type", "application/json"}, {headerAnswer, x.label()}, {"X-Echo", printable(d.echo())},
+	}
+	if x.step.RetryAfter != "" {
+		a.header = append(a.header, [2]string{"Retry-After", x.step.RetryAfter})
+		x.holdBack()
+	}
+	if a.status/100 == 3 {
+		a.header = append(a.header, [2]string{"Location", basePath + elsewhere + "?number=" + canaryCard})
+	}
+	x.run.note(x.unit, func(n *record) {
+		if a.status == http.StatusTooManyRequests {
+			n.turned++
+		}
+		if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
+			n.forbidden++
+		}
+		switch x.step.Body {
+		case "mutated", "endless", "repeated page", "empty page":
+			n.mutated = true
+		}
+	})
+	a.body = x.content(d)
+	return a
+}
+
+// holdBack notes when the client may ask again, if it is sure to learn that.
+func (x *exchange) holdBack() {
+	seconds, err := strconv.Atoi(x.step.RetryAfter)
+	s := &x.step
+	status := s.Status == http.StatusTooManyRequests || s.Status == http.StatusServiceUnavailable
+	arrives := s.Wait+s.Drip == 0 && s.Cut+s.Framing+s.After == "" && s.Info == nil &&
+		x.run.Caller == callerPlain && x.run.Wire == wireHTTP1 && len(x.run.Dials) == 0
+	if err == nil && seconds > 0 && status && arrives {
+		now := time.Now()
+		wait := time.Duration(seconds) * time.Second
+		until := now.Add(wait)
+		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced()
+		x.run.note(x.unit, func(n *record) {
+			n.notBefore = until
+			if all {
+				x.run.held[x.kind.op] = [2]time.Time{now, until}
+			}
+		})
+	}
+}
+
+// paced reports whether the request is of a client and an operation that are held back together with others.
+func (x *exchange) paced() bool {
+	plan := &x.run.Calls[x.call]
+	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
+}
+
+// content is the body of an answer.
+func (x *exchange) content(d die) []byte {
+	switch x.step.Body {
+	case "success":
+		return x.success()
+	case "refusal":
+		code := pick(d, []string{"7", "1", "051", "-1", "2"})
+		if x.kind.rcode {
+			return fmt.Appendf(nil, `{"rcode":"%s","rmsg":%s}`, code, quoted(d, d.echo()))
+		}
+		return fmt.Appendf(nil, `{"code":%q,"message":%s,"data":{"message":%s}}`,
+			code, quoted(d, d.echo()), quoted(d, d.echo()))
+	case "validation":
+		return fmt.Appendf(nil, `{"code":2,"rcode":"2","message":"Request validation failed",`+
+			`"data":{"tax_id":[%s,%s],%s:["is required"]}}`,
+			quoted(d, d.echo()), quoted(d, d.echo()), quoted(d, d.echo()))
+	case "text":
+		return []byte("<html><body>502 Bad Gateway " + d.echo() + "</body></html>")
+	case "odd code":
+		return x.oddCode(d)
+	case "both codes":
+		return x.bothCodes(d)
+	case "mutated":
+		return x.mutated(d)
+	case "large":
+		return append(x.success(), bytes.Repeat([]byte(" "), int(x.run.Client.MaxBytes))...)
+	case "endless":
+		return x.run.world.page(x.kind.op, x.page, x.page+2)
+	case "repeated page":
+		return x.run.world.page(x.kind.op, 0, 1<<40)
+	case "empty page":
+		return fmt.Appendf(nil, `{"code":0,"message":"Success","totalPages":%d,"totalRecords":9,"data":%s}`,
+			x.page+d.IntN(5), pick(d, []string{"[]", "null", "{}", "[{}]"}))
+	}
+	return nil
+}
+
+// success is the documented answer, with an ID of its own where there is one.
+func (x *exchange) success() []byte {
+	if x.kind.list {
+		pages := max(1, x.run.Calls[x.call].Length)
+		return x.run.world.page(x.kind.op, x.page, pages)
+	}
+	doc := x.run.world.documents[x.kind.op]
+	if x.kind.issues == "" {
+		return doc
+	}
+	id := strconv.FormatInt(500000+x.run.serial.Add(1), 10)
+	x.run.note(x.unit, func(n *record) { n.issued = append(n.issued, id) })
+	return x.kind.idPattern.ReplaceAll(doc, []byte("${1}"+id+"${2}"))
+}
+
+// codePattern finds the result code of a document.
+var codePattern = regexp.MustCompile(`"r?code":\s*("[^"]*"|[^,}\s]+)`)
+
+// oddCode gives the document another result code. One that was performed never says that it was refused, and one that
+// was not never that it was.
+func (x *exchange) oddCode(d die) []byte {
+	code := pick(d, []string{
+		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
+	})
+	if x.step.Perform {
+		code = pick(d, []string{`"0"`, `0.0`, `"00"`, `0e5`, `null`, `" 0 "`, `-0`, `""`, `{}`, `"000"`, `0`, ``})
+	}
+	doc, done := x.success(), false
+	return codePattern.ReplaceAllFunc(doc, func(found []byte) []byte {
+		if done {
+			return found
+		}
+		done = true
+		if code == "" {
+			return []byte(`"other":1`)
+		}
+		name, _, _ := bytes.Cut(found, []byte(":"))
+		return append(append(slices.Clone(name), ':'), code...)
+	})
+}
+
+// bothCodes says both that the request was performed, which it was not, and that it was refused.
+func (x *exchange) bothCodes(d die) []byte {
+	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
+		if x.kind.rcode {
+			return append(found, `,"code":7`...)
+		}
+		return append(found, pick(d, []string{`,"rcode":"051"`, `,"code":7`})...)
+	})
+}
+
+// mutated changes the document, in its tree or in its bytes.
+func (x *exchange) mutated(d die) []byte {
+	doc := slices.Clone(x.success())
+	for range 1 + d.IntN(3) {
+		if d.chance(60) {
+			doc = d.mutateTree(doc)
+		} else {
+			doc = d.mutateBytes(doc)
+		}
+	}
+	for _, code := range codePattern.FindAllSubmatch(doc, -1) {
+		number, err := strconv.ParseFloat(strings.Trim(string(code[1]), `" `), 64)
+		if err != nil || number != 0 {
+			x.run.note(x.unit, func(n *record) { n.lied = true })
+		}
+	}
+	return doc
+}
+
+func (d die) mutateBytes(doc []byte) []byte {
+	if len(doc) == 0 {
+		return []byte("null")
+	}
+	at := d.IntN(len(doc))
+	switch d.IntN(7) {
+	case 0:
+		doc[at] ^= 1 << d.IntN(8)
+	case 1:
+		return doc[:at]
+	case 2:
+		return append(doc, pick(d, []string{"garbage", "{}", "\x00", " ", "]", `{"code":0}`})...)
+	case 3:
+		return slices.Insert(doc, at, d.garbage()...)
+	case 4:
+		return slices.Delete(doc, at, min(len(doc), at+1+d.IntN(9)))
+	case 5:
+		return append([]byte("\xef\xbb\xbf"), doc...)
+	case 6:
+		return append(doc, doc...)
+	}
+	return doc
+}
+
+// mutateTree replaces, drops or adds a value. The result code is left alone.
+func (d die) mutateTree(doc []byte) []byte {
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(doc))
+	decoder.UseNumber()
+	if decoder.Decode(&tree) != nil {
+		return doc
+	}
+	tree = d.mutateValue(tree, 0)
+	changed, err := json.Marshal(tree)
+	if err != nil {
+		return doc
+	}
+	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} { // which Marshal does not write
+		changed = bytes.ReplaceAll(changed, []byte(`"`+big+`"`), []byte(big))
+	}
+	return changed
+}
+
+func (d die) mutateValue(v any, depth int) any {
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			if depth > 0 || key != "code" && key != "rcode" {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) == 0 {
+			return v
+		}
+		slices.Sort(keys)
+		key := pick(d, keys)
+		switch d.IntN(6) {
+		case 0:
+			delete(v, key)
+		case 1:
+			v[strings.ToUpper(key)] = d.anything()
+		default:
+			v[key] = d.mutateValue(v[key], depth+1)
+		}
+		return v
+	case []any:
+		if len(v) == 0 || d.chance(20) {
+			return append(v, d.anything())
+		}
+		i := d.IntN(len(v))
+		v[i] = d.mutateValue(v[i], depth+1)
+		return v
+	}
+	return d.anything()
+}
+
+// anything is a value that does not belong where it stands.
+func (d die) anything() any {
+	switch d.IntN(10) {
+	case 0:
+		return nil
+	case 1:
+		return d.chance(50)
+	case 2:
+		return pick(d, []any{0, -1, 1.5, 1e15, "1e999", "123456789012345678901234567890", "-0.0"})
+	case 3:
+		return ""
+	case 4:
+		return strings.Repeat("x", d.IntN(3000))
+	case 5:
+		return []any{}
+	case 6:
+		return map[string]any{}
+	case 7:
+		return []any{nil, 1, "x", map[string]any{"a": nil}}
+	case 8:
+		var deep any = 1
+		for range d.IntN(300) {
+			deep = []any{deep}
+		}
+		return deep
+	}
+	return d.echo()
+}
+
+// echo is a text that repeats what the caller has sent, in one of the forms in which it might be found.
+func (d die) echo() string {
+	canary := pick(d, d.echoes)
+	switch d.IntN(8) {
+	case 0:
+		canary = strings.ToUpper(canary)
+	case 1:
+		canary = url.QueryEscape(canary)
+	case 2:
+		canary = d.apart(canary, pick(d, []string{" ", "-", ".", "\u00a0", "&nbsp;", "%20", "\u2013"}))
+	case 3:
+		var b strings.Builder
+		for _, c := range []byte(canary) {
+			fmt.Fprintf(&b, "&#%d;", c)
+		}
+		canary = b.String()
+	case 4:
+		var b strings.Builder
+		for _, c := range []byte(canary) {
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+		canary = b.String()
+	}
+	return pick(d, []string{"", "failed for ", "number="}) + canary + pick(d, []string{"", " is not accepted", "."})
+}
+
+// apart puts a separator into a long text; short ones are cleared as they are.
+func (d die) apart(text, separator string) string {
+	if len(text) < 9 || !isPlain(text) {
+		return text
+	}
+	var b strings.Builder
+	for i, c := range text {
+		if i > 0 && i%4 == 0 {
+			b.WriteString(separator)
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func isPlain(text string) bool {
+	return strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// quoted is a text in JSON, some of it escaped.
+func quoted(d die, text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return `""`
+	}
+	if d.chance(80) {
+		return string(raw)
+	}
+	var b strings.Builder
+	for _, c := range text {
+		if c > 0xffff {
+			c = '?'
+		}
+		fmt.Fprintf(&b, `\u%04x`, c)
+	}
+	return `"` + b.String() + `"`
+}
+
+// printable is what a header may hold.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '_'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,197 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"example.com/payvault"
+)
+
+// audit holds what the caller was told against what the service has done, when all of it is over.
+func (c *caller) audit() {
+	for i := range c.outcomes {
+		c.auditOutcome(&c.outcomes[i])
+	}
+	for batch := range max(1, c.plan.Length) {
+		c.auditUnit(unit{c.n, batch})
+	}
+	if secret := leaked(c.texts.String(), c.kind.secrets()); secret != "" {
+		c.fail("%q stands in an error, a log record or a trace:\n%s", secret, c.texts.String())
+	}
+	if !c.plan.Shared && !reflect.DeepEqual(c.own, newRequests()) {
+		c.fail("its request has changed")
+	}
+}
+
+// mostRetries is what the budget of a client allows before any of its calls has succeeded.
+const mostRetries = 100
+
+// auditBudget checks that calls of a service that is down do not multiply the load.
+func (r *run) auditBudget() {
+	if !r.Down {
+		return
+	}
+	r.strike("service: down")
+	calls, requests := 0, 0
+	for i, c := range r.calls {
+		calls += c.started
+		requests += r.note(unit{i, 0}, nil).heads
+	}
+	if requests > calls+mostRetries {
+		r.fail(-1, "%d requests of %d calls while the service was down", requests, calls)
+	}
+}
+
+// auditUnit checks what holds whatever the caller was told, or if nothing.
+func (c *caller) auditUnit(u unit) {
+	n := c.run.note(u, nil)
+	once := !c.kind.reads && !c.kind.same && !c.plan.Replay
+	most := copies(c.run.Caller)
+	if copiesUnseen(c.run.Caller) {
+		most *= c.mostAttempts()
+	} else if once && n.again {
+		c.fail("batch %d was performed in two attempts", u.batch)
+	}
+	if once && n.performed > most {
+		c.fail("batch %d was performed %d times", u.batch, n.performed)
+	}
+	if c.plan.Form == formWalk {
+		return
+	}
+	http1 := c.run.Wire == wireHTTP1 || c.run.Wire == wireHTTP1TLS
+	repeats := http1 && c.kind.method == http.MethodGet // net/http does so by itself
+	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
+	if c.plan.Form == formBulk {
+		most += copies(c.run.Caller) * n.turned // which it waits out
+	}
+	if n.heads > most && !repeats {
+		c.fail("batch %d: %d requests in %d attempts", u.batch, n.heads, c.mostAttempts())
+	}
+}
+
+// auditOutcome checks that what the caller was told is true.
+func (c *caller) auditOutcome(o *outcome) {
+	n := c.run.note(o.unit, nil)
+	if o.seen != nil {
+		n = *o.seen
+	}
+	other := o.label != "" && o.label != fmt.Sprintf("%d/%d", o.unit.call, o.unit.batch)
+	if o.err == nil {
+		c.auditSuccess(o, n, other)
+		return
+	}
+	e, ok := errors.AsType[*payvault.Error](o.err)
+	if !ok || e.Op != c.plan.Op {
+		c.fail("an error of another kind: %T %v", o.err, o.err)
+		return
+	}
+	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
+	if e.Delivery == payvault.NotSent && e.Attempts == 0 && o.life > 0 && n.heads > n.turned {
+		// A job that ends before it has asked its journal about a batch speaks of this life only.
+		c.run.strike("job: not sent by this life, but by an earlier one")
+		return
+	}
+	hidden := copiesUnseen(c.run.Caller) && e.Attempts > 1 // one of an attempt before
+	if e.Delivery == payvault.NotSent && n.heads > n.turned && c.plan.Form != formWalk && !hidden {
+		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
+	}
+	alone := len(c.run.Calls) == 1 && c.plan.Form != formWalk && c.plan.Form != formBulk && n.turned == 0
+	if e.Delivery == payvault.NotSent && alone && c.run.Wire == wireHTTP1 && c.run.written() > 0 {
+		c.fail("it was not sent, but %d bytes were: %v", c.run.written(), o.err)
+	}
+	if c.kind.reads || n.performed == 0 {
+		return
+	}
+	if n.lied || other || copiesUnseen(c.run.Caller) {
+		return
+	}
+	if e.Delivery != payvault.Unknown {
+		c.fail("batch %d: %v, but it was performed: %v", o.unit.batch, e.Delivery, o.err)
+	}
+	if !errors.Is(e, payvault.ErrOutcomeUnknown) {
+		c.fail("batch %d: performed, and the error does not match ErrOutcomeUnknown: %v", o.unit.batch, o.err)
+	}
+	if payvault.SafeToRetry(o.err) && !c.kind.same {
+		c.fail("batch %d: safe to retry, but it was performed: %v", o.unit.batch, o.err)
+	}
+}
+
+func (c *caller) auditSuccess(o *outcome, n record, other bool) {
+	if c.kind.reads || other || c.run.duplicated.Load() {
+		return
+	}
+	if n.performed == 0 {
+		c.fail("batch %d: success, but it was not performed", o.unit.batch)
+	}
+	if c.kind.issues != "" && !n.mutated && !slices.Contains(n.issued, o.id) {
+		c.fail("batch %d: ID %q, but %q was issued", o.unit.batch, o.id, n.issued)
+	}
+}
+
+// chain is the text of all errors within one.
+func chain(err error) []string {
+	var texts []string
+	for ; err != nil; err = errors.Unwrap(err) {
+		texts = append(texts, fmt.Sprintf("%v %+v %#v %q", err, err, err, err))
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, one := range many.Unwrap() {
+				texts = append(texts, chain(one)...)
+			}
+		}
+	}
+	return texts
+}
+
+// leaked returns the first of the secrets that stands in a text, as it is or in a form in which it can be read.
+func leaked(text string, secrets []string) string {
+	unescaped := unescape(text)
+	lower, plain := strings.ToLower(text+"\n"+unescaped), plain(unescaped)
+	for _, secret := range secrets {
+		if strings.Contains(lower, strings.ToLower(secret)) {
+			return secret
+		}
+		if bare := strings.ReplaceAll(plainOf(secret), "\n", ""); len(bare) >= 8 && strings.Contains(plain, bare) {
+			return secret
+		}
+	}
+	return ""
+}
+
+func unescape(text string) string {
+	text = html.UnescapeString(text)
+	if strings.Contains(text, "%") {
+		var b strings.Builder
+		for i := 0; i < len(text); i++ {
+			if text[i] == '%' && i+3 <= len(text) {
+				if char, err := url.PathUnescape(text[i : i+3]); err == nil {
+					b.WriteString(char)
+					i += 2
+					continue
+				}
+			}
+			b.WriteByte(text[i])
+		}
+		text = b.String()
+	}
+	return text
+}
+
+func plainOf(text string) string { return plain(text) }
+
+// plain keeps letters, digits and ends of lines.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', unicode.IsLetter(r), unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}

@@ -1,0 +1,223 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// The RoundTrippers that callers bring.
+const (
+	callerPlain     = "plain"
+	callerDeadline  = "a deadline per hop"
+	callerOwnHooks  = "its own hooks"
+	callerNoHooks   = "no hooks"
+	callerClient    = "http.Client"
+	callerRedirects = "http.Client that follows redirects"
+	callerHedges    = "hedges"
+	callerHedgesOne = "hedges, one without hooks"
+	callerRetries   = "retries"
+	callerBoth      = "response and error"
+	callerNeither   = "neither response nor error"
+	callerLoses     = "loses the response"
+	callerTakes     = "takes the body and fails"
+	callerNoBody    = "response without a body"
+)
+
+func callers() []string {
+	return []string{
+		callerDeadline, callerOwnHooks, callerNoHooks, callerClient, callerRedirects, callerHedges, callerHedgesOne,
+		callerRetries, callerBoth, callerNeither, callerLoses, callerTakes, callerNoBody,
+	}
+}
+
+func followsRedirects(caller string) bool { return caller == callerRedirects }
+
+// copies is how often a caller sends each request.
+func copies(caller string) int {
+	switch caller {
+	case callerHedges, callerHedgesOne, callerRetries:
+		return 2
+	case callerRedirects:
+		return 10
+	}
+	return 1
+}
+
+// copiesUnseen reports whether a caller may still be sending a copy of what it gives the answer to, or does so
+// without the hooks of net/http, which the SDK does not guard against.
+func copiesUnseen(caller string) bool {
+	return caller == callerHedges || caller == callerHedgesOne || caller == callerRedirects
+}
+
+type roundTripper func(req *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// pool is like the client's own, but with the network of the scenario.
+func (r *run) pool() *http.Transport {
+	protocols := new(http.Protocols)
+	switch r.Wire {
+	case wireH2C:
+		protocols.SetUnencryptedHTTP2(true)
+	case wireH2:
+		protocols.SetHTTP2(true)
+		protocols.SetHTTP1(true)
+	default:
+		protocols.SetHTTP1(true)
+	}
+	return &http.Transport{
+		DialContext: r.dial, Protocols: protocols, TLSHandshakeTimeout: longestDial,
+		MaxIdleConnsPerHost: 128, IdleConnTimeout: 45 * time.Second,
+		TLSClientConfig: &tls.Config{RootCAs: r.world.roots, MinVersion: tls.VersionTLS12},
+	}
+}
+
+var errOwn = errors.New("of the caller's own")
+
+// caller wraps a pool as the scenario says.
+func (r *run) caller(base *http.Transport) http.RoundTripper {
+	if r.Caller != callerPlain {
+		r.strike("caller: " + r.Caller)
+	}
+	var sent atomic.Int64
+	switch r.Caller {
+	case callerDeadline:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
+			context.AfterFunc(req.Context(), cancel)
+			return base.RoundTrip(req.WithContext(ctx))
+		})
+	case callerOwnHooks:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithCancel(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{}))
+			context.AfterFunc(req.Context(), cancel)
+			return base.RoundTrip(req.Clone(ctx))
+		})
+	case callerNoHooks:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			return base.RoundTrip(withoutHooks(req))
+		})
+	case callerClient:
+		last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		return roundTripper((&http.Client{Transport: base, Timeout: time.Minute, CheckRedirect: last}).Do)
+	case callerRedirects:
+		return roundTripper((&http.Client{Transport: base, Timeout: time.Minute}).Do)
+	case callerHedges, callerHedgesOne:
+		return roundTripper(func(req *http.Request) (*http.Response, error) { return r.hedge(base, req) })
+	case callerRetries:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			first, second, err := r.twice(req)
+			if err != nil {
+				return nil, err
+			}
+			resp, err := base.RoundTrip(first)
+			if err == nil || req.Context().Err() != nil {
+				return resp, err
+			}
+			return base.RoundTrip(second)
+		})
+	case callerBoth, callerNeither, callerLoses, callerTakes:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if sent.Add(1)%2 == 0 {
+				return base.RoundTrip(req)
+			}
+			if r.Caller == callerTakes {
+				if req.Body != nil {
+					_, _ = io.CopyN(io.Discard, req.Body, 5)
+				}
+				return nil, errOwn
+			}
+			resp, err := base.RoundTrip(req)
+			if err != nil {
+				return nil, err
+			}
+			_ = resp.Body.Close()
+			switch r.Caller {
+			case callerBoth:
+				return resp, errOwn
+			case callerNeither:
+				return nil, nil //nolint:nilnil // that is what it is for
+			}
+			return nil, errOwn
+		})
+	case callerNoBody:
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := base.RoundTrip(req)
+			if err == nil {
+				_ = resp.Body.Close()
+				resp.Body = nil
+			}
+			return resp, err
+		})
+	}
+	return base
+}
+
+// withoutHooks gives a request a context that has nothing of the other but its end.
+func withoutHooks(req *http.Request) *http.Request {
+	ctx, cancel := context.WithCancel(context.Background())
+	context.AfterFunc(req.Context(), cancel)
+	return req.WithContext(ctx) //nolint:contextcheck // to be without its values
+}
+
+// twice makes two requests of one. The service can tell by a header that they are of one attempt of the SDK.
+func (r *run) twice(req *http.Request) (first, second *http.Request, err error) {
+	attempt := strconv.FormatInt(r.serial.Add(1), 10)
+	first, second = req.Clone(req.Context()), req.Clone(req.Context())
+	first.Header.Set(headerAttempt, attempt)
+	second.Header.Set(headerAttempt, attempt)
+	if req.Body == nil {
+		return first, second, nil
+	}
+	body, err := io.ReadAll(req.Body)
+	for _, own := range []*http.Request{first, second} {
+		own.Body, own.GetBody = io.NopCloser(bytes.NewReader(body)), nil
+	}
+	return first, second, err
+}
+
+// hedge sends a request, and once more if no answer comes for a while.
+func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, error) {
+	first, second, err := r.twice(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.Caller == callerHedgesOne {
+		first = withoutHooks(first)
+	}
+	type result struct {
+		resp *http.Response
+		err  error
+	}
+	results := make(chan result, 2)
+	send := func(one *http.Request) {
+		r.serving.Go(func() {
+			resp, err := base.RoundTrip(one) //nolint:bodyclose // it is the client's, or closed below
+			results <- result{resp, err}
+		})
+	}
+	send(first)
+	timer := time.NewTimer(10 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case got := <-results:
+		return got.resp, got.err
+	case <-timer.C:
+	}
+	send(second)
+	got := <-results
+	r.serving.Go(func() {
+		if late := <-results; late.err == nil {
+			_ = late.resp.Body.Close()
+		}
+	})
+	return got.resp, got.err
+}

@@ -1,0 +1,206 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Job is a row of scenarios to play.
+type Job struct {
+	From    uint64 // the first seed
+	Count   uint64
+	Workers int
+	For     time.Duration // no scenario begins after that; 0 for no limit
+	Most    int           // failures after which the job ends
+	AsDrawn bool          // failures are not shrunk
+	Report  func(Summary) // called now and then, if it is not nil
+	Failed  func(Failure) // called at once, if it is not nil
+}
+
+// Summary is what came of a job so far.
+type Summary struct {
+	Scenarios, Calls int
+	Took             time.Duration
+	Struck           map[string]int // how often each fault struck
+	Failures         []Failure
+}
+
+// Failure is a scenario in which an invariant was broken.
+type Failure struct {
+	Scenario Scenario // shrunk
+	Broken   []string
+	Trace    []string
+	Note     string // how it was shrunk
+}
+
+// String is the whole report of a failure.
+func (f *Failure) String() string {
+	scenario, err := json.MarshalIndent(f.Scenario, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	broken, trace := strings.Join(f.Broken, "\n"), strings.Join(f.Trace, "\n")
+	return fmt.Sprintf("seed %d, %s:\n%s\n%s\n%s\n", f.Scenario.Seed, f.Note, broken, scenario, trace)
+}
+
+// String is a table of the faults that struck.
+func (s Summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d scenarios, %d calls in %v, %.0f calls a second, %d failures\n",
+		s.Scenarios, s.Calls, s.Took.Round(time.Second), float64(s.Calls)/s.Took.Seconds(), len(s.Failures))
+	for _, fault := range slices.Sorted(maps.Keys(s.Struck)) {
+		fmt.Fprintf(&b, "%11d  %s\n", s.Struck[fault], fault)
+	}
+	return b.String()
+}
+
+// stuckAfter is how long a scenario may take, of real time.
+const stuckAfter = time.Minute
+
+// driver plays a job.
+type driver struct {
+	*World
+
+	job   Job
+	start time.Time
+	next  atomic.Uint64
+
+	mu      sync.Mutex
+	summary Summary
+}
+
+// Drive plays a job.
+func (w *World) Drive(t *testing.T, job Job) Summary {
+	t.Helper()
+	d := &driver{World: w, job: job, start: time.Now(), summary: Summary{Struck: map[string]int{}}}
+	d.next.Store(job.From)
+	t.Run("scenarios", func(t *testing.T) {
+		for range max(1, job.Workers) {
+			t.Run("worker", func(t *testing.T) {
+				t.Parallel()
+				d.work(t)
+			})
+		}
+	})
+	d.summary.Took = time.Since(d.start)
+	return d.summary
+}
+
+func (d *driver) work(t *testing.T) {
+	t.Helper()
+	for {
+		seed := d.next.Add(1) - 1
+		if seed >= d.job.From+d.job.Count || d.ended() {
+			return
+		}
+		result := d.watched(t, Draw(seed))
+		if len(result.Failures) > 0 {
+			f := Failure{Draw(seed), result.Failures, result.Trace, "as it was drawn"}
+			if !d.job.AsDrawn {
+				f = d.shrink(t, f)
+			}
+			d.failed(f)
+		}
+		d.add(result)
+	}
+}
+
+func (d *driver) ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.job.Most > 0 && len(d.summary.Failures) >= d.job.Most || d.job.For > 0 && time.Since(d.start) > d.job.For
+}
+
+func (d *driver) failed(f Failure) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.summary.Failures = append(d.summary.Failures, f)
+	if d.job.Failed != nil {
+		d.job.Failed(f)
+	}
+}
+
+func (d *driver) add(r Result) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.summary.Scenarios++
+	d.summary.Calls += r.Calls
+	for fault, n := range r.Struck {
+		d.summary.Struck[fault] += n
+	}
+	if d.job.Report != nil && d.summary.Scenarios%10000 == 0 {
+		d.summary.Took = time.Since(d.start)
+		d.job.Report(d.summary)
+	}
+}
+
+// watched plays a scenario. One that keeps the processor busy for ever, or waits for a mutex, ends the process: no
+// clock goes on then.
+func (d *driver) watched(t *testing.T, s Scenario) Result {
+	t.Helper()
+	stuck := time.AfterFunc(stuckAfter, func() {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		panic(fmt.Sprintf("seed %d does not end\n%s", s.Seed, stacks))
+	})
+	defer stuck.Stop()
+	return d.Run(t, s)
+}
+
+// shrink looks for a simpler scenario that fails in the same way. The order of goroutines is not in a scenario, so
+// that each is tried several times.
+func (d *driver) shrink(t *testing.T, f Failure) Failure {
+	t.Helper()
+	const tries, most = 8, 2000
+	s, kind, runs := f.Scenario, kindOfFailure(f.Broken), 0
+	f.Note = "not seen again"
+	fails := func(s Scenario) (Result, bool) {
+		for range tries {
+			if runs++; runs > most {
+				break
+			}
+			if r := d.watched(t, s); len(r.Failures) > 0 && kindOfFailure(r.Failures) == kind {
+				return r, true
+			}
+		}
+		return Result{}, false
+	}
+	for range 5 {
+		if again, ok := fails(s); ok {
+			f.Broken, f.Trace, f.Note = again.Failures, again.Trace, "as it was drawn"
+			break
+		}
+	}
+	for smaller := f.Note != "not seen again"; smaller; {
+		smaller = false
+		for _, candidate := range f.Scenario.shrunk() {
+			if simpler, ok := fails(candidate); ok {
+				f, smaller = Failure{candidate, simpler.Failures, simpler.Trace, "shrunk"}, true
+				break
+			}
+		}
+	}
+	return f
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// kindOfFailure is the first failure without what differs from one run to the next.
+func kindOfFailure(failures []string) string {
+	text, _, _ := strings.Cut(failures[0], "\n")
+	_, text, found := strings.Cut(text, ": ")
+	if !found {
+		text = failures[0]
+	}
+	text, _, _ = strings.Cut(text, ": payvault")
+	return digits.ReplaceAllString(text[:min(len(text), 60)], "0")
+}

@@ -1,0 +1,248 @@
+// Command guards breaks the guards of the SDK one by one, in a copy of the repository, and counts the scenarios that
+// the simulator needs to find each. It prints the table of README.md.
+//
+//	go run ./guards                # all of them
+//	go run ./guards -only redirect # those whose name contains it
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// guard is a place of the SDK, and how it is broken.
+type guard struct{ name, file, old, broken string }
+
+const (
+	deliver = "internal/transport/deliver.go"
+	attempt = "internal/transport/attempt.go"
+	retry   = "internal/transport/retry.go"
+)
+
+func guards() []guard {
+	return []guard{
+		{"replay class, after a lost connection", retry, "c.last.delivery == NotSent || c.Replay", "true"},
+		{
+			"replay class, after 502, 503, 504", retry,
+			"http.StatusGatewayTimeout:\n\t\treturn c.Replay",
+			"http.StatusGatewayTimeout:\n\t\treturn true",
+		},
+		{
+			"replay class, of the table", "operations.go",
+			`"/platform/invoice/{invoice_id}/send", ReplayNever`,
+			`"/platform/invoice/{invoice_id}/send", ReplaySame`,
+		},
+		{"GetBody only for what was not written", deliver, "if !t.rewindable.Load()", "if false"},
+		{
+			"a body that cannot be had anew, on HTTP/2", deliver,
+			"r.Body != nil || !again || !c.kind.onlyH1",
+			"r.Body != nil",
+		},
+		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.unsure", "return true"},
+		{"most attempts", retry, "call.attempts < call.max", "call.attempts <= call.max"},
+		{"budget of retries", retry, "call.again = c.budget.take(call.cost)", "c.budget.take(call.cost)"},
+		{"a refusal holds all calls of its operation back", retry, "call.Pace.refused(call.place, after)", ""},
+		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
+		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
+		{
+			"deadline of the attempt, body included", attempt,
+			"context.WithTimeout(req.Context(), c.timeout(call))",
+			"context.WithTimeout(req.Context(), 100*c.timeout(call))",
+		},
+		{
+			"the caller's context", "internal/transport/transport.go",
+			"context.WithValue(ctx, callKey{}, call)",
+			"context.WithValue(context.WithoutCancel(ctx), callKey{}, call)",
+		},
+		{"cap of the body", attempt, "if n > limit {", "if n > limit<<20 {"},
+		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
+		{"not sent: a connection was had", deliver, "t.asked.Load() && t.connections.Load() == 0", "t.asked.Load()"},
+		{"not sent: the body was taken", deliver, " && !t.taken.Load()", ""},
+		{"sticky unknown: an earlier attempt", attempt, "call.unsure = call.unsure || call.last.mayBePerformed()", ""},
+		{
+			"sticky unknown: sent twice by the RoundTripper", attempt,
+			"call.unsure = call.unsure || call.last.resent",
+			"",
+		},
+		{
+			"status 408 on a connection that was idle", attempt,
+			"o.status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
+			"false",
+		},
+		{"success by code, not by status", "decode.go", "err := into.result().check(op); err != nil", "false"},
+		{
+			"a code of a 5xx is no refusal", "errors.go",
+			"return e.StatusCode < 500 && e.Code != \"\" && !zero",
+			"return e.Code != \"\" && !zero",
+		},
+		{
+			"a redirect is no refusal", "errors.go",
+			"e.rejected() || e.StatusCode/100 == 4 && !early",
+			"e.rejected() || e.StatusCode/100 == 4 && !early || e.StatusCode/100 == 3",
+		},
+		{
+			"safe to retry only what is replayable", "errors.go",
+			"(e.replay == ReplaySame || e.replay == ReplayRead) && (turnedAway",
+			"(turnedAway",
+		},
+		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.body)", "var texts []string"},
+		{"redaction of IDs in the path", "exchange.go", `if name != "event"`, `if name == "event"`},
+		{
+			"redaction of the key", "exchange.go",
+			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
+			"_ = key",
+		},
+		{"redaction of card numbers", "erase.go", "r.mark(cardNumbers(r.text), ends)", ""},
+		{
+			"redaction of what is escaped", "erase.go",
+			"if escapes && !strings.ContainsAny(text, escapeSigns)",
+			"if escapes",
+		},
+		{"what net/http quotes of an answer", "errors.go", `return "connection failed"`, `return e.err.Error()`},
+		{
+			"the caller's request is left as it is", "subscriptions.go",
+			"func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {",
+			"func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) any {\n\tr.MerchantID++",
+		},
+		{"a page that repeats the one before", "filter.go", "case repeated:", "case repeated && p.Number > 1000:"},
+		{
+			"batches at a time", "submitall.go",
+			"make(chan struct{}, o.Concurrency)",
+			"make(chan struct{}, o.Concurrency+1)",
+		},
+		{"a job that is left ends its batches", "submitall.go", "\t\tdefer w.leave()\n", ""},
+		{
+			"journal: what was begun is not sent again", "submitall.go",
+			"return !known.Begun",
+			"return !known.Begun || known.Outcome == nil",
+		},
+		{
+			"journal: what is of unknown outcome is not sent again", "journal.go",
+			"return BatchUnknown",
+			"return BatchNotSent",
+		},
+		{
+			"journal: nothing is sent that it has not recorded", "submitall.go",
+			"w.stop(fmt.Errorf(\"journal: %w\", err))\n\t\tb.Err, b.unsent = w.over(ctx), true\n\t\treturn false",
+			"return true",
+		},
+		{
+			"journal: a batch is recorded before it is sent", "submitall.go",
+			"begun := w.begin(ctx, b)\n\t\t<-turn\n\t\tsending := begun && w.enter(ctx, b)\n" +
+				"\t\tclose(next)\n\t\tif sending {\n\t\t\tw.submit(ctx, b, cards)",
+			"<-turn\n\t\tsending := w.enter(ctx, b)\n\t\tclose(next)\n\t\tif sending {\n" +
+				"\t\t\tw.submit(ctx, b, cards)\n\t\t}\n\t\tbegun := w.begin(ctx, b)\n\t\tif sending {",
+		},
+		{
+			"observers hear of a call that panics", "exchange.go",
+			"observers.end(ctx, call, callResult(result, into, took, unread, err))",
+			"if returned {\n\t\t\tobservers.end(ctx, call, callResult(result, into, took, unread, err))\n\t\t}",
+		},
+	}
+}
+
+func main() {
+	only := flag.String("only", "", "break only guards whose name contains this")
+	n := flag.Int("n", 100000, "scenarios at most")
+	limit := flag.Duration("timeout", 10*time.Minute, "time for each guard")
+	flag.Parse()
+	if err := run(*only, *n, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(only string, n int, limit time.Duration) error {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "guards")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	if err := os.CopyFS(scratch, os.DirFS(root)); err != nil {
+		return err
+	}
+	fmt.Printf("| guard that is broken | scenarios | broken invariant |\n|---|---|---|\n")
+	missed := 0
+	for _, g := range guards() {
+		if !strings.Contains(g.name, only) {
+			continue
+		}
+		found, err := try(scratch, g, n, limit)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		if found == "" {
+			found = "- | not found |"
+			missed++
+		}
+		fmt.Printf("| %s | %s\n", g.name, found)
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d guards are not held", missed)
+	}
+	return nil
+}
+
+var (
+	scenariosPattern = regexp.MustCompile(`(?m)^(\d+) scenarios, \d+ calls in`)
+	failurePattern   = regexp.MustCompile(`(?m)^seed \d+, .*:\n(.*)$`)
+	stuckPattern     = regexp.MustCompile(`seed (\d+) does not end`)
+)
+
+// try breaks one guard, and returns what the table says of it; "" if the simulator has not found it.
+func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
+	path := filepath.Join(scratch, g.file)
+	whole, err := os.ReadFile(path) //nolint:gosec // of the repository
+	if err != nil {
+		return "", err
+	}
+	if strings.Count(string(whole), g.old) != 1 {
+		return "", fmt.Errorf("%s has it %d times: %s", g.file, strings.Count(string(whole), g.old), g.old)
+	}
+	broken := strings.Replace(string(whole), g.old, g.broken, 1)
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil { //nolint:gosec // in the copy
+		return "", err
+	}
+	defer func() { _ = os.WriteFile(path, whole, 0o600) }() //nolint:gosec // in the copy
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	folder, program := filepath.Join(scratch, "internal", "tests", "simulation"), filepath.Join(scratch, "simulate.out")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./simulate") //nolint:gosec // its own path
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	command := exec.CommandContext(ctx, program, //nolint:gosec // built above
+		"-n", strconv.Itoa(n), "-failures", "1", "-workers", "1", "-shrink=false")
+	command.Dir = folder
+	out, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return "", err
+	}
+	if stuck := stuckPattern.FindSubmatch(out); stuck != nil {
+		return fmt.Sprintf("%s | it does not end |", stuck[1]), nil
+	}
+	failure, scenarios := failurePattern.FindSubmatch(out), scenariosPattern.FindSubmatch(out)
+	if failure == nil || scenarios == nil {
+		if err != nil && scenarios == nil {
+			return "", fmt.Errorf("%w\n%.3000s", err, out)
+		}
+		return "", nil
+	}
+	text, _, _ := strings.Cut(string(failure[1]), ": payvault")
+	return fmt.Sprintf("%s | %.110s |", scenarios[1], strings.ReplaceAll(text, "|", "/")), nil
+}

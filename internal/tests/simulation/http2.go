@@ -1,0 +1,274 @@
+package simulation
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// peer is a connection on which the service speaks HTTP/2.
+type peer struct {
+	*line
+
+	run     *run
+	framer  *http2.Framer
+	streams map[uint32]*inbound // of the goroutine that reads
+
+	mu     sync.Mutex // of all that is written
+	header bytes.Buffer
+	coder  *hpack.Encoder
+	last   uint32
+}
+
+// inbound is a stream whose request is arriving.
+type inbound struct {
+	x        *exchange
+	body     []byte
+	answered bool
+}
+
+const windowSize = 1 << 24
+
+func (r *run) serveHTTP2(l *line) {
+	preface := make([]byte, len(http2.ClientPreface))
+	for n := 0; n < len(preface); {
+		m, err := l.Read(preface[n:])
+		if n += m; err != nil {
+			return
+		}
+	}
+	if string(preface) != http2.ClientPreface {
+		return
+	}
+	p := &peer{line: l, run: r, framer: http2.NewFramer(l, l), streams: map[uint32]*inbound{}}
+	p.coder = hpack.NewEncoder(&p.header)
+	p.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_ = p.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
+	_ = p.framer.WriteWindowUpdate(0, windowSize)
+	for p.read() {
+	}
+}
+
+// read takes a frame, and reports whether the connection goes on.
+func (p *peer) read() bool {
+	frame, err := p.framer.ReadFrame()
+	if err != nil {
+		return false
+	}
+	switch f := frame.(type) {
+	case *http2.SettingsFrame:
+		if !f.IsAck() {
+			p.write(func() error { return p.framer.WriteSettingsAck() })
+		}
+	case *http2.PingFrame:
+		if !f.IsAck() {
+			p.write(func() error { return p.framer.WritePing(true, f.Data) })
+		}
+	case *http2.MetaHeadersFrame:
+		p.open(f)
+	case *http2.DataFrame:
+		p.data(f)
+	case *http2.RSTStreamFrame:
+		p.run.trace("service", "stream %d: the client resets it, %v", f.StreamID, f.ErrCode)
+		delete(p.streams, f.StreamID)
+	}
+	return true
+}
+
+func (p *peer) write(f func() error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return f() == nil
+}
+
+func (p *peer) open(f *http2.MetaHeadersFrame) {
+	header := http.Header{}
+	for _, field := range f.RegularFields() {
+		header.Add(field.Name, field.Value)
+	}
+	path, query, _ := strings.Cut(f.PseudoValue("path"), "?")
+	p.last = f.StreamID
+	x := p.run.begin(f.PseudoValue("method"), path, query, header)
+	if x == nil {
+		p.run.serving.Go(func() { p.reply(f.StreamID, []string{":status", "200"}, []byte("{}"), 0) })
+		return
+	}
+	s := &inbound{x: x}
+	p.streams[f.StreamID] = s
+	if x.early() && !f.StreamEnded() {
+		p.run.strike("answer: early")
+		s.answered = true
+		p.run.serving.Go(func() { p.answer(f.StreamID, x) })
+	}
+	if f.StreamEnded() {
+		p.end(f.StreamID, s)
+	}
+}
+
+func (p *peer) data(f *http2.DataFrame) {
+	s := p.streams[f.StreamID]
+	if n := len(f.Data()); n > 0 {
+		p.write(func() error { return p.framer.WriteWindowUpdate(0, uint32(n)) }) //nolint:gosec // small
+	}
+	if s == nil {
+		return
+	}
+	s.body = append(s.body, f.Data()...)
+	if f.StreamEnded() {
+		p.end(f.StreamID, s)
+	}
+}
+
+// end answers a request that is complete.
+func (p *peer) end(stream uint32, s *inbound) {
+	delete(p.streams, stream)
+	if s.answered {
+		return
+	}
+	s.x.complete(s.body)
+	p.run.serving.Go(func() { p.answer(stream, s.x) })
+}
+
+func (p *peer) answer(stream uint32, x *exchange) {
+	x.perform()
+	step := x.step
+	a := x.answer()
+	for _, status := range step.Info {
+		p.run.strike("answer: informational")
+		p.headers(stream, []string{":status", strconv.Itoa(status), "link", "</style.css>"}, false)
+	}
+	fields := []string{":status", strconv.Itoa(a.status)}
+	for _, h := range a.header {
+		fields = append(fields, strings.ToLower(h[0]), h[1])
+	}
+	length := len(a.body)
+	switch step.Framing {
+	case "gzip", "broken gzip", "gzip bomb":
+		a.body = x.zip(a.body)
+		fields = append(fields, "content-encoding", "gzip")
+		length = len(a.body)
+	case "length too short":
+		length -= min(length, 1+int(step.Pick%20))
+	case "length too long":
+		length += 1 + int(step.Pick%2000)
+	case "two lengths":
+		fields = append(fields, "content-length", strconv.Itoa(length+7))
+	case "bad chunks": // a header that HTTP/2 does not have
+		fields = append(fields, "transfer-encoding", "chunked")
+	}
+	switch step.Framing {
+	case "malformed status":
+		fields[1] = "OK " + a.echo
+	case "malformed header":
+		fields = append(fields, "no header "+a.echo, a.echo)
+	}
+	if step.Framing != "" {
+		p.run.strike("framing: " + step.Framing)
+	}
+	if step.Framing != "until close" {
+		fields = append(fields, "content-length", strconv.Itoa(length))
+	}
+	p.run.trace("service", "call %d: answers %d %s %s %s on stream %d",
+		x.call, step.Status, step.Body, step.Framing, step.Cut, stream)
+	if step.Cut != "" {
+		p.run.strike("cut: " + step.Cut)
+		p.cutOff(stream, fields, a.body, &step)
+		return
+	}
+	if step.Drip > 0 {
+		p.run.strike("answer: drips")
+	}
+	if p.reply(stream, fields, a.body, step.Drip) {
+		p.after(stream, &step)
+	}
+}
+
+func (p *peer) headers(stream uint32, fields []string, end bool) bool {
+	return p.write(func() error {
+		p.header.Reset()
+		for i := 0; i < len(fields); i += 2 {
+			if err := p.coder.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}); err != nil {
+				return err
+			}
+		}
+		return p.framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: stream, BlockFragment: p.header.Bytes(), EndHeaders: true, EndStream: end,
+		})
+	})
+}
+
+const largestFrame = 16 << 10
+
+// reply writes the whole of an answer.
+func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Duration) bool {
+	if !p.headers(stream, fields, len(body) == 0) {
+		return false
+	}
+	size := largestFrame
+	if drip > 0 {
+		size = min(size, len(body)/10+1)
+	}
+	for len(body) > 0 {
+		n := min(len(body), size)
+		if !p.write(func() error { return p.framer.WriteData(stream, n == len(body), body[:n]) }) {
+			return false
+		}
+		if body = body[n:]; drip > 0 {
+			<-time.After(drip)
+		}
+	}
+	return true
+}
+
+// cutOff writes a part of an answer, of which the header is the first half.
+func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
+	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
+		p.headers(stream, fields, false)
+		part := body[:len(body)*step.CutAt/1000]
+		p.write(func() error { return p.framer.WriteData(stream, false, part[:min(len(part), largestFrame)]) })
+	}
+	switch code := http2.ErrCode(step.Code); step.Cut {
+	case "RST_STREAM":
+		p.write(func() error { return p.framer.WriteRSTStream(stream, code) })
+	case "GOAWAY": // for streams that are open too
+		p.write(func() error { return p.framer.WriteGoAway(stream, code, nil) })
+		_ = p.raw.Close()
+	case "GOAWAY before": // it says that it has not got the request
+		p.write(func() error { return p.framer.WriteGoAway(max(stream, 2)-2, code, []byte("late")) })
+		if step.Pick%2 == 0 {
+			_ = p.raw.Close()
+		}
+	case "end":
+		_ = p.raw.Close()
+	case "hang":
+	default:
+		p.cut(step.Cut)
+	}
+}
+
+// after does what follows an answer.
+func (p *peer) after(stream uint32, step *Step) {
+	if step.After != "" {
+		p.run.strike("after: " + step.After)
+	}
+	switch step.After {
+	case "close":
+		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
+		_ = p.raw.Close()
+	case "late close":
+		<-time.After(time.Duration(step.Pick%1000) * time.Microsecond)
+		_ = p.raw.Close()
+	case "late 408": // HTTP/2 says so with a GOAWAY
+		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
+	case "duplicate":
+		p.headers(stream, []string{":status", "200"}, true)
+	case "garbage":
+		p.write(func() error { _, err := p.Write(newDie(step.Pick).garbage()); return err })
+	}
+}

@@ -1,0 +1,344 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/payvault"
+)
+
+// life is one run of a job in a process, which may die: then nothing of it reaches the network or the journal any
+// more.
+type life struct {
+	caller *caller
+	number int
+	diesAt int // the event at which it dies; 0 for never
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	events int
+	dead   bool
+	conns  []net.Conn
+	failed bool // the journal did, in this life
+}
+
+var errDead = errors.New("the process is dead")
+
+// event is a point at which the process may die.
+func (l *life) event() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.events++; l.events != l.diesAt || l.dead {
+		return
+	}
+	l.caller.run.strike("job: the process dies")
+	l.caller.run.trace("caller", "call %d: the process dies, life %d", l.caller.n, l.number)
+	l.dead = true
+	l.cancel()
+	for _, c := range l.conns {
+		_ = c.Close() // what has been written still arrives
+	}
+}
+
+// event is one that the service sees: the life that is under way may die of it.
+func (c *caller) event() {
+	c.mu.Lock()
+	l := c.life
+	c.mu.Unlock()
+	if l != nil {
+		l.event()
+	}
+}
+
+func (l *life) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+func (l *life) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := l.caller.run.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		_ = c.Close()
+		return nil, errDead
+	}
+	l.conns = append(l.conns, c)
+	return c, nil
+}
+
+// journal keeps what lasts from one life to the next.
+type journal struct {
+	mu    sync.Mutex
+	known map[int]payvault.BatchState
+	calls int
+}
+
+// entry is the journal as one life has it.
+type entry struct {
+	*journal
+
+	life *life
+}
+
+var errJournal = errors.New("the journal fails")
+
+// write does one step of the journal, which may be slow, fail, and fail though it has been done.
+func (e *entry) write(what string, batch int, f func()) error {
+	plan := e.life.caller.plan
+	e.life.event()
+	e.mu.Lock()
+	e.calls++
+	fault := ""
+	if e.calls <= len(plan.Journal) {
+		fault = plan.Journal[e.calls-1]
+	}
+	e.mu.Unlock()
+	if fault == "slow" {
+		e.life.caller.run.strike("journal: " + fault)
+		<-time.After(time.Duration(1+batch%3) * time.Second)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.life.isDead() {
+		return errDead
+	}
+	if fault == "fails" || fault == "fails when done" {
+		e.life.caller.run.strike("journal: " + fault)
+		e.life.caller.run.trace("journal", "call %d, batch %d: %s %s", e.life.caller.n, batch, what, fault)
+		e.life.mu.Lock()
+		e.life.failed = true
+		e.life.mu.Unlock()
+	}
+	if fault == "fails" {
+		return errJournal
+	}
+	f()
+	e.life.caller.run.trace("journal", "call %d, batch %d: %s", e.life.caller.n, batch, what)
+	if fault == "fails when done" {
+		return errJournal
+	}
+	return nil
+}
+
+// Begin implements [payvault.Journal].
+func (e *entry) Begin(_ context.Context, job string, batch int) (state payvault.BatchState, err error) {
+	e.check(job)
+	err = e.write("begin", batch, func() {
+		state = e.known[batch]
+		if state.Outcome != nil && state.Outcome.Status == payvault.BatchNotSent {
+			state = payvault.BatchState{}
+		}
+		if !state.Begun {
+			e.known[batch] = payvault.BatchState{Begun: true}
+		}
+	})
+	e.life.event()
+	if err != nil {
+		return payvault.BatchState{}, err
+	}
+	return state, nil
+}
+
+// End implements [payvault.Journal].
+func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
+	e.check(job)
+	err := e.write("end, "+string(outcome.Status), batch, func() {
+		if !e.known[batch].Begun {
+			e.life.caller.fail("batch %d ended and had not begun", batch)
+		}
+		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
+	})
+	shown := outcome
+	shown.RequestID = "" // which is whatever the service says
+	if secret := leaked(fmt.Sprintf("%+v", shown), e.life.caller.kind.secrets()); secret != "" {
+		e.life.caller.fail("%q stands in the journal: %+v", secret, shown)
+	}
+	e.life.event()
+	return err
+}
+
+func (e *entry) check(job string) {
+	if job != jobName {
+		e.life.caller.fail("the journal was told of job %q", job)
+	}
+}
+
+const jobName = "cards of November"
+
+// bulk submits a stream of cards, in as many lives as it takes.
+func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
+	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
+	if !c.plan.Job {
+		c.submitAll(ctx, client, opt, nil)
+		return
+	}
+	kept := &journal{known: map[int]payvault.BatchState{}}
+	deaths := c.plan.Deaths
+	for number := range len(deaths) + 1 {
+		l := &life{caller: c, number: number}
+		if number < len(deaths) {
+			l.diesAt = deaths[number]
+		}
+		c.live(ctx, l, opt, kept)
+		if !l.isDead() {
+			return
+		}
+	}
+}
+
+// live runs the job in one life, with a client of its own.
+func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptions, kept *journal) {
+	ctx, l.cancel = context.WithCancel(ctx)
+	defer l.cancel()
+	base := c.run.pool()
+	base.DialContext = l.dial
+	client, err := c.run.client(base)
+	if err != nil {
+		c.fail("no client: %v", err)
+		return
+	}
+	c.mu.Lock()
+	c.life = l
+	c.mu.Unlock()
+	own := *opt
+	own.Journal, own.Job = &entry{kept, l}, jobName
+	before := c.sent()
+	defer base.CloseIdleConnections()
+	c.submitAll(ctx, client, &own, l)
+	c.auditLife(l, kept, before)
+}
+
+// sent are the batches that may not be sent again.
+func (c *caller) sent() map[int]bool {
+	sent := map[int]bool{}
+	for batch := range c.plan.Length {
+		if n := c.run.note(unit{c.n, batch}, nil); n.heads > n.turned+n.forbidden {
+			sent[batch] = true
+		}
+	}
+	return sent
+}
+
+func (c *caller) lifeNumber() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life == nil {
+		return 0
+	}
+	return c.life.number
+}
+
+// auditLife checks that a life has sent nothing again, and that it has left nothing open in the journal if nothing
+// was in its way.
+func (c *caller) auditLife(l *life, kept *journal, before map[int]bool) {
+	for batch := range before {
+		if now := c.run.note(unit{c.n, batch}, nil); now.lives[l.number] > 0 && !copiesUnseen(c.run.Caller) {
+			c.fail("batch %d was sent again in life %d", batch, l.number)
+		}
+	}
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if l.isDead() || l.failed || c.plan.End > 0 || c.left || c.limited {
+		return
+	}
+	for batch := range c.plan.Length + 1 {
+		if kept.known[batch].Outcome == nil && (!kept.known[batch].Begun || l.number == 0) {
+			c.fail("batch %d is open in the journal at the end of life %d", batch, l.number)
+		}
+	}
+}
+
+// submitAll goes through the batches of a job once, in a life or without one.
+func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, l *life) {
+	var raw payvault.Response
+	var read atomic.Int64
+	total := (c.plan.Length-1)*batchSize + 37
+	next, last := 0, (*payvault.AccountUpdaterBatch)(nil)
+	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(total, &read), opt, c.options(&raw)...) {
+		if l != nil {
+			if l.event(); l.isDead() {
+				continue // nobody is there to be told
+			}
+		}
+		if last = b; b.Start == b.End {
+			if b.Index != next || b.Err == nil || b.RequestID != "" {
+				c.fail("a last batch without cards: %+v", b)
+			}
+			break
+		}
+		if b.Index != next || b.Start != next*batchSize || b.End != min(total, b.Start+batchSize) {
+			c.fail("batch %d of cards %d to %d where batch %d was to come", b.Index, b.Start, b.End, next)
+		}
+		if (b.Err == nil) == (b.RequestID == "") {
+			c.fail("batch %d has request ID %q and error %v", b.Index, b.RequestID, b.Err)
+		}
+		if b.Earlier && (l == nil || l.number == 0) {
+			c.fail("batch %d is of an earlier run, but there was none", b.Index)
+		}
+		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
+		// A refusal for longer than it waits ends the job.
+		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited)
+		if ahead := int(read.Load()) - next*batchSize; ahead > (3*c.width()+1)*batchSize {
+			c.fail("%d cards were read ahead", ahead)
+		}
+		if next++; next == c.plan.Leave {
+			c.run.strike("caller: leaves a job")
+			c.left = true
+			return
+		}
+		c.panicAt("loop")
+	}
+	dead := l != nil && l.isDead()
+	failed := dead || l != nil && l.failed || c.plan.End > 0 || c.limited || c.plan.Panic == "stream"
+	if next != c.plan.Length && !failed {
+		c.fail("%d batches of %d were yielded", next, c.plan.Length)
+	}
+	if next < c.plan.Length && !dead && (last == nil || last.Err == nil) {
+		c.fail("the job ended before its end, and without an error")
+	}
+}
+
+// cards is the stream, which may be slow.
+func (c *caller) cards(total int, read *atomic.Int64) func(func(payvault.AccountUpdaterCard) bool) {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for i := range total {
+			if i%batchSize == 50 {
+				c.panicAt("stream")
+				if c.plan.Slow > 0 {
+					<-time.After(c.plan.Slow) // whatever becomes of the context
+				}
+			}
+			read.Add(1)
+			card := c.own.cards[0]
+			card.CardID = strconv.Itoa(i)
+			if !yield(card) {
+				return
+			}
+		}
+	}
+}
+
+// toldIn takes down what came of a batch, in a life. What an earlier life was told was true then, and may change.
+func (c *caller) toldIn(l *life, batch int, id string, err error, raw *payvault.Response) {
+	c.told(batch, id, err, raw)
+	o := &c.outcomes[len(c.outcomes)-1]
+	n := c.run.note(o.unit, nil)
+	o.seen = &n
+	if l != nil {
+		o.life = l.number
+	}
+	if l == nil || l.diesAt == 0 {
+		o.seen = nil
+	}
+}

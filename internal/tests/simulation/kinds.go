@@ -1,0 +1,332 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"example.com/payvault"
+)
+
+// What no error, log record or trace may show.
+const (
+	canaryKey      = "sim-api-key-7Jx2Lq"
+	canaryCard     = "4000123498761234"
+	canarySwipe    = "%B4000123498765555^DOE/JANE^30121010000000000?"
+	canaryWallet   = "wallet5Kq0xPayload"
+	canaryCVV      = "c9v7q"
+	canaryRouting  = "998877665"
+	canaryAccount  = "55443322110099"
+	canarySSN      = "987650321"
+	canaryTaxID    = "876509321"
+	canaryPayee    = "918273645"
+	canaryApp      = "827364519"
+	canaryDispute  = "736451829"
+	canarySub      = "645182937"
+	canaryInvoice  = "invQX7Z918k"
+	canaryWebhook  = "whkQX7Z918k"
+	canaryFilter   = "filterQZ81k"
+	canaryExtra    = "headerQZ82k"
+	canaryCallPath = "recordQZ83k"
+)
+
+// secrets are what the errors of a call are cleared of.
+func (k *kind) secrets() []string {
+	return append([]string{canaryKey, canaryExtra, canaryCard, canaryAccount}, k.private...)
+}
+
+// kind is an operation in one of its forms.
+type kind struct {
+	op      payvault.Operation
+	form    string
+	method  string
+	path    string   // with the IDs in it, below the base path; "" if it is not checked
+	list    bool     // its answer is a page
+	reads   bool     // it changes nothing; said here again, and not taken from the table of the SDK
+	same    bool     // performing it twice is harmless; likewise
+	rcode   bool     // its code is an rcode
+	carries string   // what stands in a body that has come whole
+	private []string // canaries that its request carries, so that its errors are cleared of them
+	issues  string   // the field of its answer that holds a new ID
+
+	idPattern *regexp.Regexp
+	// do makes the call and returns the ID that the service has issued.
+	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
+}
+
+// requests are the arguments of calls; those of a value may be shared by several.
+type requests struct {
+	tokenize    payvault.TokenizeRequest
+	tokenizeOld payvault.TokenizeRequest
+	customer    payvault.CustomerCreateRequest
+	payee       payvault.PayeeCreateRequest
+	application payvault.ApplicationCreateRequest
+	data        payvault.ApplicationData
+	dispute     payvault.DisputeResponse
+	cancel      payvault.SubscriptionCancelRequest
+	invoice     payvault.InvoiceSendRequest
+	cards       []payvault.AccountUpdaterCard
+	list        payvault.ListOptions
+	call        payvault.Request
+}
+
+// evidence is larger than what a connection takes at once.
+//
+//nolint:gochecknoglobals // never changed
+var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
+
+func newRequests() *requests {
+	card, cvv := payvault.NewSecret(canaryCard), payvault.NewSecret(canaryCVV)
+	routing, account := payvault.NewSecret(canaryRouting), payvault.NewSecret(canaryAccount)
+	q := &requests{
+		tokenize: payvault.TokenizeRequest{
+			CardholderName: "Jane Doe", CardNumber: card, ExpDate: "1230", CVV2: cvv,
+			CardSwipe: payvault.NewSecret(canarySwipe), PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
+			TRNumber: routing, DDANumber: account, TypeID: payvault.TypeACH,
+		},
+		customer: payvault.CustomerCreateRequest{
+			AutoGenerateCustomerID: true, FirmName: "Acme",
+			BillingCards: []payvault.BillingCardRequest{
+				{CardNumber: card, ExpDate: "1230", CVV2: cvv},
+				{TRNumber: routing, DDANumber: account},
+			},
+		},
+		payee: payvault.PayeeCreateRequest{
+			Name:    "Acme",
+			Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: routing, DDANumber: account},
+		},
+		application: payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42},
+		data: payvault.ApplicationData{
+			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
+			BankRouting: routing, BankAccountNumber: account,
+			Ownership: payvault.Ownership{
+				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
+			},
+		},
+		dispute: payvault.DisputeResponse{
+			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", evidence),
+		},
+		cancel:  payvault.SubscriptionCancelRequest{CustomerID: "JANE1"},
+		invoice: payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}},
+		cards:   []payvault.AccountUpdaterCard{{CardNumber: card, ExpDate: "1230", CardID: "0"}},
+		list: payvault.ListOptions{
+			Count: recordsPerPage, Filters: []payvault.Filter{payvault.Where("customer_email", "EQ", canaryFilter)},
+		},
+		call: payvault.Request{
+			Method: http.MethodPut, Path: []string{"platform", "thing", canaryCallPath},
+			Body: map[string]any{"card_number": card, "last": "end"},
+		},
+	}
+	q.tokenizeOld = q.tokenize
+	q.tokenizeOld.CardID = "CARDID1004"
+	return q
+}
+
+// kinds are all operations, and what is made of several of them.
+func kinds() []kind { return allKinds }
+
+var allKinds = makeKinds() //nolint:gochecknoglobals // never changed
+
+func kindOf(op payvault.Operation, form string) kind {
+	for _, k := range allKinds {
+		if k.op == op && k.form == form {
+			return k
+		}
+	}
+	panic("no kind " + string(op) + " " + form)
+}
+
+func makeKinds() []kind {
+	all := singles()
+	for _, info := range payvault.Operations() {
+		found := false
+		for i := range all {
+			k := &all[i]
+			if k.op != info.Op {
+				continue
+			}
+			found = true
+			k.method, k.path = info.Method, withIDs(info.Path)
+		}
+		if !found {
+			panic("the simulator does not know operation " + string(info.Op))
+		}
+	}
+	for i := range all {
+		if k := &all[i]; k.issues != "" {
+			k.idPattern = regexp.MustCompile(`("` + k.issues + `":\s*"?)[^",\s]+("?)`)
+		}
+	}
+	return all
+}
+
+func withIDs(path string) string {
+	return strings.NewReplacer(
+		"{payee_id}", canaryPayee, "{appId}", canaryApp, "{rec_id}", canaryDispute, "{subscription_id}", canarySub,
+		"{invoice_id}", canaryInvoice, "{webhook_id}", canaryWebhook,
+		"{event}", string(payvault.EventTransactionStatusUpdated),
+	).Replace(path)
+}
+
+func number(canary string) int64 {
+	n, err := strconv.ParseInt(canary, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+type options = []payvault.CallOption
+
+func singles() []kind {
+	payment := []string{canaryCard, canarySwipe, canaryWallet, canaryCVV, canaryRouting, canaryAccount}
+	subscription := payvault.SubscriptionID(number(canarySub))
+	return []kind{
+		{
+			op: payvault.OpTokensTokenize, rcode: true, carries: canaryWallet, private: payment, issues: "card_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Tokens.Tokenize(ctx, &q.tokenize, opts...)
+				return idOf(r, err, func() string { return r.CardID })
+			},
+		},
+		{
+			op: payvault.OpTokensTokenize, form: formCard, same: true, rcode: true,
+			carries: canaryWallet, private: payment, issues: "card_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Tokens.Tokenize(ctx, &q.tokenizeOld, opts...)
+				return idOf(r, err, func() string { return r.CardID })
+			},
+		},
+		{
+			op: payvault.OpCustomersCreate, carries: canaryAccount,
+			private: []string{canaryCard, canaryCVV, canaryRouting, canaryAccount}, issues: "customer_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Customers.Create(ctx, &q.customer, opts...)
+				return idOf(r, err, func() string { return r.ID })
+			},
+		},
+		{
+			op: payvault.OpCustomersList, reads: true, list: true, private: []string{canaryFilter},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Customers.List(ctx, &q.list, opts...)
+				return idOf(r, err, none)
+			},
+		},
+		{op: payvault.OpCustomersList, form: formWalk, reads: true, list: true, private: []string{canaryFilter}},
+		{
+			op: payvault.OpPayeesCreate, carries: canaryAccount,
+			private: []string{canaryRouting, canaryAccount}, issues: "payee_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Payees.Create(ctx, &q.payee, opts...)
+				return idOf(r, err, func() string { return fmt.Sprint(r.ID) })
+			},
+		},
+		{
+			op: payvault.OpPayeesDelete, private: []string{canaryPayee},
+			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
+				return "", c.Payees.Delete(ctx, payvault.PayeeID(number(canaryPayee)), opts...)
+			},
+		},
+		{
+			op: payvault.OpApplicationsCreate, carries: "sales_rep", issues: "app_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Applications.Create(ctx, &q.application, opts...)
+				return idOf(r, err, func() string { return fmt.Sprint(r.App.ID) })
+			},
+		},
+		{
+			op: payvault.OpApplicationsSaveData, same: true, carries: canaryAccount,
+			private: []string{canaryTaxID, canarySSN, canaryRouting, canaryAccount, canaryApp},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), q.data, opts...)
+				return "", err
+			},
+		},
+		{
+			op: payvault.OpApplicationsValidate, reads: true, private: []string{canaryApp},
+			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
+				r, err := c.Applications.Validate(ctx, payvault.ApplicationID(number(canaryApp)), opts...)
+				return idOf(r, err, none)
+			},
+		},
+		{
+			op: payvault.OpDisputesRespond, carries: "%%EOF", private: []string{canaryDispute},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				return "", c.Disputes.Respond(ctx, payvault.DisputeID(number(canaryDispute)), &q.dispute, opts...)
+			},
+		},
+		{
+			op: payvault.OpSubscriptionsTransactions, reads: true, list: true,
+			private: []string{canarySub, canaryFilter},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Subscriptions.Transactions(ctx, subscription, &q.list, opts...)
+				return idOf(r, err, none)
+			},
+		},
+		{
+			op: payvault.OpSubscriptionsTransactions, form: formWalk, reads: true, list: true,
+			private: []string{canarySub, canaryFilter},
+		},
+		{
+			op: payvault.OpSubscriptionsCancel, carries: "JANE1", private: []string{canarySub},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.Subscriptions.Cancel(ctx, subscription, &q.cancel, opts...)
+				return idOf(r, err, none)
+			},
+		},
+		{
+			op: payvault.OpInvoicesSend, carries: "jane@example.com", private: []string{canaryInvoice},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				return "", c.Invoices.Send(ctx, canaryInvoice, &q.invoice, opts...)
+			},
+		},
+		{
+			op: payvault.OpAccountUpdaterSubmit, carries: canaryCard,
+			private: []string{canaryCard}, issues: "request_id",
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				r, err := c.AccountUpdater.Submit(ctx, q.cards, opts...)
+				return idOf(r, err, func() string { return r.RequestID })
+			},
+		},
+		{
+			op: payvault.OpAccountUpdaterSubmit, form: formBulk, carries: canaryCard,
+			private: []string{canaryCard}, issues: "request_id",
+		},
+		{
+			op: payvault.OpWebhooksAddEvent, private: []string{canaryWebhook},
+			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
+				r, err := c.Webhooks.AddEvent(ctx, canaryWebhook, payvault.EventTransactionStatusUpdated, opts...)
+				return idOf(r, err, none)
+			},
+		},
+		{
+			op: payvault.OpCall, method: http.MethodPut, path: "/platform/thing/" + canaryCallPath, carries: `"end"`,
+			private: []string{canaryCard, canaryCallPath},
+			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
+				return "", c.Call(ctx, q.call, nil, opts...)
+			},
+		},
+	}
+}
+
+func none() string { return "" }
+
+// noResult is the error of a call that gives neither a result nor an error, or both.
+type noResult struct{ both bool }
+
+func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }
+
+func idOf[T any](result *T, err error, id func() string) (string, error) {
+	switch {
+	case result == nil && err == nil:
+		return "", noResult{}
+	case result != nil && err != nil:
+		return "", noResult{true}
+	case err != nil:
+		return "", err
+	}
+	return id(), nil
+}

@@ -1,0 +1,248 @@
+package simulation
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers that name the call of a request, the life of its job, and its attempt if that sends copies, and the one
+// in which the service names the request that it answers.
+const (
+	headerCall    = "X-Sim-Call"
+	headerLife    = "X-Sim-Life"
+	headerAttempt = "X-Sim-Attempt"
+	headerAnswer  = "X-Sim-Answer"
+)
+
+const elsewhere = "/elsewhere" // where redirects lead
+
+// line is a connection as the service has it.
+type line struct {
+	net.Conn
+
+	raw *conn
+}
+
+// accept serves a connection.
+func (r *run) accept(far *conn, plan Dial) {
+	l := &line{far, far}
+	secure := r.Wire == wireHTTP1TLS || r.Wire == wireH2
+	http2 := r.Wire == wireH2C || r.Wire == wireH2
+	switch plan.Fault {
+	case "closed at once":
+		r.strike("connection: " + plan.Fault)
+		return
+	case "not read":
+		r.strike("connection: " + plan.Fault)
+		far.awaitEndUnread()
+		return
+	case "garbage first":
+		r.strike("connection: " + plan.Fault)
+		_, _ = far.Write(newDie(uint64(plan.At)).garbage()) //nolint:gosec // drawn
+		far.awaitEnd()
+		return
+	case "wrong protocol":
+		r.strike("connection: " + plan.Fault)
+		if http2 = !http2; secure {
+			secure = false
+		}
+	}
+	if secure {
+		certificate := r.world.certificate
+		if plan.Fault == "wrong certificate" {
+			r.strike("connection: " + plan.Fault)
+			certificate = r.world.untrusted
+		}
+		protocol := map[bool]string{true: "h2", false: "http/1.1"}[http2]
+		secured := tls.Server(far, &tls.Config{
+			Certificates: []tls.Certificate{certificate}, NextProtos: []string{protocol}, MinVersion: tls.VersionTLS13,
+			SessionTicketsDisabled: true, CurvePreferences: []tls.CurveID{tls.X25519},
+		})
+		if secured.Handshake() != nil { //nolint:noctx // ends with the connection
+			return
+		}
+		l.Conn = secured
+	}
+	if http2 {
+		r.serveHTTP2(l)
+		return
+	}
+	r.serveHTTP1(l)
+}
+
+func (d die) garbage() []byte {
+	b := make([]byte, 1+d.IntN(60))
+	for i := range b {
+		b[i] = byte(d.IntN(256)) //nolint:gosec // any
+	}
+	return b
+}
+
+// exchange is a request that the service has got, and what it does with it.
+type exchange struct {
+	run  *run
+	call int
+	life int
+
+	attempt string // "" unless it sends copies
+	unit    unit
+	path    string
+	kind    kind
+	step    Step
+	page    int
+	gzip    bool // the client takes it
+	body    []byte
+}
+
+// begin takes the header of a request. It returns nil for one that was redirected.
+func (r *run) begin(method, path, query string, header http.Header) *exchange {
+	number, err := strconv.Atoi(header.Get(headerCall))
+	if err != nil || number < 0 || number >= len(r.Calls) {
+		r.fail(-1, "a request without its call: %s %s %v", method, path, header)
+		return nil
+	}
+	call := &r.Calls[number]
+	x := &exchange{
+		run: r, call: number, unit: unit{number, 0}, path: path, kind: kindOf(call.Op, call.Form),
+		gzip: strings.Contains(header.Get("Accept-Encoding"), "gzip"),
+	}
+	x.attempt = header.Get(headerAttempt)
+	x.life, _ = strconv.Atoi(header.Get(headerLife))
+	r.trace("service", "call %d: %s %s?%s", number, method, path, query)
+	if path == basePath+elsewhere {
+		if !followsRedirects(r.Caller) {
+			r.fail(number, "a redirect was followed")
+		}
+		return nil
+	}
+	if header.Get("Authorization") != r.world.token {
+		r.fail(number, "the key did not come with the request")
+	}
+	if want := x.kind.method + " " + basePath + x.kind.path; method+" "+path != want && x.kind.path != "" {
+		r.fail(number, "%s %s arrived instead of %s", method, path, want)
+	}
+	x.page = pageOf(query)
+	if call.Form == formBulk {
+		x.unit.batch = -1
+		return x
+	}
+	x.head()
+	return x
+}
+
+// head notes that the request of a unit has begun to arrive, and finds the step for it.
+func (x *exchange) head() {
+	now := time.Now()
+	early := false
+	n := x.run.note(x.unit, func(n *record) {
+		held := x.run.held[x.kind.op]
+		early = now.After(held[0]) && now.Before(held[1]) && x.paced()
+		n.heads++
+		n.lives[x.life]++
+	})
+	index, call := n.heads-1, &x.run.Calls[x.call]
+	if now.Before(n.notBefore) && call.Form != formWalk && len(call.Deaths) == 0 {
+		x.run.fail(x.call, "asked again %v too early", n.notBefore.Sub(now))
+	}
+	if early {
+		x.run.fail(x.call, "asked while the service held its operation back")
+	}
+	switch call.Form {
+	case formWalk:
+		index = x.page*2 + x.run.note(unit{x.call, -1 - x.page}, func(n *record) { n.heads++ }).heads - 1
+	case formBulk:
+		index += x.unit.batch * 2
+	}
+	x.step = honest()
+	if index < len(call.Steps) {
+		x.step = call.Steps[index]
+	}
+	if x.run.Down {
+		x.step = Step{Status: http.StatusServiceUnavailable}
+	}
+	if x.kind.list {
+		x.run.note(x.unit, func(n *record) { // a service that repeats a page goes on doing so
+			if n.stuck = n.stuck || x.step.Body == "repeated page"; n.stuck {
+				x.step.Body, x.step.Perform, x.step.Status = "repeated page", true, 200
+			}
+		})
+	}
+}
+
+// early reports whether the answer comes before the body is read.
+func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
+
+// complete takes the body.
+func (x *exchange) complete(body []byte) {
+	x.body = body
+	if x.unit.batch < 0 {
+		x.unit.batch = batchOf(body)
+		x.head()
+		x.run.calls[x.call].event()
+	}
+	x.run.note(x.unit, func(n *record) { n.arrivals++ })
+	if x.kind.carries != "" && !bytes.Contains(body, []byte(x.kind.carries)) {
+		x.run.fail(x.call, "the body did not come whole: %d bytes", len(body))
+	}
+}
+
+// perform does what the request asks for, before or after the wait.
+func (x *exchange) perform() {
+	late := x.step.Pick%2 == 1
+	if x.step.Perform && !late {
+		x.performNow()
+	}
+	if x.step.Wait > 0 {
+		x.run.strike("answer: waits")
+		<-time.After(x.step.Wait)
+	}
+	if x.step.Perform && late {
+		x.performNow()
+	}
+}
+
+func (x *exchange) performNow() {
+	x.run.note(x.unit, func(n *record) {
+		n.again = n.again || n.performed > 0 && n.attempt != x.attempt
+		n.attempt = x.attempt
+		n.performed++
+	})
+	x.run.trace("service", "call %d, batch %d: performed", x.call, x.unit.batch)
+	x.run.calls[x.call].event()
+}
+
+// label names the request that is answered.
+func (x *exchange) label() string { return strconv.Itoa(x.call) + "/" + strconv.Itoa(x.unit.batch) }
+
+// batchOf finds the number of a batch in the ID of its first card.
+func batchOf(body []byte) int {
+	var b struct {
+		Data []struct {
+			CardID string `json:"card_id"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &b) != nil || len(b.Data) == 0 {
+		return 0
+	}
+	position, err := strconv.Atoi(b.Data[0].CardID)
+	if err != nil {
+		return 0
+	}
+	return position / batchSize
+}
+
+func pageOf(query string) int {
+	_, text, _ := strings.Cut("&"+query, "&page=")
+	text, _, _ = strings.Cut(text, "&")
+	page, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return page
+}

@@ -1,0 +1,120 @@
+// Command simulate plays scenarios of package simulation: a row of them, or one again.
+//
+//	go run ./simulate -n 1000000        # a million, from seed 1 on
+//	go run ./simulate -seed 4711        # one, with its trace
+//	go run ./simulate -file x.json      # one that was kept
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/payvault/internal/tests/simulation"
+)
+
+func main() {
+	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
+	log.SetOutput(io.Discard) // net/http writes about answers that nobody asked for
+	testing.Init()
+	seed := flag.Uint64("seed", 0, "play the scenario of this seed, and print it with its trace")
+	file := flag.String("file", "", "play the scenario of this file, and print it with its trace")
+	times := flag.Int("times", 1, "how often one scenario is played; the order of goroutines may differ")
+	job := simulation.Job{}
+	flag.Uint64Var(&job.From, "from", 1, "the first seed")
+	flag.Uint64Var(&job.Count, "n", 1000000, "how many scenarios")
+	flag.IntVar(&job.Workers, "workers", runtime.GOMAXPROCS(0), "how many at a time")
+	flag.DurationVar(&job.For, "for", 0, "time after which no more scenarios begin")
+	flag.IntVar(&job.Most, "failures", 3, "failures after which it ends")
+	shrink := flag.Bool("shrink", true, "look for the simplest scenario that fails")
+	testdata := flag.String("testdata", "../../../testdata", "the documented answers")
+	flag.Parse()
+	job.AsDrawn = !*shrink
+	simulate := func(t *testing.T) {
+		t.Helper()
+		world, err := simulation.NewWorld(*testdata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *seed != 0 || *file != "" {
+			replay(t, world, scenario(t, *seed, *file), *times)
+			return
+		}
+		play(t, world, job)
+	}
+	// Package synctest wants a test to run in.
+	all := func(_, _ string) (bool, error) { return true, nil }
+	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
+}
+
+func scenario(t *testing.T, seed uint64, file string) simulation.Scenario {
+	t.Helper()
+	if file == "" {
+		return simulation.Draw(seed)
+	}
+	var s simulation.Scenario
+	text, err := os.ReadFile(file) //nolint:gosec // of whoever runs this
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// replay plays a scenario until it fails.
+func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times int) {
+	t.Helper()
+	var result simulation.Result
+	for range times {
+		if result = world.Run(t, s); len(result.Failures) > 0 {
+			t.Fail()
+			break
+		}
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, broken := strings.Join(result.Trace, "\n"), strings.Join(result.Failures, "\n")
+	fmt.Printf("%s\n%s\n%d broken\n%s\n", text, trace, len(result.Failures), broken)
+}
+
+func play(t *testing.T, world *simulation.World, job simulation.Job) {
+	t.Helper()
+	began, goroutines := heap(), runtime.NumGoroutine()
+	job.Report = func(s simulation.Summary) {
+		line, _, _ := strings.Cut(s.String(), "\n")
+		fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.TimeOnly), line)
+	}
+	job.Failed = func(f simulation.Failure) { fmt.Println(f.String()) }
+	summary := world.Drive(t, job)
+	if len(summary.Failures) > 0 {
+		t.Fail()
+	}
+	fmt.Printf("seeds %d to %d\n%s", job.From, job.From+uint64(summary.Scenarios)-1, summary) //nolint:gosec // positive
+	ended, left := heap(), runtime.NumGoroutine()
+	fmt.Printf("heap from %d to %d KiB, goroutines from %d to %d\n", began, ended, goroutines, left)
+	if ended > began+mostHeap || left > goroutines {
+		t.Fail()
+	}
+}
+
+// mostHeap is what may be left in caches, in KiB.
+const mostHeap = 4 << 10
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc >> 10
+}

@@ -1,0 +1,69 @@
+package simulation
+
+import (
+	"encoding/json"
+	"flag"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+//nolint:gochecknoglobals // flags
+var (
+	firstSeed = flag.Uint64("seed", 1, "the first seed")
+	scenarios = flag.Uint64("scenarios", 5000, "how many are played")
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
+	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes about answers that nobody asked for
+	goleak.VerifyTestMain(m)
+}
+
+func newWorld(t *testing.T) *World {
+	t.Helper()
+	w, err := NewWorld("../../../testdata")
+	require.NoError(t, err)
+	return w
+}
+
+// TestScenarios plays a row of seeds.
+//
+//nolint:tparallel // its workers are parallel
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	count := *scenarios
+	if testing.Short() {
+		count = min(count, 500)
+	}
+	summary := newWorld(t).Drive(t, Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1})
+	for i := range summary.Failures {
+		t.Error(summary.Failures[i].String())
+	}
+	t.Log(summary)
+}
+
+// TestKept plays the scenarios in which a defect was found.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	w := newWorld(t)
+	for _, file := range files {
+		var s Scenario
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &s), file)
+		for range 20 { // in one order of goroutines or another
+			assert.Empty(t, w.Run(t, s).Failures, file)
+		}
+	}
+}

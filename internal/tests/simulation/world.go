@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/payvault"
+)
+
+// basePath is that of the base URL.
+const basePath = "/base"
+
+// World is what all scenarios share; none of them changes it.
+type World struct {
+	documents   map[payvault.Operation][]byte // the documented answers
+	pages       map[payvault.Operation]pageDocument
+	certificate tls.Certificate
+	untrusted   tls.Certificate
+	roots       *x509.CertPool
+	token       string // of the Authorization header
+	bomb        []byte // compressed
+}
+
+// pageDocument is what pages are made of: a record, and where its ID stands.
+type pageDocument struct{ before, after []byte }
+
+// NewWorld reads the documented answers from the folder testdata of the repository.
+func NewWorld(testdata string) (*World, error) {
+	w := &World{
+		documents: map[payvault.Operation][]byte{}, pages: map[payvault.Operation]pageDocument{},
+		token: "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+canaryKey)), roots: x509.NewCertPool(),
+	}
+	for _, info := range payvault.Operations() {
+		name := filepath.FromSlash(strings.ReplaceAll(string(info.Op), ".", "/") + ".response.json")
+		doc, err := os.ReadFile(filepath.Join(testdata, name)) //nolint:gosec // of the repository
+		if err != nil {
+			return nil, err
+		}
+		w.documents[info.Op] = doc
+	}
+	w.documents[payvault.OpCall] = []byte(`{"code":0,"message":"Success","data":{"message":"done"}}`)
+	for op, field := range map[payvault.Operation]string{
+		payvault.OpCustomersList: "customer_id", payvault.OpSubscriptionsTransactions: "purchase_id",
+	} {
+		if err := w.cutPage(op, field); err != nil {
+			return nil, err
+		}
+	}
+	w.bomb = zeros(4 << 20)
+	return w, w.certify()
+}
+
+// cutPage takes the first record of the documented page.
+func (w *World) cutPage(op payvault.Operation, field string) error {
+	var page struct {
+		Data []map[string]any `json:"data"`
+	}
+	if err := json.Unmarshal(w.documents[op], &page); err != nil {
+		return err
+	}
+	const mark = "THE ID"
+	page.Data[0][field] = mark
+	record, err := json.Marshal(page.Data[0])
+	if err != nil {
+		return err
+	}
+	before, after, _ := bytes.Cut(record, []byte(mark))
+	w.pages[op] = pageDocument{before, after}
+	return nil
+}
+
+// recordsPerPage is how many records each page of the service has.
+const recordsPerPage = 2
+
+// page is a page of a list.
+func (w *World) page(op payvault.Operation, page, pages int) []byte {
+	doc := w.pages[op]
+	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
+	b := fmt.Appendf(nil, start, pages, recordsPerPage*pages)
+	for i := range recordsPerPage {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, doc.before...)
+		b = append(b, recordID(page*recordsPerPage+i)...)
+		b = append(b, doc.after...)
+	}
+	return append(b, "]}"...)
+}
+
+func recordID(position int) string { return fmt.Sprintf("R%d", position) }
+
+// certify makes the certificates of the service. The clock of a bubble starts in the year 2000.
+func (w *World) certify() error {
+	for i, certificate := range []*tls.Certificate{&w.certificate, &w.untrusted} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return err
+		}
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(i + 1)), DNSNames: []string{"service.test"},
+			IsCA: true, BasicConstraintsValid: true,
+			NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
+			NotAfter:  time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
+			KeyUsage:  x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			return err
+		}
+		*certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+		if i == 0 {
+			leaf, err := x509.ParseCertificate(der)
+			if err != nil {
+				return err
+			}
+			w.roots.AddCert(leaf)
+		}
+	}
+	return nil
+}
+
+// zeros is a success, and spaces behind it, compressed.
+func zeros(n int) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(`{"code":0,"rcode":"000","message":"Success"`))
+	_, _ = z.Write(bytes.Repeat([]byte(" "), n))
+	_ = z.Close()
+	return b.Bytes()
+}
