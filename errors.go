@@ -107,8 +107,9 @@ type Error struct {
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
-	replay Replay
-	cause  error
+	replay  Replay
+	unasked bool // the journal of a job was not asked whether an earlier run has sent it
+	cause   error
 }
 
 // Error returns one line of text.
@@ -233,7 +234,7 @@ func (e *Error) rejected() bool {
 // for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e == nil || e.refusedLocally() {
+	if !ok || e == nil || e.refusedLocally() || e.unasked {
 		return false
 	}
 	turnedAway := e.StatusCode == http.StatusTooManyRequests

@@ -55,7 +55,8 @@ type AccountUpdaterBatch struct {
 // are all cards there are, and one that fails has to cancel ctx before it returns.
 //
 // When ctx ends, the batches in flight end with it, and the rest of the stream is yielded as not sent: keep ranging
-// to learn the outcome of every batch. A failing journal ends a walk in the same way, but for the batches in
+// to learn the outcome of every batch. With a Journal that was not asked about a batch any more, an earlier run may have
+// sent it: [SafeToRetry] is false, and running the job again is what tells. A failing journal ends a walk in the same way, but for the batches in
 // flight, which go on to their end. Such a walk always ends with an error, if need be that of a batch without
 // cards.
 //
@@ -311,6 +312,9 @@ func (w *bulkWalk) over(ctx context.Context) error {
 // off may have been recorded.
 func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	if b.Err = w.over(ctx); b.Err != nil {
+		if e, ok := errors.AsType[*Error](b.Err); ok {
+			e.unasked = w.Journal != nil
+		}
 		b.unsent = true
 		return false
 	}
@@ -323,8 +327,7 @@ func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	}
 	if err != nil {
 		w.stop(fmt.Errorf("journal: %w", err))
-		b.Err, b.unsent = w.over(ctx), true
-		return false
+		return w.begin(ctx, b)
 	}
 	if known.Begun {
 		b.Earlier = true

@@ -96,6 +96,9 @@ func (c *caller) auditOutcome(o *outcome) {
 	if e.Delivery == payvault.NotSent && e.Attempts == 0 && o.life > 0 && n.heads > n.turned {
 		// A job that ends before it has asked its journal about a batch speaks of this life only.
 		c.run.strike("job: not sent by this life, but by an earlier one")
+		if payvault.SafeToRetry(o.err) {
+			c.fail("batch %d: an earlier life sent it, and it is said to be safe to retry: %v", o.unit.batch, o.err)
+		}
 		return
 	}
 	hidden := copiesUnseen(c.run.Caller) && e.Attempts > 1 // one of an attempt before
