@@ -12,7 +12,7 @@ import (
 
 // TestEveryExportedNameHasAComment asks of each package that users import: a comment for every type, function and method, of its
 // own; for a constant or variable, of its own or of its group; for a field, of its own, unless the comment of its type names the
-// section of the interface that its fields are from and its name says it all; for a method of an interface and what is embedded, of its own.
+// section of the interface that its fields are from, or says that they are named as on the wire, and its name says it all; for a method of an interface and what is embedded, of its own.
 func TestEveryExportedNameHasAComment(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
@@ -76,7 +76,7 @@ func undocumentedType(d *ast.GenDecl, spec *ast.TypeSpec) []string {
 	}
 	switch kind := spec.Type.(type) {
 	case *ast.StructType:
-		names = append(names, undocumentedFields(spec.Name.Name, strings.Contains(doc.Text(), "interface §"), kind.Fields)...)
+		names = append(names, undocumentedFields(spec.Name.Name, regexp.MustCompile("interface §|on the wire").MatchString(doc.Text()), kind.Fields)...)
 	case *ast.InterfaceType:
 		names = append(names, undocumentedFields(spec.Name.Name, false, kind.Methods)...)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -166,7 +167,7 @@ func ExampleApplicationsService_Validate() {
 func ExampleDisputesService_Respond() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeFirstTime})
+	dispute := srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeFirstTime})
 	client := srv.Client()
 
 	evidence, err := payvault.OpenFile("testdata/disputes/evidence.pdf")
@@ -187,7 +188,7 @@ func ExampleDisputesService_Respond() {
 func ExampleSubscriptionsService_AllTransactions() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
 		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), Amount: "5.10"},
 	}})
@@ -208,7 +209,7 @@ func ExampleSubscriptionsService_AllTransactions() {
 func ExampleSubscriptionsService_Cancel() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	subscription := srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"})
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
 	client := srv.Client()
 	cancel := func() error {
 		_, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"})
@@ -216,8 +217,11 @@ func ExampleSubscriptionsService_Cancel() {
 	}
 
 	// The service cancels, and its answer is lost: the call is not repeated, and says that the outcome is unknown.
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpSubscriptionsCancel, Kind: payvaulttest.DropAfterCommit, Times: 1})
-	err := cancel()
+	_, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpSubscriptionsCancel, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = cancel()
 	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))
 
 	// A person who looks and tries again learns that it was canceled.
@@ -231,11 +235,11 @@ func ExampleSubscriptionsService_Cancel() {
 func ExampleInvoicesService_Send() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 	client := srv.Client()
 
 	err := client.Invoices.Send(context.Background(), invoice.ID, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}})
-	sent, _ := srv.Invoice(invoice.ID)
+	sent, _ := srv.Invoices.Get(invoice.ID)
 	fmt.Println(err, sent.State)
 	// Output: <nil> outstanding
 }
@@ -283,8 +287,14 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 func ExampleAccountUpdaterService_SubmitAll_journal() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 1})
-	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.DropAfterCommit, Times: 1},
+		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1},
+	} {
+		if _, err := srv.Inject(fault); err != nil {
+			log.Fatal(err)
+		}
+	}
 	client := srv.Client()
 
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
@@ -317,7 +327,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 func ExampleWebhooksService_AddEvent() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	webhook := srv.SeedWebhook(payvaulttest.Webhook{})
+	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{})
 	client := srv.Client()
 
 	confirmation, err := client.Webhooks.AddEvent(context.Background(), webhook.ID, payvault.EventTransactionStatusUpdated)
@@ -346,14 +356,17 @@ func ExampleNotificationHandler() {
 func ExampleWithReplay() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond}))
 
 	// The first answer is a 503. Sending an invoice is not repeated by itself, since it could go out twice; here
 	// the caller says that this does not matter.
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.Respond, Status: 503, Times: 1})
+	_, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.Respond, Status: 503, Times: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
 	var answer payvault.Response
-	err := client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay(), payvault.WithResponse(&answer))
+	err = client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay(), payvault.WithResponse(&answer))
 	fmt.Println(err, answer.StatusCode, answer.Attempts)
 	// Output: <nil> 200 2
 }

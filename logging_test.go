@@ -23,7 +23,7 @@ func logged(t *testing.T, from slog.Level, fault *payvaulttest.Fault, call func(
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	if fault != nil {
-		srv.Inject(*fault)
+		inject(t, srv, *fault)
 	}
 	var out bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: from}))

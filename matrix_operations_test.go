@@ -203,7 +203,7 @@ func prepareValidate(ctx context.Context, srv *payvaulttest.Server) (matrixCall,
 }
 
 func prepareDispute(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
-	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
+	dispute := srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
 	req := &payvault.DisputeResponse{
 		Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n")),
 	}
@@ -213,14 +213,14 @@ func prepareDispute(_ context.Context, srv *payvaulttest.Server) (matrixCall, er
 }
 
 func prepareTransactions(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
-	subscription := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
 	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return c.Subscriptions.Transactions(ctx, subscription.ID, nil, opts...)
 	}), nil
 }
 
 func prepareCancel(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
-	subscription := srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"})
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
 	req := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
 	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return c.Subscriptions.Cancel(ctx, subscription.ID, req, opts...)
@@ -228,7 +228,7 @@ func prepareCancel(_ context.Context, srv *payvaulttest.Server) (matrixCall, err
 }
 
 func prepareInvoice(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
-	invoice := srv.SeedInvoice(payvaulttest.Invoice{})
+	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 	req := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
 	return calling(req, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (done, error) {
 		return done{}, c.Invoices.Send(ctx, invoice.ID, req, opts...)
@@ -243,7 +243,7 @@ func prepareUpdater(context.Context, *payvaulttest.Server) (matrixCall, error) {
 }
 
 func prepareEvent(_ context.Context, srv *payvaulttest.Server) (matrixCall, error) {
-	webhook := srv.SeedWebhook(payvaulttest.Webhook{})
+	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{})
 	return calling(nil, func(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return c.Webhooks.AddEvent(ctx, webhook.ID, payvault.EventTransactionStatusUpdated, opts...)
 	}), nil
@@ -306,7 +306,10 @@ func newCell(ctx context.Context, f *matrixFault, op *matrixOp, stays bool, logs
 	}
 	c.before = c.server.Commits(op.op)
 	c.server.ResetRequests()
-	c.arm(stays)
+	if err := c.arm(stays); err != nil {
+		c.close()
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -348,7 +351,7 @@ func (c *matrixCell) connect(opts ...payvault.Option) *payvault.Client {
 }
 
 // arm makes the fault strike from now on, once or until heal.
-func (c *matrixCell) arm(stays bool) {
+func (c *matrixCell) arm(stays bool) error {
 	c.left.Store(1)
 	if stays {
 		c.left.Store(1 << 30)
@@ -358,8 +361,10 @@ func (c *matrixCell) arm(stays bool) {
 		if !stays {
 			f.Times = 1
 		}
-		c.server.Inject(f)
+		_, err := c.server.Inject(f)
+		return err
 	}
+	return nil
 }
 
 // strikes tells the network whether to strike now.
@@ -401,4 +406,12 @@ func (c *matrixCell) close() {
 	for _, conn := range c.conns {
 		_ = conn.Close()
 	}
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.com/payvault"
 )
 
@@ -34,7 +36,7 @@ func matrixDrip(w http.ResponseWriter, r *http.Request) {
 // client gets a gateway that hangs as the fault says; it lets the emulator perform what is performed, and count it.
 func (c *matrixCell) hang(t *testing.T, stays bool) {
 	t.Helper()
-	c.arm(stays)
+	require.NoError(t, c.arm(stays))
 	emulator := &http.Transport{DisableKeepAlives: true} // an idle connection would wait for a socket, too
 	listener := &matrixListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -179,8 +179,8 @@ func TestObserver_serverHasAPort(t *testing.T) {
 func TestObserver_successAfterRetries(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.DropBeforeCommit, Times: 1})
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
+	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.DropBeforeCommit, Times: 1})
+	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
 	_, err := client.Customers.List(t.Context(), nil)
 	require.NoError(t, err)
 
@@ -204,10 +204,10 @@ func TestObserver_successAfterRetries(t *testing.T) {
 func TestObserver_failure(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
 	err := client.Invoices.Send(t.Context(), "", nil)
 	require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-	err = client.Invoices.Send(t.Context(), srv.SeedInvoice(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	err = client.Invoices.Send(t.Context(), srv.Invoices.Seed(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
 	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
 
 	assert.Empty(t, d.calls[0].attempts, "it was not sent")
@@ -229,7 +229,7 @@ func TestObserver_code(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
-	_, err = client.Webhooks.AddEvent(ctx, srv.SeedWebhook(payvaulttest.Webhook{}).ID, payvault.EventTransactionStatusUpdated)
+	_, err = client.Webhooks.AddEvent(ctx, srv.Webhooks.Seed(payvaulttest.Webhook{}).ID, payvault.EventTransactionStatusUpdated)
 	require.NoError(t, err)
 	for i, want := range []string{"000", "400", "0"} {
 		assert.Equal(t, want, d.calls[i].end[0].Code)

@@ -215,7 +215,7 @@ func saveUnknown(ctx context.Context, e *env) (any, error) {
 // respond answers a dispute of a kind as often as it is told.
 func respond(kind payvaulttest.DisputeKind, times int, req *payvault.DisputeResponse) call {
 	return func(ctx context.Context, e *env) (any, error) {
-		id := e.srv.SeedDispute(payvaulttest.Dispute{Kind: kind}).ID
+		id := e.srv.Disputes.Seed(payvaulttest.Dispute{Kind: kind}).ID
 		for range times - 1 {
 			if err := e.client.Disputes.Respond(ctx, id, req); err != nil {
 				return nil, err
@@ -249,7 +249,7 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 	}
 	earlier := transaction
 	earlier.Time = at.AddDate(0, 0, -1)
-	return e.srv.SeedSubscription(payvaulttest.Subscription{
+	return e.srv.Subscriptions.Seed(payvaulttest.Subscription{
 		CustomerID: "jane01", Transactions: []payvaulttest.Transaction{earlier, transaction},
 	})
 }
@@ -269,12 +269,12 @@ func transactionsFull(t *testing.T) call {
 
 // transactionsOfNew asks for the transactions of a subscription that has none yet.
 func transactionsOfNew(ctx context.Context, e *env) (any, error) {
-	return e.client.Subscriptions.Transactions(ctx, e.srv.SeedSubscription(payvaulttest.Subscription{}).ID, nil)
+	return e.client.Subscriptions.Transactions(ctx, e.srv.Subscriptions.Seed(payvaulttest.Subscription{}).ID, nil)
 }
 
 // transactionsOfPlain asks for transactions that were seeded without anything, and with an amount alone.
 func transactionsOfPlain(ctx context.Context, e *env) (any, error) {
-	sub := e.srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{}, {Amount: "5"}}})
+	sub := e.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{}, {Amount: "5"}}})
 	return e.client.Subscriptions.Transactions(ctx, sub.ID, nil)
 }
 
@@ -297,7 +297,7 @@ func cancel(times int, req *payvault.SubscriptionCancelRequest) call {
 
 // cancelPlain cancels a subscription that was seeded without anything.
 func cancelPlain(ctx context.Context, e *env) (any, error) {
-	sub := e.srv.SeedSubscription(payvaulttest.Subscription{})
+	sub := e.srv.Subscriptions.Seed(payvaulttest.Subscription{})
 	return e.client.Subscriptions.Cancel(ctx, sub.ID, &payvault.SubscriptionCancelRequest{CustomerID: sub.CustomerID})
 }
 
@@ -317,7 +317,7 @@ func cancelUnknown(ctx context.Context, e *env) (any, error) {
 // send sends an invoice as often as it is told.
 func send(times int, req *payvault.InvoiceSendRequest) call {
 	return func(ctx context.Context, e *env) (any, error) {
-		id := e.srv.SeedInvoice(payvaulttest.Invoice{}).ID
+		id := e.srv.Invoices.Seed(payvaulttest.Invoice{}).ID
 		for range times - 1 {
 			if err := e.client.Invoices.Send(ctx, id, req); err != nil {
 				return nil, err
@@ -356,7 +356,7 @@ func submitFull(t *testing.T) call {
 
 func addEvent(event payvault.Event) call {
 	return func(ctx context.Context, e *env) (any, error) {
-		return e.client.Webhooks.AddEvent(ctx, e.srv.SeedWebhook(payvaulttest.Webhook{}).ID, event)
+		return e.client.Webhooks.AddEvent(ctx, e.srv.Webhooks.Seed(payvaulttest.Webhook{}).ID, event)
 	}
 }
 

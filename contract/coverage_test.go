@@ -26,25 +26,13 @@ func (p place) String() string { return p.direction + ": " + p.owner + "." + p.n
 
 // neverSeen are places that no traffic between SDK and emulator can reach with a value, with the reason.
 func neverSeen() map[place]string {
-	const (
-		failure  = "the interface does not show it in a failure; the document only admits it"
-		envelope = "the interface does not show it in this answer; the document only admits it, as the envelope has it"
-	)
 	return map[place]string{
-		{read, "TokenizeFailure", "pg_id"}:           failure,
-		{read, "TokenizeFailure", "card_id"}:         failure,
-		{read, "TokenizeFailure", "card_number"}:     failure,
-		{read, "TokenizeFailure", "echo_fields"}:     failure,
-		{read, "ApplicationValidateFailure", "data"}: failure,
+		{read, "Application", "dba_name"}:    "the emulator has nothing to put there",
+		{read, "Payee", "payee_phone"}:       "the emulator has nothing to put there: it is in no request",
+		{read, "Application", "merchant_id"}: "0 in the answer of create",
+		{read, "PayeeDeleted", "data"}:       "an empty object",
 
-		{read, "ApplicationValidateResponse", "data"}: envelope,
-		{read, "DisputeRespondResponse", "data"}:      envelope,
-		{read, "InvoiceSendResponse", "data"}:         envelope,
-
-		{read, "Application", "dba_name"}:     "the emulator has nothing to put there",
-		{read, "Payee", "payee_phone"}:        "the emulator has nothing to put there: it is in no request",
-		{read, "Application", "merchant_id"}:  "0 in the answer of create",
-		{read, "PayeeDeleteResponse", "data"}: "an empty object",
+		{read, "ApplicationFieldOption", "disabled"}: "the emulator disables none",
 	}
 }
 
@@ -126,6 +114,9 @@ func (v *coverage) expect(direction string, ref *openapi3.SchemaRef, declared op
 		return
 	}
 	visited[schema] = true
+	if strings.HasSuffix(v.names[schema], "ApplicationField") {
+		v.expect(direction, v.contract.doc.Components.Schemas["ApplicationData"], nil, visited)
+	}
 	for name, property := range schema.Properties {
 		if _, ok := declared[name]; declared != nil && !ok {
 			continue
@@ -185,6 +176,9 @@ func (v *coverage) markValue(direction string, ref *openapi3.SchemaRef, value an
 	schema := ref.Value
 	switch value := value.(type) {
 	case map[string]any:
+		if key, ok := value["key"].(string); ok && strings.HasSuffix(v.names[schema], "ApplicationField") {
+			v.markValue(direction, v.contract.doc.Components.Schemas["ApplicationData"], map[string]any{key: value["value"]})
+		}
 		for name, member := range value {
 			if property := schema.Properties[name]; property != nil {
 				if !isZero(member) || len(property.Value.Enum) > 0 {

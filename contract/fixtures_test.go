@@ -153,7 +153,7 @@ func TestErrorFixtures(t *testing.T) {
 	c := loadContract(t)
 	for file, schema := range map[string]string{
 		"platform.json": "PlatformFailure", "platform_detail.json": "PlatformFailure",
-		"validation_fields.json": "ApplicationIncomplete", "rcode.json": "TokenizeFailure",
+		"validation_fields.json": "ApplicationValidation", "rcode.json": "TokenizeFailure",
 	} {
 		text, err := os.ReadFile(filepath.Join(fixtures, "errors", file))
 		require.NoError(t, err)

@@ -60,8 +60,7 @@ func documentFacts(t *testing.T, c *contract) []string {
 		facts = append(facts, fact(name, "is", ref.Value.Type+" "+ref.Value.Scheme))
 	}
 	for schema, name := range schemaNames(c) {
-		record := isRecord(schema) || c.doc.Components.Schemas[name] != nil
-		if record && !strings.HasPrefix(name, "ApplicationValueByKey") {
+		if isRecord(schema) || c.doc.Components.Schemas[name] != nil {
 			facts = append(facts, schemaFacts(t, name, schema)...)
 		}
 	}
@@ -121,8 +120,13 @@ func isRecord(schema *openapi3.Schema) bool {
 func schemaFacts(t *testing.T, owner string, schema *openapi3.Schema) []string {
 	t.Helper()
 	facts := []string{fact(owner, "is", describeSchema(t, schema))}
+	types, _ := schema.Extensions["x-types"].(map[string]any)
 	for name, property := range schema.Properties {
-		facts = append(facts, fact(owner, name, describe(t, property)+optional(slices.Contains(schema.Required, name))))
+		rule := describe(t, property)
+		if types[name] != nil {
+			rule += fmt.Sprintf(", type %s", types[name])
+		}
+		facts = append(facts, fact(owner, name, rule+optional(slices.Contains(schema.Required, name))))
 	}
 	for _, name := range schema.Required {
 		if schema.Properties[name] == nil { // a condition
@@ -184,7 +188,7 @@ func rules(t *testing.T, schema *openapi3.Schema) []string {
 	require.NoError(t, json.Unmarshal(text, &keywords))
 	for _, elsewhere := range []string{
 		"type", "title", "description", "example", "properties", "required", "additionalProperties", "items",
-		"allOf", "anyOf", "oneOf", "x-unknown-fields", "x-application-keys",
+		"allOf", "anyOf", "oneOf", "x-go-type", "x-types",
 	} {
 		delete(keywords, elsewhere)
 	}

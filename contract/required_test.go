@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -53,6 +54,8 @@ func sends(t *testing.T) map[string]sender {
 		},
 	}
 }
+
+var errHeld = errors.New("the request is held")
 
 // nowhere is a transport that sends nothing.
 type nowhere struct{}

@@ -18,10 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	sdkPath      = "example.com/payvault"
-	emulatorPath = sdkPath + "/payvaulttest"
-)
+const sdkPath = "example.com/payvault"
 
 // A source is a package of the repository as the type checker sees it, unexported types included, tests left out.
 type source struct {
@@ -33,13 +30,6 @@ type source struct {
 func sdkSource(t *testing.T) source {
 	t.Helper()
 	return newPackages().load(t, sdkPath)
-}
-
-func emulatorSource(t *testing.T) source {
-	t.Helper()
-	p := newPackages()
-	p.load(t, sdkPath)
-	return p.load(t, emulatorPath)
 }
 
 // Packages are what was loaded so far. Of the other packages only those whose types stand in wire types are read, the

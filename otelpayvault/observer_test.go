@@ -91,7 +91,7 @@ func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 // listAfterRetry lists the customers; the service turns the first attempt away.
 func (r *rig) listAfterRetry(t *testing.T) {
 	t.Helper()
-	r.server.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
+	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
 	_, err := r.client.Customers.List(t.Context(), &payvault.ListOptions{Count: 7})
 	require.NoError(t, err)
 }
@@ -135,8 +135,8 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 func TestSpansOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.server.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
-	err := r.client.Invoices.Send(t.Context(), r.server.SeedInvoice(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	err := r.client.Invoices.Send(t.Context(), r.server.Invoices.Seed(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
 	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
 	_, err = r.client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
@@ -184,7 +184,7 @@ func TestSpansShowNothing(t *testing.T) {
 	t.Parallel()
 	const canary = "c4nary"
 	r := newRig(t)
-	r.server.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: 409, Code: 7, Message: "no " + canary})
+	inject(t, r.server, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: 409, Code: 7, Message: "no " + canary})
 	ctx := t.Context()
 	_, err := r.client.Webhooks.AddEvent(ctx, canary, canary)
 	require.Error(t, err)
@@ -338,4 +338,12 @@ func TestUnsampledCallHasNoSpans(t *testing.T) {
 	assert.Empty(t, spans.GetSpans())
 	r := &rig{reader: reader}
 	assert.Contains(t, r.metrics(t), "http.client.request.duration")
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

@@ -60,9 +60,8 @@ func TestActingForAnotherMerchant(t *testing.T) {
 	a.partner().post(t, "/platform/vault/customer", customer).ok(t)
 	a.partner().get(t, "/platform/vault/customer?merchant_id=31").refused(t, http.StatusForbidden)
 
-	assert.Len(t, a.srv.Customers(secondID), 1)
-	assert.Empty(t, a.srv.Customers(merchantID))
-	assert.Empty(t, a.srv.Customers(partnerID))
+	require.Len(t, a.srv.Customers.All(), 1)
+	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Customers.All()[0].MerchantID)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
@@ -82,7 +81,7 @@ func TestAccountsOfOnesOwn(t *testing.T) {
 	assert.Equal(t, merchant, a.srv.Merchant())
 	assert.Zero(t, a.srv.Partner())
 	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"Firm","merchant_id":6}`).ok(t)
-	assert.Len(t, a.srv.Customers(6), 1)
+	assert.Len(t, a.srv.Customers.All(), 1)
 
 	copied := a.srv.Merchant()
 	copied.ActsFor[0] = 7

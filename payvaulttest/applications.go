@@ -1,259 +1,194 @@
 package payvaulttest
 
 import (
-	"encoding/json"
+	"cmp"
+	stdjson "encoding/json"
 	"fmt"
-	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"example.com/payvault"
+	"example.com/payvault/internal/openapi"
 )
 
 // ApplicationIncomplete is the status of an application that was created.
 const ApplicationIncomplete = "INCOMPLETE"
 
-// Application is what a test can see of a merchant application (interface §2.4).
-//
-// Its saved values are shown by [Application.Value] only: they hold tax IDs and the like.
-type Application struct {
-	ID              payvault.ApplicationID
-	Partner         payvault.MerchantID // the merchant ID of the partner account that created it
-	Status          string              // app_status, such as "INCOMPLETE"
-	ChannelID       int64               // as it was sent
-	SalesRep        int64               // as it was sent
-	TerminationNode int64               // as it was sent; 0 for none
-	Created         time.Time
-	Keys            []string // of the saved data, in the order of interface §2.4
+const onlyPartners = "only partner accounts may board merchants"
 
-	values func(key string) (json.RawMessage, bool)
+// Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
+// the like, are shown by [Application.Value] only.
+type Application struct {
+	ID              payvault.ApplicationID `json:"app_id"`
+	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
+	Status          string                 `json:"app_status"`       // such as INCOMPLETE
+	ChannelID       int64                  `json:"channel_id"`       // as it was sent
+	SalesRep        int64                  `json:"sales_rep"`        // as it was sent
+	TerminationNode int64                  `json:"termination_node"` // 0 for none
+	Created         time.Time              `json:"-"`                // by the clock of the server
+	Keys            []string               `json:"-"`                // of the saved data, in order of saving
+
+	values func() map[string]jsontext.Value
 }
 
 // Value returns the saved value of a key as JSON.
-func (a Application) Value(key string) (json.RawMessage, bool) {
+func (a Application) Value(key string) (jsontext.Value, bool) {
 	if a.values == nil {
 		return nil, false
 	}
-	return a.values(key)
+	value, ok := a.values()[key]
+	return value.Clone(), ok
 }
 
-// Format implements [fmt.Formatter] without the values.
-func (a Application) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "Application{ID:%d Status:%s Keys:%v}", int64(a.ID), a.Status, a.Keys)
+func (a Application) clone() Application {
+	view := a
+	values := map[string]jsontext.Value{}
+	if a.values != nil {
+		values = maps.Clone(a.values())
+	}
+	view.Keys = slices.Clone(a.Keys)
+	view.values = func() map[string]jsontext.Value { return values }
+	return view
 }
 
-// LogValue implements [slog.LogValuer] without the values.
-func (a Application) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("app_id", int64(a.ID)), slog.String("app_status", a.Status))
-}
-
-// An application as the emulator keeps it.
-type application struct {
-	id      payvault.ApplicationID
-	partner payvault.MerchantID
-	request applicationRequest
-	created time.Time
-	values  *table[string, json.RawMessage]
-}
-
-type applicationRequest struct {
-	ChannelID       *int64 `json:"channel_id"`
-	SalesRep        *int64 `json:"sales_rep"`
-	TerminationNode *int64 `json:"termination_node"`
-}
-
-type applicationResponse struct {
-	App     appRecord     `json:"app"`
-	Pricing pricingRecord `json:"pricing"`
-}
-
-type appRecord struct {
-	ID              payvault.ApplicationID `json:"app_id"`
-	MerchantID      payvault.MerchantID    `json:"merchant_id"`
-	Status          string                 `json:"app_status"`
-	DBAName         string                 `json:"dba_name"`
-	DBTimestamp     string                 `json:"db_timestamp"`
-	SubmitTimestamp string                 `json:"submit_timestamp"`
-	CreditTimestamp string                 `json:"credit_timestamp"`
-}
-
-type pricingRecord struct {
-	ID   int64          `json:"pricing_id"`
-	Plan map[string]any `json:"plan"`
+func (v *service) prepareApplication(a *Application) error {
+	a.ID = freshNumber(v.ids, "application", v.Applications, a.ID)
+	a.Partner = cmp.Or(a.Partner, v.accounts.partner().MerchantID)
+	a.Status = ApplicationIncomplete
+	if a.Created.IsZero() {
+		a.Created = v.now().UTC()
+	}
+	return v.seedMerchant(&a.Partner)
 }
 
 // createApplication performs POST /platform/application/add.
 func (v *service) createApplication(c *call) (any, error) {
-	var in applicationRequest
-	if err := decode(c.body, &in); err != nil {
+	if !c.account.Partner {
+		return nil, refuse(http.StatusForbidden, onlyPartners)
+	}
+	app, err := bind[Application](c.body)
+	if err != nil {
 		return nil, err
 	}
-	p := problems{}
-	p.check(deref(in.ChannelID) > 0, "channel_id", "is required")
-	p.check(deref(in.SalesRep) > 0, "sales_rep", "is required")
-	p.check(in.TerminationNode == nil || *in.TerminationNode > 0, "termination_node", "must be above zero")
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	app := &application{
-		id: freshNumber(v.ids, "application", v.applications), partner: c.account.MerchantID,
-		request: in, created: v.now().UTC(), values: newTable[string, json.RawMessage](),
-	}
-	v.applications.put(app.id, app)
-	return success(app.response(v.ids.number("pricing"))), nil
-}
-
-func (a *application) response(pricingID int64) applicationResponse {
-	stamp := a.created.Format(time.RFC3339)
-	return applicationResponse{
-		App: appRecord{
-			ID: a.id, Status: ApplicationIncomplete,
-			DBTimestamp: stamp, SubmitTimestamp: stamp, CreditTimestamp: stamp,
+	app.Partner = c.account.MerchantID
+	app, err = v.Applications.seed(app)
+	return success(map[string]any{
+		"app": map[string]any{
+			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",
+			"db_timestamp": app.Created, "submit_timestamp": app.Created, "credit_timestamp": app.Created,
 		},
-		Pricing: pricingRecord{ID: pricingID, Plan: map[string]any{"name": "standard"}},
-	}
+		"pricing": map[string]any{"pricing_id": v.ids.number("pricing"), "plan": map[string]string{"name": "standard"}},
+	}), err
 }
 
-type applicationData struct {
-	Data []struct {
-		Key   *string         `json:"key"`
-		Value json.RawMessage `json:"value"`
-	} `json:"data"`
-}
-
-type savedFields struct {
-	Fields []savedField `json:"fields"`
-}
-
-type savedField struct {
-	Key      string          `json:"key"`
-	Value    json.RawMessage `json:"value"`
-	Type     string          `json:"type"`
-	Settings fieldSettings   `json:"settings"`
-}
-
-type fieldSettings struct {
-	Required bool     `json:"required"`
-	Options  []option `json:"options,omitempty"`
-}
-
-// saveApplication performs POST /platform/application/{app_id}/data: it saves every value or none.
-func (v *service) saveApplication(c *call) (any, error) {
-	id, err := c.id("app_id")
-	if err != nil {
-		return nil, err
+// application finds the application of the path, if it is the partner's.
+func (v *service) application(c *call) (*Application, error) {
+	if !c.account.Partner {
+		return nil, refuse(http.StatusForbidden, onlyPartners)
 	}
-	var in applicationData
-	if err := decode(c.body, &in); err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	app, err := v.application(c.account, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := v.checkData(in); err != nil {
-		return nil, err
-	}
-	for _, pair := range in.Data {
-		app.values.put(*pair.Key, pair.Value)
-	}
-	return success(savedFields{v.savedFields(app)}), nil
-}
-
-// application finds an application of a partner. The caller holds the lock.
-func (v *service) application(account Account, id int64) (*application, error) {
-	app, ok := v.applications.get(payvault.ApplicationID(id))
-	if !ok || app.partner != account.MerchantID {
-		return nil, refuse(http.StatusNotFound, "there is no application with this app_id")
+	app := v.Applications.rows[payvault.ApplicationID(c.id("appId"))]
+	if app == nil || app.Partner != c.account.MerchantID {
+		return nil, notFound("application", "app_id")
 	}
 	return app, nil
 }
 
-func (v *service) checkData(in applicationData) error {
+// An applicationField is what the document says of a key of application data.
+type applicationField struct {
+	kind     string
+	required bool
+	options  []option
+	schema   *openapi.Schema
+}
+
+type option struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// field finds a key of the document. Other keys are taken as optional texts or objects.
+func (v *service) field(key string) applicationField {
+	if field, ok := v.document.fields[key]; ok {
+		return field
+	}
+	return applicationField{kind: "text"}
+}
+
+type applicationPairs struct {
+	Data []struct {
+		Key   string         `json:"key"`
+		Value jsontext.Value `json:"value"`
+	} `json:"data"`
+}
+
+type savedField struct {
+	Key      string         `json:"key"`
+	Value    jsontext.Value `json:"value"`
+	Type     string         `json:"type"`
+	Settings fieldSettings  `json:"settings"`
+}
+
+type fieldSettings struct {
+	Required bool     `json:"required"`
+	Options  []option `json:"options,omitzero"`
+}
+
+// saveApplication performs POST /platform/application/{appId}/data: it saves every value or none.
+func (v *service) saveApplication(c *call) (any, error) {
+	app, err := v.application(c)
+	if err != nil {
+		return nil, err
+	}
+	in, err := bind[applicationPairs](c.body)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkPairs(in); err != nil {
+		return nil, err
+	}
+	for _, pair := range in.Data {
+		if _, saved := app.values()[pair.Key]; !saved {
+			app.Keys = append(app.Keys, pair.Key)
+		}
+		app.values()[pair.Key] = pair.Value.Clone()
+	}
+	fields := []savedField{}
+	for _, key := range app.Keys {
+		field := v.field(key)
+		value, _ := app.Value(key)
+		settings := fieldSettings{Required: app.requires(key, field), Options: field.options}
+		fields = append(fields, savedField{Key: key, Value: value, Type: field.kind, Settings: settings})
+	}
+	return success(map[string]any{"fields": fields}), nil
+}
+
+// checkPairs compares each value with the schema of its key.
+func (v *service) checkPairs(in applicationPairs) error {
 	p := problems{}
-	p.check(len(in.Data) > 0, "data", "is required")
 	seen := map[string]bool{}
 	for i, pair := range in.Data {
-		if deref(pair.Key) == "" || pair.Value == nil {
-			p.add(fmt.Sprintf("data[%d]", i), "must have a key and a value")
+		p.check(pair.Key != "", fmt.Sprintf("data[%d].key", i), "is required")
+		p.check(!seen[pair.Key], pair.Key, "is given twice")
+		seen[pair.Key] = true
+		field := v.field(pair.Key)
+		if field.schema == nil {
+			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
 			continue
 		}
-		p.check(!seen[*pair.Key], *pair.Key, "is given twice")
-		seen[*pair.Key] = true
-		field := v.field(*pair.Key)
-		field.check(p, pair.Value)
+		value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
+		p.addAll(field.schema.Check(pair.Key, value))
 	}
 	return p.err()
 }
 
-// field finds a key of interface §2.4. Other keys are taken as optional texts or objects.
-func (v *service) field(key string) applicationField {
-	for _, field := range v.fields {
-		if field.key == key {
-			return field
-		}
-	}
-	return applicationField{key: key, kind: openField}
-}
-
-// savedFields lists what an application holds: the keys of interface §2.4 in its order, then others.
-func (v *service) savedFields(app *application) []savedField {
-	list := make([]savedField, 0, len(app.values.rows))
-	for _, key := range v.savedKeys(app) {
-		field := v.field(key)
-		value, _ := app.values.get(key)
-		list = append(list, savedField{
-			Key: key, Value: value, Type: field.kind.wireName(),
-			Settings: fieldSettings{Required: app.requires(field), Options: app.options(field)},
-		})
-	}
-	return list
-}
-
-// options are those of a field, with what the other fields rule out disabled: a sole proprietorship
-// has no shares that could be traded. It is the emulator's own choice.
-func (a *application) options(field applicationField) []option {
-	if field.key != "trading_status" || a.text("business_type") != "sole-prop" {
-		return field.options
-	}
-	list := slices.Clone(field.options)
-	for i := range list {
-		list[i].Disabled = list[i].Value == "pt"
-	}
-	return list
-}
-
-func (v *service) savedKeys(app *application) []string {
-	keys := make([]string, 0, len(app.values.keys))
-	known := map[string]bool{}
-	for _, field := range v.fields {
-		known[field.key] = true
-		if _, saved := app.values.get(field.key); saved {
-			keys = append(keys, field.key)
-		}
-	}
-	for _, key := range app.values.keys {
-		if !known[key] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// validateApplication performs GET /platform/application/{app_id}/validate.
+// validateApplication performs GET /platform/application/{appId}/validate.
 func (v *service) validateApplication(c *call) (any, error) {
-	id, err := c.id("app_id")
-	if err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	app, err := v.application(c.account, id)
+	app, err := v.application(c)
 	if err != nil {
 		return nil, err
 	}
@@ -263,36 +198,52 @@ func (v *service) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// Application returns an application as it stands.
-func (s *Server) Application(id payvault.ApplicationID) (Application, bool) {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	app, ok := s.service.applications.get(id)
-	if !ok {
-		return Application{}, false
+// validate checks that an application holds the keys that the document requires, those of a third party that fulfils
+// orders if there is one, and routing and account number of the bank together.
+func (v *service) validate(app *Application) problems {
+	p := problems{}
+	for key, field := range v.document.fields {
+		message := "This field is required"
+		if !field.required {
+			message += " when a third party fulfils orders"
+		}
+		p.check(!app.requires(key, field) || app.has(key), key, message)
 	}
-	return s.service.viewApplication(app), true
+	for _, key := range []string{"bank_routing", "bank_account_number"} {
+		together := app.has("bank_routing") == app.has("bank_account_number")
+		p.check(together, key, "Bank account and routing number are required together")
+	}
+	return p
 }
 
-// Applications returns every application, in order of creation.
-func (s *Server) Applications() []Application {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return views(s.service.applications.rows, s.service.viewApplication)
+// requires reports whether a validation of what is saved now wants a field: those of a third party that fulfils
+// orders only if there is one.
+func (a Application) requires(key string, field applicationField) bool {
+	party, _ := a.Value("fulfillment_provider_flag")
+	return field.required || strings.HasPrefix(key, "fulfillment_") && key != "fulfillment_process_flag" && string(party) == `"thirdparty"`
 }
 
-func (v *service) viewApplication(app *application) Application {
-	values := map[string]json.RawMessage{}
-	for _, key := range app.values.keys {
-		values[key], _ = app.values.get(key)
-	}
-	return Application{
-		ID: app.id, Partner: app.partner, Status: ApplicationIncomplete, Created: app.created,
-		ChannelID: deref(app.request.ChannelID), SalesRep: deref(app.request.SalesRep),
-		TerminationNode: deref(app.request.TerminationNode), Keys: v.savedKeys(app),
-		values: func(key string) (json.RawMessage, bool) {
-			value, ok := values[key]
-			return value, ok
-		},
+// has reports whether a key is saved with a value that is not empty.
+func (a Application) has(key string) bool {
+	text, saved := a.Value(key)
+	value, _ := openapi.Parse(key, text)
+	return saved && !isEmpty(value)
+}
+
+// isEmpty reports whether a value counts as none: a blank text, an empty set, nothing ticked, or no more than that.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return isBlank(strings.Trim(v, "{}"))
+	case bool:
+		return !v
+	case stdjson.Number:
+		return false
+	case []any:
+		return !slices.ContainsFunc(v, func(element any) bool { return !isEmpty(element) })
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(member any) bool { return !isEmpty(member) })
+	default:
+		return true
 	}
 }

@@ -25,7 +25,7 @@ func TestClients(t *testing.T) {
 			require.NoError(t, err, "the merchant ID is filled in")
 			_, err = a.srv.PartnerClient().Tokens.Tokenize(t.Context(), &card)
 			require.NoError(t, err, "the vendor ID, too")
-			assert.Equal(t, payvault.MerchantID(partnerID), a.srv.Cards()[1].MerchantID)
+			assert.Equal(t, payvault.MerchantID(partnerID), a.srv.Cards.All()[1].MerchantID)
 
 			unknown := a.srv.Merchant()
 			unknown.APIKey = "unknown"

@@ -1,357 +1,231 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/openapi"
 )
 
-// Customer is what a test can see of a saved customer profile (interface §2.2).
+// CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.
+type CustomerKey struct {
+	MerchantID payvault.MerchantID
+	ID         string
+}
+
+// Customer is a customer profile as it is on the wire in answers. Its cards are shown as they are saved now.
 type Customer struct {
-	MerchantID          payvault.MerchantID
-	ID                  string
-	RecID               int64 // counted up
-	FirstName, LastName string
-	FirmName            string
-	Phone, Email        string // as they were sent
-	ReferenceID         string
-	Comments            string
-	DeveloperID         string
-	PrimaryCardNumber   string // masked
-	CardIDs             []string
-	ShippingIDs         []int64
+	ID                string              `json:"customer_id,omitzero"`
+	RecID             int64               `json:"rec_id"`  // counted up
+	MerchantID        payvault.MerchantID `json:"node_id"` // whose customer it is
+	FirstName         string              `json:"customer_first_name,omitzero"`
+	LastName          string              `json:"customer_last_name,omitzero"`
+	FirmName          string              `json:"customer_firm_name,omitzero"`
+	Phone             string              `json:"customer_phone,omitzero"` // as it was sent
+	Email             string              `json:"customer_email,omitzero"`
+	ReferenceID       string              `json:"reference_id,omitzero"`
+	Comments          string              `json:"comments,omitzero"`
+	DeveloperID       string              `json:"developer_id,omitzero"`
+	PrimaryCardNumber string              `json:"primary_card_number,omitzero"` // masked
+	Shipping          []map[string]any    `json:"shipping_addresses"`           // by wire name
+	Billing           []map[string]any    `json:"billing_cards"`                // by wire name
 }
 
-// The fields that a customer has in requests and in responses.
-type customerFields struct {
-	ID          string `json:"customer_id,omitempty"`
-	FirstName   string `json:"customer_first_name,omitempty"`
-	LastName    string `json:"customer_last_name,omitempty"`
-	FirmName    string `json:"customer_firm_name,omitempty"`
-	Phone       string `json:"customer_phone,omitempty"`
-	Email       string `json:"customer_email,omitempty"`
-	ReferenceID string `json:"reference_id,omitempty"`
-	Comments    string `json:"comments,omitempty"`
-	DeveloperID string `json:"developer_id,omitempty"`
+func (c *Customer) key() CustomerKey { return CustomerKey{c.MerchantID, c.ID} }
+
+func (c *Customer) clone() Customer {
+	view := *c
+	view.Shipping, view.Billing = slices.Clone(view.Shipping), slices.Clone(view.Billing)
+	for _, list := range [][]map[string]any{view.Shipping, view.Billing} {
+		for i := range list {
+			list[i] = maps.Clone(list[i])
+		}
+	}
+	return view
 }
 
-type shippingFields struct {
-	FirstName   string `json:"shipping_first_name,omitempty"`
-	LastName    string `json:"shipping_last_name,omitempty"`
-	FirmName    string `json:"shipping_firm_name,omitempty"`
-	Addr1       string `json:"shipping_addr1,omitempty"`
-	Addr2       string `json:"shipping_addr2,omitempty"`
-	City        string `json:"shipping_city,omitempty"`
-	State       string `json:"shipping_state,omitempty"`
-	Zip         string `json:"shipping_zip,omitempty"`
-	Zip4        string `json:"shipping_zip4,omitempty"`
-	Country     string `json:"shipping_country,omitempty"`
-	CountryCode string `json:"shipping_country_code,omitempty"`
-	Primary     bool   `json:"primary"`
+// prepareCustomer fills a customer in. The first address and the first card are the primary ones if none is.
+func (v *service) prepareCustomer(c *Customer) error {
+	err := v.seedMerchant(&c.MerchantID)
+	for c.ID == "" {
+		if c.ID = v.ids.text("customer"); v.Customers.has(c.key()) {
+			c.ID = ""
+		}
+	}
+	if c.RecID == 0 {
+		c.RecID = v.ids.number("customer")
+	}
+	for _, address := range c.Shipping {
+		if address["shipping_id"] == nil {
+			address["shipping_id"] = v.ids.number("shipping")
+		}
+	}
+	for _, card := range c.Billing {
+		_, saved := v.cardOf(c, card)
+		err = cmp.Or(err, fits(saved, "billing_cards must name saved cards of the merchant"))
+	}
+	for _, list := range [][]map[string]any{c.Shipping, c.Billing} {
+		none := !slices.ContainsFunc(list, isPrimary)
+		for i, record := range list {
+			record["primary"] = isPrimary(record) || none && i == 0
+		}
+	}
+	return err
 }
 
-type billingFields struct {
-	FirstName   string   `json:"billing_first_name,omitempty"`
-	LastName    string   `json:"billing_last_name,omitempty"`
-	FirmName    string   `json:"billing_firm_name,omitempty"`
-	Email       []string `json:"billing_email,omitempty"`
-	Addr1       string   `json:"billing_addr1,omitempty"`
-	Addr2       string   `json:"billing_addr2,omitempty"`
-	City        string   `json:"billing_city,omitempty"`
-	State       string   `json:"billing_state,omitempty"`
-	Zip         string   `json:"billing_zip,omitempty"`
-	Zip4        string   `json:"billing_zip4,omitempty"`
-	Country     string   `json:"billing_country,omitempty"`
-	CountryCode string   `json:"billing_country_code,omitempty"`
-	Primary     bool     `json:"primary"`
+func isPrimary(record map[string]any) bool { return record["primary"] == true }
+
+func (v *service) cardOf(c *Customer, billing map[string]any) (*Card, bool) {
+	id, _ := billing["card_id"].(string)
+	return v.savedCard(c.MerchantID, id)
 }
 
+// withCards is a copy of a customer with its cards as they are now.
+func (v *service) withCards(record *Customer) Customer {
+	c := record.clone()
+	for _, billing := range c.Billing {
+		card, ok := v.cardOf(&c, billing)
+		if !ok {
+			continue
+		}
+		for name, text := range map[string]string{
+			"card_number": card.MaskedNumber, "exp_date": card.ExpDate, "card_type": card.Type,
+		} {
+			if billing[name] = text; text == "" {
+				delete(billing, name)
+			}
+		}
+		if isPrimary(billing) {
+			c.PrimaryCardNumber = card.MaskedNumber
+		}
+	}
+	return c
+}
+
+// A customerRequest has what a profile has, with the payment data and what else of its lists is not for answers.
 type customerRequest struct {
-	customerFields
-	AutoGenerate bool              `json:"auto_generate_customer_id"`
-	MerchantID   *int64            `json:"merchant_id"`
-	Shipping     []shippingRequest `json:"shipping_addresses"`
-	Billing      []billingRequest  `json:"billing_cards"`
-}
-
-type shippingRequest struct {
-	shippingFields
-	MerchantID *int64 `json:"merchant_id"`
+	AutoGenerate bool             `json:"auto_generate_customer_id"`
+	MerchantID   int64            `json:"merchant_id"`
+	Shipping     []billingRequest `json:"shipping_addresses"` // merchant_id and primary of it
+	Billing      []billingRequest `json:"billing_cards"`
 }
 
 type billingRequest struct {
-	billingFields
 	paymentFields
-	Verify     bool   `json:"verify"`
-	MerchantID *int64 `json:"merchant_id"`
+	Primary    bool  `json:"primary"`
+	Verify     bool  `json:"verify"`
+	MerchantID int64 `json:"merchant_id"`
 }
 
-// A customerRecord is a customer as responses carry it. A saved one does not change, and knows its
-// cards by their IDs only, since a card may be updated later: see [service.withCards].
-type customerRecord struct {
-	customerFields
-	RecID             int64               `json:"rec_id"`
-	NodeID            payvault.MerchantID `json:"node_id"`
-	PrimaryCardNumber string              `json:"primary_card_number,omitempty"`
-	Shipping          []shippingRecord    `json:"shipping_addresses"`
-	Billing           []billingRecord     `json:"billing_cards"`
-}
-
-type shippingRecord struct {
-	ShippingID int64 `json:"shipping_id"`
-	shippingFields
-}
-
-type billingRecord struct {
-	CardNumber string `json:"card_number,omitempty"`
-	ExpDate    string `json:"exp_date,omitempty"`
-	CardID     string `json:"card_id"`
-	billingFields
-	CardType     string `json:"card_type,omitempty"`
-	VerifiedDate string `json:"verified_date,omitempty"`
-}
-
-// createCustomer performs POST /platform/vault/customer.
+// createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
 func (v *service) createCustomer(c *call) (any, error) {
-	var in customerRequest
-	if err := decode(c.body, &in); err != nil {
-		return nil, err
-	}
-	merchant, err := in.merchant(c.account)
+	in, err := bind[customerRequest](c.body)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	record, err := v.saveCustomer(merchant, &in)
+	record, err := bind[Customer](c.body)
 	if err != nil {
 		return nil, err
 	}
-	return success(record), nil
+	if record.MerchantID, err = in.merchant(c); err != nil {
+		return nil, err
+	}
+	if err := in.check(record); err != nil {
+		return nil, err
+	}
+	if err := v.checkCustomer(&record, in.Billing); err != nil {
+		return nil, err
+	}
+	for _, address := range record.Shipping {
+		delete(address, "merchant_id")
+	}
+	for i, card := range in.Billing {
+		if err := v.saveBilling(record.MerchantID, card, record.Billing[i]); err != nil {
+			return nil, err
+		}
+	}
+	stored, err := v.Customers.seed(record)
+	return success(stored), err
 }
 
 // merchant resolves merchant_id; those of the addresses and cards must be permitted, too.
-func (in *customerRequest) merchant(account Account) (payvault.MerchantID, error) {
-	for _, address := range in.Shipping {
-		if _, err := account.actFor(address.MerchantID); err != nil {
+func (in *customerRequest) merchant(c *call) (payvault.MerchantID, error) {
+	for _, record := range slices.Concat(in.Shipping, in.Billing) {
+		if _, err := c.merchant(record.MerchantID); err != nil {
 			return 0, err
 		}
 	}
-	for _, card := range in.Billing {
-		if _, err := account.actFor(card.MerchantID); err != nil {
-			return 0, err
-		}
-	}
-	return account.actFor(in.MerchantID)
+	return c.merchant(in.MerchantID)
 }
 
-func (in *customerRequest) check() error {
+// check holds the rules between fields.
+func (in *customerRequest) check(record Customer) error {
 	p := problems{}
-	p.check(in.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
-	p.check(in.ID == "" || isAlphanumeric(in.ID), "customer_id", "must be alphanumeric")
-	named := !isBlank(in.FirstName) && !isBlank(in.LastName)
-	p.check(named || !isBlank(in.FirmName), "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
-	in.checkShipping(p)
-	in.checkBilling(p)
+	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
+	named := !isBlank(record.FirstName) && !isBlank(record.LastName)
+	p.check(named || !isBlank(record.FirmName), "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	primary := false
+	for i, address := range in.Shipping {
+		p.check(!address.Primary || !primary, fmt.Sprintf("shipping_addresses[%d].primary", i), "is set for more than one address")
+		primary = primary || address.Primary
+	}
+	primary = false
+	cards := map[string]bool{}
+	for i, card := range in.Billing {
+		path := fmt.Sprintf("billing_cards[%d]", i)
+		card.check(p, path)
+		p.check(card.hasData() || card.CardID != "", openapi.WirePath(path, "card_number"), "or ACH data or card_id is required")
+		p.check(card.CardID == "" || !cards[card.CardID], openapi.WirePath(path, "card_id"), "is given twice")
+		p.check(!card.Primary || !primary, openapi.WirePath(path, "primary"), "is set for more than one card")
+		cards[card.CardID] = true
+		primary = primary || card.Primary
+	}
 	return p.err()
 }
 
-// checkShipping checks each address, and that one is primary at most.
-func (in *customerRequest) checkShipping(p problems) {
-	primary := false
-	for i, address := range in.Shipping {
-		path := fmt.Sprintf("shipping_addresses[%d]", i)
-		p.check(isNumericCode(address.CountryCode), join(path, "shipping_country_code"), "must be a numeric code")
-		p.check(!address.Primary || !primary, join(path, "primary"), "is set for more than one address")
-		primary = primary || address.Primary
-	}
-}
-
-// checkBilling checks each card, and that one saved card is named once and one card is primary at most.
-func (in *customerRequest) checkBilling(p problems) {
-	named, primary := map[string]bool{}, false
-	for i := range in.Billing {
-		card := &in.Billing[i]
-		path := fmt.Sprintf("billing_cards[%d]", i)
-		card.check(p, path)
-		p.check(card.CardID == "" || !named[card.CardID], join(path, "card_id"), "is given twice")
-		p.check(!card.Primary || !primary, join(path, "primary"), "is set for more than one card")
-		named[card.CardID] = true
-		primary = primary || card.Primary
-	}
-}
-
-func (in *billingRequest) check(p problems, path string) {
-	in.paymentFields.check(p, path)
-	p.check(in.CardNumber != "" || in.Routing != "" || in.CardID != "", join(path, "card_number"), "or ACH data or card_id is required")
-	p.check(isNumericCode(in.CountryCode), join(path, "billing_country_code"), "must be a numeric code")
-}
-
-// saveCustomer stores a customer with all its cards, or nothing. The caller holds the lock.
-func (v *service) saveCustomer(merchant payvault.MerchantID, in *customerRequest) (*customerRecord, error) {
-	rows := v.customersOf(merchant)
-	if err := v.checkCustomerState(merchant, rows, in); err != nil {
-		return nil, err
-	}
-	record := &customerRecord{customerFields: in.customerFields, RecID: v.ids.number("customer"), NodeID: merchant}
-	if record.ID == "" {
-		record.ID = freshText(v.ids, "customer", rows)
-	}
-	record.Shipping = v.saveShipping(in.Shipping)
-	billing, err := v.saveBilling(merchant, in.Billing)
-	if err != nil {
-		return nil, err
-	}
-	record.Billing = billing
-	rows.put(record.ID, record)
-	return v.withCards(record), nil
-}
-
-// customersOf is the table of a merchant's customers. The caller holds the lock.
-func (v *service) customersOf(merchant payvault.MerchantID) *table[string, *customerRecord] {
-	rows, ok := v.customers[merchant]
-	if !ok {
-		rows = newTable[string, *customerRecord]()
-		v.customers[merchant] = rows
-	}
-	return rows
-}
-
-// withCards is a copy of a saved customer with its cards as they are now. The caller holds the lock.
-func (v *service) withCards(record *customerRecord) *customerRecord {
-	current := *record
-	current.Billing = slices.Clone(record.Billing)
-	for i := range current.Billing {
-		billing := &current.Billing[i]
-		if card, ok := v.cards.get(cardKey{record.NodeID, billing.CardID}); ok {
-			billing.CardNumber, billing.ExpDate, billing.CardType = card.MaskedNumber, card.ExpDate, card.Type
-		}
-	}
-	current.PrimaryCardNumber = primaryNumber(current.Billing)
-	return &current
-}
-
-// checkCustomerState refuses a taken customer_id and unknown cards before anything is stored.
-func (v *service) checkCustomerState(merchant payvault.MerchantID, rows *table[string, *customerRecord], in *customerRequest) error {
-	if _, taken := rows.get(in.ID); taken {
+// checkCustomer refuses a taken customer_id and unknown cards before anything is stored.
+func (v *service) checkCustomer(record *Customer, cards []billingRequest) error {
+	if v.Customers.has(record.key()) {
 		return refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
-	for _, card := range in.Billing {
-		if _, ok := v.cards.get(cardKey{merchant, card.CardID}); card.CardID != "" && !ok {
-			return refuse(http.StatusNotFound, "there is no saved card with this card_id")
+	for _, card := range cards {
+		if _, ok := v.savedCard(record.MerchantID, card.CardID); card.CardID != "" && !ok {
+			return notFound("saved card", "card_id")
 		}
 	}
 	return nil
 }
 
-func (v *service) saveShipping(addresses []shippingRequest) []shippingRecord {
-	records := make([]shippingRecord, 0, len(addresses))
-	for _, address := range addresses {
-		records = append(records, shippingRecord{ShippingID: v.ids.number("shipping"), shippingFields: address.shippingFields})
-	}
-	return records
-}
-
-func (v *service) saveBilling(merchant payvault.MerchantID, cards []billingRequest) ([]billingRecord, error) {
-	records := make([]billingRecord, 0, len(cards))
-	for _, in := range cards {
-		card, known := v.cards.get(cardKey{merchant, in.CardID})
-		if data := in.card(); !known || data != (Card{}) { // a saved card may just be named
-			saved, err := v.saveCard(merchant, in.CardID, data)
-			if err != nil {
-				return nil, err
-			}
-			card = saved
+// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
+func (v *service) saveBilling(merchant payvault.MerchantID, in billingRequest, record map[string]any) error {
+	card, known := v.savedCard(merchant, in.CardID)
+	if data := in.card(); !known || data != (Card{}) {
+		saved, err := v.saveCard(merchant, in.CardID, data)
+		if err != nil {
+			return err
 		}
-		record := billingRecord{CardID: card.ID, billingFields: in.billingFields}
-		if in.Verify {
-			record.VerifiedDate = v.now().Format("20060102150405")
-		}
-		records = append(records, record)
+		card = saved
 	}
-	return records, nil
-}
-
-// primaryNumber is the masked number of the primary card, or of the first one if none is primary.
-func primaryNumber(cards []billingRecord) string {
-	for _, card := range cards {
-		if card.Primary {
-			return card.CardNumber
-		}
+	for _, name := range []string{"card_number", "exp_date", "cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
+		delete(record, name)
 	}
-	if len(cards) > 0 {
-		return cards[0].CardNumber
+	record["card_id"] = card.ID
+	if in.Verify {
+		record["verified_date"] = v.now().Format("20060102150405")
 	}
-	return ""
+	return nil
 }
 
 // listCustomers performs GET /platform/vault/customer.
 func (v *service) listCustomers(c *call) (any, error) {
-	merchant, err := c.merchant()
+	merchant, err := c.queryMerchant()
 	if err != nil {
 		return nil, err
 	}
-	q, err := parseListQuery(c.query, customerColumns())
-	if err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return q.answer(views(v.customersOf(merchant).rows, v.withCards)), nil
-}
-
-func customerColumns() columns[customerRecord] {
-	return columns[customerRecord]{
-		{"customer_id", textKind, func(r *customerRecord) string { return r.ID }},
-		{"rec_id", numberKind, func(r *customerRecord) string { return strconv.FormatInt(r.RecID, 10) }},
-		{"node_id", numberKind, func(r *customerRecord) string { return strconv.FormatInt(int64(r.NodeID), 10) }},
-		{"customer_first_name", textKind, func(r *customerRecord) string { return r.FirstName }},
-		{"customer_last_name", textKind, func(r *customerRecord) string { return r.LastName }},
-		{"customer_firm_name", textKind, func(r *customerRecord) string { return r.FirmName }},
-		{"customer_phone", textKind, func(r *customerRecord) string { return r.Phone }},
-		{"customer_email", textKind, func(r *customerRecord) string { return r.Email }},
-		{"reference_id", textKind, func(r *customerRecord) string { return r.ReferenceID }},
-		{"comments", textKind, func(r *customerRecord) string { return r.Comments }},
-		{"developer_id", textKind, func(r *customerRecord) string { return r.DeveloperID }},
-		{"primary_card_number", textKind, func(r *customerRecord) string { return r.PrimaryCardNumber }},
-	}
-}
-
-// Customers returns the saved customers of a merchant, in order of creation.
-func (s *Server) Customers(merchant payvault.MerchantID) []Customer {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return views(views(s.service.customersOf(merchant).rows, s.service.withCards), (*customerRecord).view)
-}
-
-// Customer returns a saved customer of a merchant.
-func (s *Server) Customer(merchant payvault.MerchantID, id string) (Customer, bool) {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	record, ok := s.service.customersOf(merchant).get(id)
-	if !ok {
-		return Customer{}, false
-	}
-	return s.service.withCards(record).view(), true
-}
-
-func (r *customerRecord) view() Customer {
-	view := Customer{
-		MerchantID: r.NodeID, ID: r.ID, RecID: r.RecID, FirstName: r.FirstName, LastName: r.LastName,
-		FirmName: r.FirmName, Phone: r.Phone, Email: r.Email, ReferenceID: r.ReferenceID,
-		Comments: r.Comments, DeveloperID: r.DeveloperID, PrimaryCardNumber: r.PrimaryCardNumber,
-	}
-	for _, card := range r.Billing {
-		view.CardIDs = append(view.CardIDs, card.CardID)
-	}
-	for _, address := range r.Shipping {
-		view.ShippingIDs = append(view.ShippingIDs, address.ShippingID)
-	}
-	return view
+	rows := v.Customers.all(func(customer *Customer) bool { return customer.MerchantID == merchant })
+	return list(c.query, v.document.customers, rows)
 }

@@ -54,12 +54,12 @@ func TestCustomerCreate(t *testing.T) {
 		"billing_email": []any{"b@example.com"}, "primary": false, "card_type": "VI", "verified_date": "20260115120000",
 	}, card)
 
-	view, ok := a.srv.Customer(merchantID, "CUST1")
+	view, ok := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "CUST1"})
 	require.True(t, ok)
 	assert.Equal(t, "Carla", view.FirstName)
-	assert.Len(t, view.CardIDs, 3)
-	assert.Len(t, view.ShippingIDs, 1)
-	_, ok = a.srv.Card(merchantID, id)
+	assert.Len(t, view.Billing, 3)
+	assert.Len(t, view.Shipping, 1)
+	_, ok = a.srv.Cards.Get(id)
 	assert.True(t, ok, "the card can be used by its ID")
 }
 
@@ -80,8 +80,7 @@ func TestCustomerIDs(t *testing.T) {
 		a.post(t, path, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
 	}
 	a.second(t).post(t, path, `{"customer_id":"C1","customer_firm_name":"F"}`).ok(t)
-	assert.Len(t, a.srv.Customers(merchantID), 3)
-	assert.Len(t, a.srv.Customers(secondID), 1)
+	assert.Len(t, a.srv.Customers.All(), 4)
 	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
@@ -122,7 +121,7 @@ func TestCustomerRefuses(t *testing.T) {
 			a.post(t, "/platform/vault/customer", test.body).refused(t, http.StatusBadRequest, test.field)
 		})
 	}
-	t.Cleanup(func() { assert.Empty(t, a.srv.Customers(merchantID)) })
+	t.Cleanup(func() { assert.Empty(t, a.srv.Customers.All()) })
 }
 
 func TestCustomerWithSavedCard(t *testing.T) {
@@ -131,16 +130,16 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
 	data := a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
 	assert.Equal(t, "4111xxxxxx111111", data["primary_card_number"], "of the first card, as none is primary")
-	require.Len(t, a.srv.Cards(), 1)
-	assert.Zero(t, a.srv.Cards()[0].Updates, "named, not updated")
+	require.Len(t, a.srv.Cards.All(), 1)
+	assert.Zero(t, a.srv.Cards.All()[0].Updates, "named, not updated")
 	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`","exp_date":"0135"}]}`).ok(t)
-	assert.Equal(t, 1, a.srv.Cards()[0].Updates)
-	assert.Equal(t, "0135", a.srv.Cards()[0].ExpDate)
+	assert.Equal(t, 1, a.srv.Cards.All()[0].Updates)
+	assert.Equal(t, "0135", a.srv.Cards.All()[0].ExpDate)
 
 	a.post(t, "/platform/vault/customer", `{"customer_id":"C2","customer_firm_name":"F","billing_cards":[
 		{"card_number":"5454545454545454","exp_date":"0130"},{"card_id":"NONE"}]}`).refused(t, http.StatusNotFound)
-	assert.Len(t, a.srv.Cards(), 1, "nothing of a refused request is stored")
-	_, ok := a.srv.Customer(merchantID, "C2")
+	assert.Len(t, a.srv.Cards.All(), 1, "nothing of a refused request is stored")
+	_, ok := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "C2"})
 	assert.False(t, ok)
 }
 
@@ -157,11 +156,11 @@ func TestCustomerShowsUpdatedCards(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", customer["primary_card_number"])
 	cards, _ := customer["billing_cards"].([]any)
 	assert.Equal(t, []any{map[string]any{
-		"card_id": id, "card_number": "5454xxxxxx545454", "exp_date": "0133", "card_type": "MC", "primary": false,
+		"card_id": id, "card_number": "5454xxxxxx545454", "exp_date": "0133", "card_type": "MC", "primary": true,
 	}}, cards)
-	one, _ := a.srv.Customer(merchantID, "C1")
+	one, _ := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "C1"})
 	assert.Equal(t, "5454xxxxxx545454", one.PrimaryCardNumber)
-	assert.Equal(t, []payvaulttest.Customer{one}, a.srv.Customers(merchantID))
+	assert.Equal(t, []payvaulttest.Customer{one}, a.srv.Customers.All())
 }
 
 func TestCustomerPartsOfOtherMerchants(t *testing.T) {

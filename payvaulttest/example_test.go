@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -12,13 +13,13 @@ import (
 func Example() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	srv.SeedInvoice(payvaulttest.Invoice{ID: "INV-1"})
+	srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 
 	err := srv.Client().Invoices.Send(context.Background(), "INV-1", &payvault.InvoiceSendRequest{
 		EmailAddress: []string{"customer@example.com"},
 	})
 
-	invoice, _ := srv.Invoice("INV-1")
+	invoice, _ := srv.Invoices.Get("INV-1")
 	fmt.Println(err, invoice.State, invoice.Emails)
 	// Output: <nil> outstanding [customer@example.com]
 }
@@ -28,12 +29,15 @@ func Example() {
 func ExampleServer_Inject() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	srv.SeedInvoice(payvaulttest.Invoice{ID: "INV-1"})
-	srv.Inject(payvaulttest.Fault{
+	srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
+	_, err := srv.Inject(payvaulttest.Fault{
 		Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1,
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 
-	err := srv.Client().Invoices.Send(context.Background(), "INV-1", nil)
+	err = srv.Client().Invoices.Send(context.Background(), "INV-1", nil)
 
 	fmt.Println("outcome unknown:", errors.Is(err, payvault.ErrOutcomeUnknown))
 	fmt.Println("sent:", srv.Commits(payvault.OpInvoicesSend))
@@ -51,9 +55,9 @@ func ExampleServer_Requests() {
 	})
 
 	request := srv.Requests()[0]
-	fmt.Println(request)
-	fmt.Println(len(request.Body()) > 0, srv.Cards()[0].MaskedNumber)
+	fmt.Println(request.Operation, request.Method, request.Path)
+	fmt.Println(len(request.Body()) > 0, srv.Cards.All()[0].MaskedNumber)
 	// Output:
-	// Request{tokens.tokenize POST /sandbox/pg/tokenize, 75 bytes}
+	// tokens.tokenize POST /sandbox/pg/tokenize
 	// true 4111xxxxxx111111
 }

@@ -1,235 +1,226 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
-	"runtime"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/faulty"
+	"example.com/payvault/internal/openapi"
 )
 
-var errFailed = errors.New("the emulator failed")
+const (
+	maxJSONBytes = 1 << 20
+	// DefaultMaxUpload is the size of a dispute response's form unless [WithMaxUpload] says otherwise.
+	DefaultMaxUpload = 64 << 20
+)
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
-// performed and answered. A fault may strike between any two of these steps.
+// performed and answered. A fault may stand around its performance.
 type exchange struct {
+	http.ResponseWriter
 	server  *Server
-	w       http.ResponseWriter
 	r       *http.Request
+	op      *openapi.Operation // nil if there is none
+	action  action
 	began   time.Time
-	match   match
 	fault   *Fault
 	request Request
+	body    []byte
 	parts   []Part
 	refused error // what was found wrong while reading
 	account Account
 	denied  error // why there is no account
-	answer  answer
-	status  int // as it was sent; 0 if nothing was
+	status  int   // as it was sent; 0 if nothing was
 }
 
-// An answer is what goes back to the client.
-type answer struct {
-	status int
-	body   []byte
-}
-
-// serve answers one request. Its deferred log record is written for dropped requests, too.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if !s.running.enter() {
-		abort()
-	}
-	defer s.running.leave()
-	x := &exchange{server: s, w: w, r: r, began: time.Now(), match: find(s.routes, s.basePath, r)}
+// exchange answers a request of an operation, or of none.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
+	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
 	defer x.log(r.Context())
-	defer x.rescue(r.Context())
-	x.request = newRequest(r, x.operation(), s.service.clock())
+	x.request = newRequest(r, x.name(), s.service.clock())
 	x.account, x.denied = s.service.accounts.authenticate(r)
-	x.fault = s.faults.takeRequest(x.operation())
-	x.read()
-	if x.strike(beforeCommit) {
-		return
+	x.fault = s.faults.take(x.name())
+	var handler http.Handler = http.HandlerFunc(x.perform)
+	if x.fault != nil {
+		handler = x.fault.around(handler, x.isTokenize())
 	}
-	x.answer = x.perform()
-	if x.strike(afterCommit) {
-		return
+	if x.fault == nil || x.fault.reads() {
+		x.read()
+	} else {
+		if x.fault.Kind == DropDuringRead {
+			some, _ := io.ReadAll(io.LimitReader(r.Body, 512))
+			x.request.Size, x.request.body = int64(len(some)), seal(some)
+		}
+		s.requests.add(x.request)
 	}
-	x.respond(x.answer.status, x.header(), x.answer.body)
+	handler.ServeHTTP(x, r)
 }
 
-// operation is the operation of the request, or nothing if there is none.
-func (x *exchange) operation() payvault.Operation {
-	if x.match.route == nil {
+// name is the operation of the request, or nothing if there is none.
+func (x *exchange) name() payvault.Operation {
+	if x.op == nil {
 		return ""
 	}
-	return x.match.route.op
+	return payvault.Operation(x.op.ID)
 }
+
+func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
+
+// WriteHeader implements [http.ResponseWriter].
+func (x *exchange) WriteHeader(status int) {
+	x.status = status
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // read takes the body in and records the request, complete or not.
 func (x *exchange) read() {
-	if x.at(onArrival) {
-		x.server.requests.add(x.request)
-		x.strike(onArrival)
+	form := x.op != nil && x.op.Media == openapi.Form
+	limit := int64(maxJSONBytes)
+	if form {
+		limit = x.server.cfg.maxUpload
 	}
-	body := newBodyReader(x.r.Body, x.limit())
-	switch {
-	case x.at(duringRead):
-		_, _ = body.Read(make([]byte, 512))
-	case x.takesForm() && x.denied != nil:
-		body.keep.left = 0 // a form of no one is read to its end, but neither parsed nor kept
-		_, x.refused = io.Copy(io.Discard, body)
-	case x.takesForm():
+	body := &bodyReader{in: x.r.Body, left: limit}
+	if form && x.denied == nil { // a form of no one is read to its end, but not parsed
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
-	default:
+	} else {
 		_, x.refused = io.Copy(io.Discard, body)
 	}
-	x.record(body)
-	x.strike(duringRead)
-	if errors.Is(x.refused, errBodyLost) {
-		abort()
-	}
-}
-
-func (x *exchange) record(body *bodyReader) {
+	x.body = body.kept.Bytes()
 	x.request.Size, x.request.Complete = body.size, body.end
-	x.request.body, x.request.parts = seal(body.kept.Bytes()), x.parts
+	x.request.body, x.request.parts = seal(x.body), x.parts
 	x.server.requests.add(x.request)
-}
-
-func (x *exchange) at(s stage) bool { return x.fault != nil && x.fault.stage() == s }
-
-func (x *exchange) takesForm() bool {
-	return x.match.route != nil && x.match.route.body == formBody
-}
-
-func (x *exchange) limit() int64 {
-	if x.takesForm() {
-		return x.server.maxUpload
+	if body.lost {
+		faulty.Abort()
 	}
-	return maxJSONBytes
 }
 
 // perform carries the operation out and counts it, or refuses it.
-func (x *exchange) perform() answer {
+func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 	result, err := x.dispatch()
-	if err != nil {
-		return x.refuse(err)
+	answer, failed := encode(result)
+	status := http.StatusOK
+	if err = cmp.Or(err, failed); err != nil {
+		status, answer = x.refuse(w, err)
 	}
-	body, err := json.Marshal(result)
-	if err != nil {
-		return x.refuse(err)
+	faulty.Respond(w, status, jsonHeader(), answer)
+}
+
+// refuse is the status and the body of a refusal.
+func (x *exchange) refuse(w http.ResponseWriter, err error) (int, []byte) {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = refuse(http.StatusInternalServerError, "the emulator failed")
 	}
-	x.server.service.committed(x.operation())
-	return answer{http.StatusOK, body}
+	message := r.message
+	if x.isTokenize() {
+		message = r.Error()
+	}
+	if r.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="payvault"`)
+	}
+	return r.status, failureBody(x.isTokenize(), r.status, message, r.fields)
 }
 
 func (x *exchange) dispatch() (any, error) {
-	if err := x.match.err(); err != nil {
-		return nil, err
+	if x.op == nil {
+		return nil, x.unknown()
 	}
 	if x.denied != nil {
 		return nil, x.denied
 	}
-	route := x.match.route
-	if route.partner && !x.account.Partner {
-		return nil, refuse(http.StatusForbidden, "only partner accounts may board merchants")
-	}
-	query, err := x.check(route)
+	query, err := x.check()
 	if err != nil {
 		return nil, err
 	}
-	return route.perform(&call{
-		account: x.account, params: x.match.params, query: query, body: x.request.body(), parts: x.parts,
-	})
+	v := x.server.service
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := &call{account: x.account, path: x.r.PathValue, query: query, body: x.body, parts: x.parts}
+	result, err := x.action(c)
+	if err == nil {
+		v.commits[payvault.Operation(x.op.ID)]++
+	}
+	return result, err
 }
 
-// check looks at everything about the request that is the same for all operations.
-func (x *exchange) check(route *route) (map[string][]string, error) {
-	if err := checkHeaders(x.r.Header); err != nil {
-		return nil, err
+// unknown is the refusal of a request that no operation takes.
+func (x *exchange) unknown() error {
+	if methods := x.server.allowed(x.r); methods != "" {
+		x.Header().Set("Allow", methods)
+		return refuse(http.StatusMethodNotAllowed, "the path takes %s only", methods)
 	}
-	query, err := parseQuery(x.r.URL.RawQuery, route.query)
-	if err != nil {
+	return refuse(http.StatusNotFound, "there is no such operation")
+}
+
+// check compares the request with the document and returns its query.
+func (x *exchange) check() (map[string][]string, error) {
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil || strings.Contains(x.r.URL.RawQuery, ",") {
+		return nil, refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
+	}
+	p := problems{}
+	p.addAll(x.op.CheckPath(x.r.PathValue))
+	p.addAll(x.op.CheckQuery(query))
+	if err := p.err(); err != nil {
 		return nil, err
 	}
 	if x.refused != nil {
 		return nil, x.refused
 	}
-	return query, checkBody(route.body, x.r, x.request.body())
+	switch {
+	case x.op.Media == "" && len(x.body) > 0:
+		return nil, refuse(http.StatusBadRequest, "the operation takes no body")
+	case x.op.Media == "" || len(x.body) == 0 && !x.op.Needed:
+		return query, nil
+	case x.op.Media == openapi.Form:
+		return query, x.checkForm()
+	}
+	if media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || media != openapi.JSON {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be application/json")
+	}
+	value, wrong := openapi.Parse("", x.body)
+	if p.addAll(wrong); wrong == nil {
+		p.addAll(x.op.Body.Check("", value))
+	}
+	return query, p.err()
 }
 
-func (x *exchange) refuse(err error) answer {
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = refuse(http.StatusInternalServerError, "%v", errFailed)
+// checkForm compares the parts of a form with the document, each given at most once.
+func (x *exchange) checkForm() error {
+	p := problems{}
+	form := map[string]any{}
+	for _, part := range x.parts {
+		_, twice := form[part.Name]
+		p.check(!twice, part.Name, "is given twice")
+		form[part.Name] = ""
 	}
-	status, body := r.toWire(x.match.tokenize)
-	return answer{status, encode(body)}
+	p.addAll(x.op.Body.Check("", form))
+	return p.err()
 }
 
-// header is that of the emulator's own answers.
-func (x *exchange) header() http.Header {
-	header := jsonHeader()
-	if x.answer.status == http.StatusUnauthorized {
-		header.Set("WWW-Authenticate", `Basic realm="payvault"`)
-	}
-	if len(x.match.allow) > 0 {
-		header.Set("Allow", strings.Join(x.match.allow, ", "))
-	}
-	return header
-}
-
-func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
-
-// respond sends a whole answer. A client that is gone does not matter.
-func (x *exchange) respond(status int, header http.Header, body []byte) {
-	x.start(status, header, len(body))
-	_, _ = x.w.Write(body)
-}
-
-// start sends the status and the header, with a length unless it is below zero.
-func (x *exchange) start(status int, header http.Header, length int) {
-	if status == 0 {
-		status = http.StatusOK
-	}
-	for name, values := range header {
-		x.w.Header()[http.CanonicalHeaderKey(name)] = values
-	}
-	if _, given := x.w.Header()["Content-Type"]; !given {
-		x.w.Header()["Content-Type"] = nil // none, rather than one that net/http guesses
-	}
-	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
-		x.w.Header().Set("Content-Length", strconv.Itoa(length))
-	}
-	x.w.WriteHeader(status)
-	x.status = status
-}
-
-func encode(v any) []byte {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return []byte(`{"code":500,"message":"the emulator cannot encode its answer"}`)
-	}
-	return body
-}
+func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
 // log writes the one record of a request: no path, no query, no header, no body.
 func (x *exchange) log(ctx context.Context) {
-	route := "none"
-	if x.match.route != nil {
-		route = x.match.route.path
+	method, route := "other", "none"
+	if x.op != nil {
+		method, route = x.op.Method, x.op.Path
 	}
 	attrs := []slog.Attr{
-		slog.String("operation", string(x.operation())),
-		slog.String("method", knownMethod(x.r.Method)),
+		slog.String("operation", string(x.name())),
+		slog.String("method", method),
 		slog.String("route", route),
 		slog.Int("status", x.status),
 		slog.Int64("merchant_id", int64(x.account.MerchantID)),
@@ -239,49 +230,5 @@ func (x *exchange) log(ctx context.Context) {
 	if x.fault != nil {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
-	x.server.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
-}
-
-// knownMethod keeps what a client makes up out of the log.
-func knownMethod(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
-		return method
-	default:
-		return "other"
-	}
-}
-
-// rescue turns a panic, of the emulator or of the user's clock, into a log record and a 500. The record
-// says where it was, not with what: the value may hold anything.
-func (x *exchange) rescue(ctx context.Context) {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
-		panic(cause)
-	}
-	x.server.logger.LogAttrs(ctx, slog.LevelError, "panic", slog.String("operation", string(x.operation())),
-		slog.String("type", fmt.Sprintf("%T", cause)), slog.Any("stack", frames()))
-	if x.status != 0 {
-		abort()
-	}
-	x.answer = x.refuse(errFailed)
-	x.respond(x.answer.status, x.header(), x.answer.body)
-}
-
-// frames lists the functions and lines that a panic went through, without their arguments.
-func frames() []string {
-	callers := make([]uintptr, 32)
-	walk := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
-	var list []string
-	for {
-		frame, more := walk.Next()
-		list = append(list, fmt.Sprintf("%s:%d", frame.Function, frame.Line))
-		if !more {
-			return list
-		}
-	}
+	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/faulty"
+	"example.com/payvault/internal/openapi"
 )
 
 // FaultKind names a way in which a request fails.
@@ -18,36 +21,17 @@ type FaultKind string
 // [WithTLS] brings, what is said of the connection of a request holds for its stream: the stream is reset,
 // and the connection and the other requests on it go on.
 const (
-	// RefuseConnection accepts new connections and resets them before anything is read from them, and
-	// closes idle ones first, so that the next request needs a new one. A connection does not tell its
-	// operation, so Operation must be empty; Times counts connections.
-	//
-	// Nothing is performed, but the client cannot know: its system may have connected and taken bytes
-	// before the reset arrives. A request by plain HTTP therefore mostly ends with an unknown outcome;
-	// with [WithTLS] the handshake fails, so that the request was not sent. The port stays open, since
-	// connections could not be counted, and the port could be lost to another program, if it were
-	// closed. For a connection that is truly refused give the client the URL of a server after
-	// [Server.Close], as long as no other program takes its port.
-	RefuseConnection FaultKind = "refuse connection"
-	// ResetConnection resets the connection (HTTP/2: the stream) when a request's headers have arrived,
-	// before its body is read.
+	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
-	// DropDuringRead reads some of the body and resets the connection (HTTP/2: the stream); nothing is
-	// performed.
+	// DropDuringRead reads some of the body and resets the connection; nothing is performed.
 	DropDuringRead FaultKind = "drop during read"
-	// DropBeforeCommit reads the whole request and closes the connection (HTTP/2: resets the stream);
-	// nothing is performed.
+	// DropBeforeCommit reads the whole request and closes the connection; nothing is performed.
 	DropBeforeCommit FaultKind = "drop before commit"
-	// DropAfterCommit performs the operation and closes the connection (HTTP/2: resets the stream): the
-	// answer is lost.
+	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
-	// Hang answers nothing until the client gives up or the server is closed. With AfterCommit the
-	// operation is performed first. Hang, Delay and SlowDrip take in all of a
-	// body, even one that is too large.
+	// Hang answers nothing until the client gives up or the server is closed.
 	Hang FaultKind = "hang"
-	// Delay waits for Fault.Delay, then goes on as usual: before the operation is performed, or with
-	// AfterCommit before its answer. If the client gives up meanwhile, an operation that was not yet
-	// performed is not performed.
+	// Delay waits for Fault.Delay, then goes on as usual, unless the client gives up meanwhile.
 	Delay FaultKind = "delay"
 )
 
@@ -59,6 +43,9 @@ const (
 	Respond FaultKind = "respond"
 	// RateLimit answers 429 with RetryAfter, if any, as the Retry-After header, whatever it says.
 	RateLimit FaultKind = "rate limit"
+	// PermitRate lets Rate requests a second through, of all clients together, as many at once as come in
+	// a second, and answers the others like RateLimit.
+	PermitRate FaultKind = "permit rate"
 	// Redirect answers with Status (307 if zero) and Location.
 	Redirect FaultKind = "redirect"
 	// EmptyBody answers with Status (200 if zero) and no body.
@@ -69,8 +56,7 @@ const (
 	MalformedJSON FaultKind = "malformed JSON"
 	// TruncatedJSON answers with the first half of a body, as if that were all of it.
 	TruncatedJSON FaultKind = "truncated JSON"
-	// CutBody announces a whole body, sends the first half and closes the connection (HTTP/2: resets the
-	// stream).
+	// CutBody announces a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"
 	// OversizedBody answers with well-formed JSON of Size bytes, or without an end if Size is zero.
 	OversizedBody FaultKind = "oversized body"
@@ -86,96 +72,57 @@ const (
 // AfterCommit, and otherwise a short success.
 type Fault struct {
 	// Operation is the operation to fail; empty for every request, unknown paths included.
-	Operation payvault.Operation
+	Operation payvault.Operation `json:"operation,omitzero"`
 	// Kind is the way in which it fails; it says which of the fields below it reads.
-	Kind FaultKind
+	Kind FaultKind `json:"kind"`
 	// Times is the number of requests to fail; 0 for all until the fault is removed.
-	Times int
+	Times int `json:"times,omitzero"`
 	// AfterCommit lets the operation be performed first. DropAfterCommit does so without it.
-	AfterCommit bool
+	AfterCommit bool `json:"after_commit,omitzero"`
 
-	Status     int           // HTTP status of the answer
-	Header     http.Header   // of the answer, besides its own
-	Body       string        // of the answer
-	Delay      time.Duration // before the answer, or between its bytes
-	RetryAfter string        // the Retry-After header, in whatever form
-	Location   string        // the Location header
-	Code       int           // code, or rcode in three digits
-	Message    string        // message, or rmsg
-	Size       int64         // bytes of the answer's body
+	Status     int           `json:"status,omitzero"`      // HTTP status of the answer
+	Header     http.Header   `json:"header,omitzero"`      // of the answer, besides its own
+	Body       string        `json:"body,omitzero"`        // of the answer
+	Delay      time.Duration `json:"-"`                    // before the answer, or between its bytes
+	RetryAfter string        `json:"retry_after,omitzero"` // the Retry-After header, in whatever form
+	Location   string        `json:"location,omitzero"`    // the Location header
+	Code       int           `json:"code,omitzero"`        // code, or rcode in three digits
+	Message    string        `json:"message,omitzero"`     // message, or rmsg
+	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
+	Rate       float64       `json:"rate,omitzero"`        // requests a second
 }
 
-// A stage is a point in a request's life at which a fault can strike.
-type stage int
-
-const (
-	onAccept stage = iota + 1
-	onArrival
-	duringRead
-	beforeCommit
-	afterCommit
-)
-
-func (f *Fault) stage() stage {
-	switch f.Kind {
-	case RefuseConnection:
-		return onAccept
-	case ResetConnection:
-		return onArrival
-	case DropDuringRead:
-		return duringRead
-	case DropBeforeCommit:
-		return beforeCommit
-	case DropAfterCommit:
-		return afterCommit
-	case Hang, Delay, Respond, RateLimit, Redirect, EmptyBody, OtherCode, MalformedJSON, TruncatedJSON,
-		CutBody, OversizedBody, GzipBomb, SlowDrip:
-		if f.AfterCommit {
-			return afterCommit
-		}
-		return beforeCommit
-	}
-	panic(fmt.Sprintf("payvaulttest: there is no fault kind %q", string(f.Kind)))
+// ArmedFault is a fault that waits for requests.
+type ArmedFault struct {
+	Fault      // as it was injected
+	Struck int // the requests that it made fail
+	Left   int // the requests that it will make fail; -1 for all until it is removed
 }
 
-// Inject makes requests fail as the fault says, from now on, and returns a function that removes the
-// fault. Of several faults that fit a request, the one injected first strikes, and only that one. A
-// fault may be injected while requests are under way; those that arrived before are not affected.
+// Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
+// the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
 //
-// Inject panics if the fault could not strike as it says: if its kind or operation does not exist, a
-// status is not in 200 to 599, Times, Delay or Size is negative, OtherCode has the code of success, a
-// Size is too small for JSON, RefuseConnection has an Operation, there is a Body, or OtherCode, under a status
-// that permits none, or AfterCommit is set for a kind that performs nothing: RefuseConnection,
-// ResetConnection, DropDuringRead and DropBeforeCommit.
-func (s *Server) Inject(fault Fault) func() {
-	at := fault.stage()
-	mustFit("fault "+string(fault.Kind), fault.check(s.routes))
-	fault.Header = fault.Header.Clone()
-	remove := s.faults.add(fault)
-	if at == onAccept {
-		s.conns.closeIdle()
+// It is an error, and nothing is injected, if the fault could not strike as it says: its kind or operation
+// does not exist, a field that it reads has no sense, or AfterCommit is set for a kind that performs nothing.
+func (s *Server) Inject(fault Fault) (remove func(), err error) {
+	if err := fault.check(s.service.document.Operations); err != nil {
+		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
-	return remove
+	fault.Header = fault.Header.Clone()
+	return s.faults.add(fault), nil
 }
 
-// check says what keeps a fault from striking as it says.
-func (f *Fault) check(routes []route) error {
-	known := f.Operation == "" || slices.ContainsFunc(routes, func(r route) bool { return r.op == f.Operation })
-	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
-	at := f.stage()
-	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
-	return cmp.Or(
-		fits(known, "the operation does not exist"),
-		fits(f.Kind != RefuseConnection || f.Operation == "", "it takes no Operation"),
-		fits(!f.AfterCommit || at >= beforeCommit && f.Kind != DropBeforeCommit, "nothing is performed that it could strike after"),
-		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
-		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
-		fits(f.Times >= 0, "the times are below zero"),
-		fits(f.Delay >= 0, "the delay is below zero"),
-		fits(f.Size >= 0, "the size is below zero"),
-		fits(!sized || f.Size == 0 || f.Size >= minOversize, "the size is too small for JSON"),
-		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
-	)
+// Faults returns the faults that still wait for requests, in the order in which they were injected.
+func (s *Server) Faults() []ArmedFault {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	list := make([]ArmedFault, 0, len(s.faults.list))
+	for _, armed := range s.faults.list {
+		view := armed.ArmedFault
+		view.Header = view.Header.Clone()
+		list = append(list, view)
+	}
+	return list
 }
 
 // ClearFaults removes every fault.
@@ -185,9 +132,37 @@ func (s *Server) ClearFaults() {
 	s.faults.list = nil
 }
 
+// reads reports whether the fault strikes after the request was read.
+func (f *Fault) reads() bool { return f.Kind != ResetConnection && f.Kind != DropDuringRead }
+
+// check says what keeps a fault from striking as it says.
+func (f *Fault) check(operations []*openapi.Operation) error {
+	kinds := []FaultKind{
+		ResetConnection, DropDuringRead, DropBeforeCommit, DropAfterCommit, Hang, Delay, Respond, RateLimit, PermitRate,
+		Redirect, EmptyBody, OtherCode, MalformedJSON, TruncatedJSON, CutBody, OversizedBody, GzipBomb, SlowDrip,
+	}
+	known := slices.ContainsFunc(operations, func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
+	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
+	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
+	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
+	return cmp.Or(
+		fits(slices.Contains(kinds, f.Kind), "there is no such kind"),
+		fits(known || f.Operation == "", "the operation does not exist"),
+		fits(!f.AfterCommit || performs, "nothing is performed that it could strike after"),
+		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
+		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
+		fits(f.Times >= 0, "the times are below zero"),
+		fits(f.Delay >= 0, "the delay is below zero"),
+		fits(f.Size >= 0, "the size is below zero"),
+		fits(!sized || f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
+		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
+		fits(f.Kind != PermitRate || f.Rate > 0, "the rate is not above zero"),
+	)
+}
+
 type armedFault struct {
-	Fault
-	struck int
+	ArmedFault
+	permits bucket
 }
 
 // faults are the faults of a server that still wait for requests.
@@ -199,7 +174,8 @@ type faults struct {
 func (f *faults) add(fault Fault) func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	armed := &armedFault{Fault: fault}
+	armed := &armedFault{ArmedFault: ArmedFault{Fault: fault, Left: cmp.Or(fault.Times, -1)}}
+	armed.permits = bucket{rate: fault.Rate, tokens: max(fault.Rate, 1), filled: time.Now()}
 	f.list = append(f.list, armed)
 	return func() {
 		f.mu.Lock()
@@ -208,37 +184,107 @@ func (f *faults) add(fault Fault) func() {
 	}
 }
 
-// takeRequest returns the fault that a request runs into, or nil.
-func (f *faults) takeRequest(op payvault.Operation) *Fault {
-	return f.take(func(fault *Fault) bool {
-		return fault.Kind != RefuseConnection && (fault.Operation == "" || fault.Operation == op)
+// take returns the fault that a request runs into, or nil.
+func (f *faults) take(op payvault.Operation) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, armed := range f.list {
+		other := armed.Operation != "" && armed.Operation != op
+		if other || armed.Kind == PermitRate && armed.permits.take(time.Now()) {
+			continue
+		}
+		armed.Struck++
+		if armed.Left > 0 {
+			armed.Left--
+		}
+		if armed.Left == 0 {
+			f.list = slices.Delete(f.list, i, i+1)
+		}
+		return new(armed.Fault)
+	}
+	return nil
+}
+
+// A bucket holds the requests that are permitted now, at most those of a second and at least one.
+type bucket struct {
+	rate, tokens float64
+	filled       time.Time
+}
+
+func (b *bucket) take(now time.Time) bool {
+	b.tokens = min(b.tokens+b.rate*now.Sub(b.filled).Seconds(), max(b.rate, 1))
+	b.filled = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// around gives the handler that fails as the fault says, around the one that performs the operation.
+func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		whole := f.whole(tokenize)
+		if f.AfterCommit || f.Kind == DropAfterCommit {
+			answer := httptest.NewRecorder()
+			perform.ServeHTTP(answer, r)
+			perform = faulty.Send(answer.Code, answer.Header(), answer.Body.Bytes())
+			if f.Body == "" {
+				whole = answer
+			}
+		}
+		f.strike(perform, whole, tokenize).ServeHTTP(w, r)
 	})
 }
 
-// refusing tells whether a fault waits for new connections.
-func (f *faults) refusing() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.list, func(armed *armedFault) bool { return armed.Kind == RefuseConnection })
+// whole is the answer that a fault damages if no operation gives one.
+func (f *Fault) whole(tokenize bool) *httptest.ResponseRecorder {
+	body, _ := encode(success(struct{}{}))
+	if tokenize {
+		body, _ = encode(tokenizeResponse{RCode: "000", RMsg: "Success"})
+	}
+	answer := httptest.NewRecorder()
+	answer.WriteHeader(cmp.Or(f.Status, http.StatusOK))
+	_, _ = answer.WriteString(cmp.Or(f.Body, string(body)))
+	return answer
 }
 
-// takeConnection tells whether a new connection is to be refused.
-func (f *faults) takeConnection() bool {
-	return f.take(func(fault *Fault) bool { return fault.Kind == RefuseConnection }) != nil
-}
-
-func (f *faults) take(fits func(*Fault) bool) *Fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.list, func(armed *armedFault) bool { return fits(&armed.Fault) })
-	if i < 0 {
-		return nil
+// strike gives the handler that fails, before or after the operation was performed.
+func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
+	switch f.Kind {
+	case ResetConnection, DropDuringRead:
+		return http.HandlerFunc(faulty.Reset)
+	case DropBeforeCommit, DropAfterCommit:
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { faulty.Abort() })
+	case Hang:
+		return http.HandlerFunc(faulty.Hang)
+	case Delay:
+		return faulty.Wait(f.Delay, perform)
+	case Respond:
+		return faulty.Send(f.Status, f.Header, []byte(f.Body))
+	case RateLimit, PermitRate:
+		header := jsonHeader()
+		if f.RetryAfter != "" {
+			header.Set("Retry-After", f.RetryAfter)
+		}
+		return faulty.Send(http.StatusTooManyRequests, header, failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
+	case Redirect:
+		return faulty.Send(cmp.Or(f.Status, http.StatusTemporaryRedirect), http.Header{"Location": {f.Location}}, nil)
+	case EmptyBody:
+		return faulty.Send(f.Status, f.Header, nil)
+	case OtherCode:
+		return faulty.Send(f.Status, jsonHeader(), failureBody(tokenize, f.Code, f.Message, nil))
+	case MalformedJSON:
+		return faulty.Send(http.StatusOK, jsonHeader(), []byte(`{"code":0,"rcode":"000","message":"Success",,}`))
+	case TruncatedJSON:
+		return faulty.Send(whole.Code, jsonHeader(), whole.Body.Bytes()[:whole.Body.Len()/2])
+	case CutBody:
+		return faulty.Cut(whole.Code, jsonHeader(), whole.Body.Bytes())
+	case SlowDrip:
+		return faulty.Drip(whole.Code, jsonHeader(), whole.Body.Bytes(), cmp.Or(f.Delay, 10*time.Millisecond))
+	case GzipBomb:
+		return faulty.Bomb(jsonHeader(), cmp.Or(f.Size, 64<<20))
+	default:
+		return faulty.Oversize(jsonHeader(), f.Size)
 	}
-	armed := f.list[i]
-	armed.struck++
-	if armed.struck == armed.Times {
-		f.list = slices.Delete(f.list, i, i+1)
-	}
-	fault := armed.Fault
-	return &fault
 }

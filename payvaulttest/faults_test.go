@@ -45,7 +45,7 @@ func (a api) tryRequest(t *testing.T, r *http.Request) (reply, error) {
 func (a api) commits() int { return a.srv.Commits(payvault.OpInvoicesSend) }
 
 func (a api) sent() bool {
-	invoice, _ := a.srv.Invoice("INV-1")
+	invoice, _ := a.srv.Invoices.Get("INV-1")
 	return invoice.State == payvaulttest.InvoiceOutstanding
 }
 
@@ -57,7 +57,6 @@ func TestDroppedConnections(t *testing.T) {
 		arrived int // requests that arrived
 		body    bool
 	}{
-		{payvaulttest.RefuseConnection, 0, 0, false},
 		{payvaulttest.ResetConnection, 0, 1, false},
 		{payvaulttest.DropDuringRead, 0, 1, true},
 		{payvaulttest.DropBeforeCommit, 0, 1, true},
@@ -71,9 +70,9 @@ func TestDroppedConnections(t *testing.T) {
 					opts = append(opts, payvaulttest.WithTLS())
 				}
 				a := newAPI(t, opts...)
-				a.srv.SeedInvoice(payvaulttest.Invoice{ID: "INV-1"})
+				a.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 				fault := payvaulttest.Fault{Kind: test.kind, Times: 1}
-				a.srv.Inject(fault)
+				inject(t, a.srv, fault)
 
 				_, err := a.try(t)
 				require.Error(t, err)
@@ -100,11 +99,11 @@ func TestDroppedConnections(t *testing.T) {
 func TestResetIsAReset(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.ResetConnection})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.ResetConnection})
 	_, err := a.try(t)
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 	a.srv.ClearFaults()
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropBeforeCommit})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropBeforeCommit})
 	_, err = a.try(t)
 	require.ErrorIs(t, err, io.EOF)
 }
@@ -112,14 +111,14 @@ func TestResetIsAReset(t *testing.T) {
 func TestDropDuringReadLeavesTheBodyIncomplete(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropDuringRead})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropDuringRead})
 	large := `{"payee_name":"` + strings.Repeat("x", 1<<19) + `"}`
 	_, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, payees, large)) //nolint:bodyclose // there is no answer
 	require.Error(t, err)
 	request := a.srv.Requests()[0]
 	assert.False(t, request.Complete)
 	assert.Less(t, request.Size, int64(len(large)))
-	assert.Empty(t, a.srv.Payees(merchantID))
+	assert.Empty(t, a.srv.Payees.All())
 }
 
 // A client that goes away in the middle of its body has not asked for anything.
@@ -142,32 +141,6 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	assert.False(t, a.sent())
 	require.Len(t, a.srv.Requests(), 1)
 	assert.False(t, a.srv.Requests()[0].Complete)
-}
-
-func TestRefuseClosesIdleConnections(t *testing.T) {
-	t.Parallel()
-	a := newInvoice(t)
-	a.get(t, "/platform/vault/customer")
-	remove := a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
-	_, err := a.try(t)
-	require.Error(t, err, "the idle connection is of no use")
-	assert.Zero(t, a.commits())
-	remove()
-	_, err = a.try(t)
-	require.NoError(t, err)
-}
-
-// What the documentation of RefuseConnection says: under TLS a client knows that nothing was sent.
-func TestRefusedHandshakeSendsNothing(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, payvaulttest.WithTLS())
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RefuseConnection})
-	client := a.srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
-	err := client.Invoices.Send(t.Context(), "I1", nil)
-	failed, ok := errors.AsType[*payvault.Error](err)
-	require.True(t, ok, "%v", err)
-	assert.Equal(t, payvault.NotSent, failed.Delivery)
-	assert.True(t, payvault.SafeToRetry(err))
 }
 
 func TestAnswers(t *testing.T) {
@@ -216,7 +189,7 @@ func TestAnswers(t *testing.T) {
 				a := newInvoice(t)
 				fault := test.fault
 				fault.Operation, fault.AfterCommit, fault.Times = payvault.OpInvoicesSend, after, 1
-				a.srv.Inject(fault)
+				inject(t, a.srv, fault)
 				a.srv.HTTPClient().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 				got, err := a.try(t)
@@ -241,13 +214,13 @@ func TestDamagedRealAnswers(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	fault := payvaulttest.Fault{Kind: payvaulttest.SlowDrip, AfterCommit: true, Delay: time.Microsecond, Times: 1}
-	a.srv.Inject(fault)
+	inject(t, a.srv, fault)
 	answer := a.post(t, "/pg/tokenize", newCard)
 	assert.Contains(t, answer.body, `"card_id"`, "the whole answer, slowly")
 	answer.tokenized(t)
 
 	fault.Kind = payvaulttest.TruncatedJSON
-	a.srv.Inject(fault)
+	inject(t, a.srv, fault)
 	short := a.post(t, "/pg/tokenize", newCard)
 	assert.True(t, strings.HasPrefix(short.body, `{"rcode":"000"`))
 	assert.False(t, json.Valid([]byte(short.body)))
@@ -258,7 +231,7 @@ func TestCutBody(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		a := newInvoice(t)
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.CutBody, AfterCommit: after})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.CutBody, AfterCommit: after})
 		got, err := a.try(t)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		assert.Equal(t, http.StatusOK, got.status)
@@ -279,17 +252,17 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 		{payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, `{"rcode":"000","rmsg":"Success"}`},
 	} {
 		test.fault.Times = 1
-		a.srv.Inject(test.fault)
+		inject(t, a.srv, test.fault)
 		assert.JSONEq(t, test.body, a.post(t, "/pg/tokenize", newCard).body)
 	}
-	assert.Empty(t, a.srv.Cards())
+	assert.Empty(t, a.srv.Cards.All())
 }
 
 func TestOversizedBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
 	for _, size := range []int64{100, 64 << 10, 1<<20 + 1} {
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OversizedBody, Size: size, Times: 1})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.OversizedBody, Size: size, Times: 1})
 		got, err := a.try(t)
 		require.NoError(t, err)
 		assert.Len(t, got.body, int(size))
@@ -300,7 +273,7 @@ func TestOversizedBody(t *testing.T) {
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OversizedBody})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.OversizedBody})
 	resp, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, sendPath, `{}`))
 	require.NoError(t, err)
 	n, err := io.CopyN(io.Discard, resp.Body, 8<<20)
@@ -313,14 +286,14 @@ func TestEndlessBody(t *testing.T) {
 func TestGzipBomb(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
 	r := a.request(t, http.MethodPost, sendPath, `{}`)
 	r.Header.Set("Accept-Encoding", "gzip") // so that the transport leaves it as it is
 	got := a.send(t, r)
 	assert.Equal(t, "gzip", got.header.Get("Content-Encoding"))
 	assert.Less(t, len(got.body), 64<<10)
 
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
 	got, err := a.try(t)
 	require.NoError(t, err)
 	assert.Len(t, got.body, 8<<20)
@@ -331,7 +304,7 @@ func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		a := newInvoice(t)
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 20 * time.Millisecond, AfterCommit: after})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 20 * time.Millisecond, AfterCommit: after})
 		began := time.Now()
 		got, err := a.try(t)
 		require.NoError(t, err)
@@ -349,7 +322,7 @@ func TestClientThatGivesUp(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, after %t", kind, after), func(t *testing.T) {
 				t.Parallel()
 				a := newInvoice(t)
-				a.srv.Inject(payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
+				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
 				ctx, cancel := context.WithCancel(t.Context())
 				r := a.request(t, http.MethodPost, sendPath, `{}`).WithContext(ctx)
 				done := make(chan error)
@@ -384,7 +357,7 @@ func TestCloseEndsEveryFault(t *testing.T) {
 		t.Run(string(fault.Kind), func(t *testing.T) {
 			t.Parallel()
 			a := newInvoice(t)
-			a.srv.Inject(fault)
+			inject(t, a.srv, fault)
 			done := make(chan error)
 			r := a.request(t, http.MethodPost, sendPath, `{}`)
 			go func() {
@@ -428,7 +401,7 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 			var done atomic.Int64
 			log := slog.New(slowHandler{slog.NewTextHandler(io.Discard, nil), &done})
 			a := newAPI(t, payvaulttest.WithTLS(), payvaulttest.WithLogger(log))
-			a.srv.Inject(fault)
+			inject(t, a.srv, fault)
 			r := a.request(t, http.MethodPost, sendPath, `{}`)
 			lost := make(chan error)
 			go func() {
@@ -447,7 +420,7 @@ func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	status := func(code int, op payvault.Operation, times int) func() {
-		return a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: code, Operation: op, Times: times})
+		return inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: code, Operation: op, Times: times})
 	}
 	list := func() int { return a.get(t, "/platform/vault/customer").status }
 
@@ -470,7 +443,7 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
 	a.key = "unknown"
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.EmptyBody, AfterCommit: true})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.EmptyBody, AfterCommit: true})
 	assert.Equal(t, http.StatusOK, a.post(t, sendPath, `{}`).status)
 	assert.False(t, a.sent(), "the operation was refused, only its answer was replaced")
 	assert.Zero(t, a.commits())
@@ -480,7 +453,7 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	header := http.Header{"X-Test": {"one"}}
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Header: header})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Header: header})
 	header.Set("X-Test", "two")
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
@@ -489,7 +462,7 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 10, Operation: payvault.OpPayeesCreate})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 10, Operation: payvault.OpPayeesCreate})
 	var requests sync.WaitGroup
 	var lost sync.Map
 	for i := range 100 {
@@ -507,33 +480,35 @@ func TestFaultsUnderLoad(t *testing.T) {
 	lost.Range(func(any, any) bool { failed++; return true })
 	assert.Equal(t, 10, failed)
 	assert.Equal(t, 100, a.srv.Commits(payvault.OpPayeesCreate))
-	assert.Len(t, a.srv.Payees(merchantID), 100)
+	assert.Len(t, a.srv.Payees.All(), 100)
 }
 
 func TestFaultsThatCannotStrike(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, fault := range map[string]payvaulttest.Fault{
-		"no kind":                 {},
-		"an unknown kind":         {Kind: "nonsense"},
-		"an unknown operation":    {Kind: payvaulttest.Hang, Operation: "invoices.sent"},
-		"a status of no answer":   {Kind: payvaulttest.Respond, Status: 199},
-		"a status above 599":      {Kind: payvaulttest.Respond, Status: 600},
-		"a negative status":       {Kind: payvaulttest.EmptyBody, Status: -1},
-		"a body under a 204":      {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
-		"negative times":          {Kind: payvaulttest.Hang, Times: -1},
-		"a negative delay":        {Kind: payvaulttest.Delay, Delay: -1},
-		"a negative size":         {Kind: payvaulttest.OversizedBody, Size: -1},
-		"a size without JSON":     {Kind: payvaulttest.GzipBomb, Size: 10},
-		"the code of success":     {Kind: payvaulttest.OtherCode, Message: "declined"},
-		"a refusal with a target": {Kind: payvaulttest.RefuseConnection, Operation: payvault.OpInvoicesSend},
-		"a refusal after it":      {Kind: payvaulttest.RefuseConnection, AfterCommit: true},
-		"a reset after it":        {Kind: payvaulttest.ResetConnection, AfterCommit: true},
-		"a read after it":         {Kind: payvaulttest.DropDuringRead, AfterCommit: true},
-		"before and after it":     {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
+		"no kind":               {},
+		"an unknown kind":       {Kind: "nonsense"},
+		"an unknown operation":  {Kind: payvaulttest.Hang, Operation: "invoices.sent"},
+		"a status of no answer": {Kind: payvaulttest.Respond, Status: 199},
+		"a status above 599":    {Kind: payvaulttest.Respond, Status: 600},
+		"a negative status":     {Kind: payvaulttest.EmptyBody, Status: -1},
+		"a body under a 204":    {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
+		"negative times":        {Kind: payvaulttest.Hang, Times: -1},
+		"a negative delay":      {Kind: payvaulttest.Delay, Delay: -1},
+		"a negative size":       {Kind: payvaulttest.OversizedBody, Size: -1},
+		"a size without JSON":   {Kind: payvaulttest.GzipBomb, Size: 10},
+		"the code of success":   {Kind: payvaulttest.OtherCode, Message: "declined"},
+		"no rate":               {Kind: payvaulttest.PermitRate},
+		"a rate after it":       {Kind: payvaulttest.PermitRate, Rate: 1, AfterCommit: true},
+		"a reset after it":      {Kind: payvaulttest.ResetConnection, AfterCommit: true},
+		"a read after it":       {Kind: payvaulttest.DropDuringRead, AfterCommit: true},
+		"before and after it":   {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
 	} {
-		assert.Panics(t, func() { a.srv.Inject(fault) }, name)
+		_, err := a.srv.Inject(fault)
+		require.Error(t, err, name)
 	}
+	assert.Empty(t, a.srv.Faults())
 	assert.Equal(t, http.StatusOK, a.get(t, "/platform/vault/customer").status, "none of them is armed")
 }
 
@@ -541,9 +516,9 @@ func TestRespondAddsNoContentType(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
 		a := newAPI(t, opts...)
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Times: 1})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Times: 1})
 		assert.NotContains(t, a.get(t, "/").header, "Content-Type")
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Header: http.Header{"content-type": {"text/x"}}})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Header: http.Header{"content-type": {"text/x"}}})
 		assert.Equal(t, "text/x", a.get(t, "/").header.Get("Content-Type"))
 	}
 }
@@ -558,7 +533,7 @@ func TestClientThatGivesUpWhileSending(t *testing.T) {
 				ended := make(chan bool)
 				log := slog.New(endHandler{slog.NewTextHandler(io.Discard, nil), ended})
 				a := newAPI(t, payvaulttest.WithLogger(log))
-				a.srv.Inject(payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
+				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
 				body, end := io.Pipe()
 				r := a.request(t, http.MethodPost, payees, "x")
 				r.Body, r.ContentLength = body, 4<<20
@@ -592,7 +567,7 @@ func (h endHandler) Handle(context.Context, slog.Record) error {
 func TestDelayOfABodyThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: time.Millisecond})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: time.Millisecond})
 	a.post(t, payees, strings.Repeat("x", 4<<20)).refused(t, http.StatusRequestEntityTooLarge)
 }
 
@@ -602,11 +577,11 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
 		a := newAPI(t, opts...)
 		silent, arrived := newSilentReceiver(t)
-		a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: silent, Events: []string{"e"}})
+		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []string{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		<-arrived
-		a.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Hang})
+		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Hang})
 		body, end := io.Pipe()
 		large, small := a.request(t, http.MethodPost, payees, "x"), a.request(t, http.MethodPost, payees, `{}`)
 		large.Body, large.ContentLength = body, 4<<20

@@ -19,9 +19,9 @@ func newFuzzAPI(f *testing.F) api {
 	all := payvaulttest.Account{MerchantID: merchantID, APIKey: "key", Partner: true, VendorID: 1, PayeeVault: true, SMS: true}
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0), payvaulttest.WithAccount(all))
 	f.Cleanup(srv.Close)
-	srv.SeedInvoice(payvaulttest.Invoice{ID: "1"})
-	srv.SeedDispute(payvaulttest.Dispute{ID: 1})
-	srv.SeedSubscription(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
+	srv.Invoices.Seed(payvaulttest.Invoice{ID: "1"})
+	srv.Disputes.Seed(payvaulttest.Dispute{ID: 1})
+	srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
 		{PGID: "a", Amount: "1.50"}, {PGID: "b", Amount: "-2"},
 	}})
 	return api{srv: srv, key: all.APIKey}

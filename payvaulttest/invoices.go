@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"example.com/payvault"
 )
@@ -18,8 +17,7 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice and where it went (interface §2.7). The interface has no operation that creates one: see
-// [Server.SeedInvoice].
+// Invoice is an invoice, its fields named as on the wire, and where it went. A seeded one is saved unless it says otherwise.
 type Invoice struct {
 	ID              payvault.InvoiceID  `json:"invoice_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`
@@ -31,47 +29,19 @@ type Invoice struct {
 	SMS             []int64             `json:"sms"`    // those of them that received an SMS
 }
 
-// SeedInvoice adds an invoice and returns it as it was stored. What is left out is filled in: an ID,
-// the merchant of [Server.Merchant], the state saved. It replaces an invoice with the same ID.
-// It panics if [WithSeed] would refuse the invoice.
-func (s *Server) SeedInvoice(invoice Invoice) Invoice {
-	mustFit("invoice", invoice.checkSeed(s.service.accounts.has))
-	invoice = invoice.clone()
-	invoice.MerchantID = cmp.Or(invoice.MerchantID, s.seedMerchant())
-	invoice.State = cmp.Or(invoice.State, InvoiceSaved)
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	if invoice.ID == "" {
-		invoice.ID = freshText(s.service.ids, "invoice", s.service.invoices)
-	}
-	s.service.invoices.put(invoice.ID, &invoice)
-	return invoice.clone()
-}
-
-// Invoice returns an invoice as it stands.
-func (s *Server) Invoice(id payvault.InvoiceID) (Invoice, bool) {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	invoice, ok := s.service.invoices.get(id)
-	if !ok {
-		return Invoice{}, false
-	}
-	return invoice.clone(), true
-}
-
-// Invoices returns every invoice, in the order in which they were seeded.
-func (s *Server) Invoices() []Invoice {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return views(s.service.invoices.rows, (*Invoice).clone)
-}
-
 func (i *Invoice) clone() Invoice {
 	view := *i
-	view.Emails = slices.Clone(i.Emails)
-	view.Phones = slices.Clone(i.Phones)
-	view.SMS = slices.Clone(i.SMS)
+	view.Emails, view.Phones, view.SMS = slices.Clone(view.Emails), slices.Clone(view.Phones), slices.Clone(view.SMS)
 	return view
+}
+
+func (v *service) prepareInvoice(i *Invoice) error {
+	i.ID = freshText(v.ids, "invoice", v.Invoices, i.ID)
+	i.State = cmp.Or(i.State, InvoiceSaved)
+	return cmp.Or(
+		v.seedMerchant(&i.MerchantID),
+		fits(i.State == InvoiceSaved || i.State == InvoiceOutstanding, "state must be saved or outstanding"),
+	)
 }
 
 type sendRequest struct {
@@ -81,43 +51,23 @@ type sendRequest struct {
 
 // sendInvoice performs POST /platform/invoice/{invoice_id}/send.
 func (v *service) sendInvoice(c *call) (any, error) {
-	var in sendRequest
-	if len(c.body) > 0 {
-		if err := decode(c.body, &in); err != nil {
-			return nil, err
-		}
-	}
-	p := problems{}
-	checkEach(p, "email_address", in.Emails, isEmail, "must hold email addresses")
-	checkEach(p, "phone_number", in.Phones, isPhoneNumber, "must hold digits with a country prefix")
-	if err := p.err(); err != nil {
+	in, err := bind[sendRequest](c.body)
+	if err != nil {
 		return nil, err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	invoice, ok := v.invoices.get(payvault.InvoiceID(c.params["invoice_id"]))
-	if !ok || invoice.MerchantID != c.account.MerchantID {
-		return nil, refuse(http.StatusNotFound, "there is no invoice with this invoice_id")
-	}
-	if invoice.State != InvoiceSaved {
+	invoice := v.Invoices.rows[payvault.InvoiceID(c.path("invoice_id"))]
+	switch {
+	case invoice == nil || invoice.MerchantID != c.account.MerchantID:
+		return nil, notFound("invoice", "invoice_id")
+	case invoice.State != InvoiceSaved:
 		return nil, refuse(http.StatusConflict, "the invoice is %s already", invoice.State)
 	}
-	v.send(invoice, in)
-	return success(nil), nil
-}
-
-func (v *service) send(invoice *Invoice, in sendRequest) {
-	invoice.State = InvoiceOutstanding
-	invoice.Emails, invoice.Phones = in.Emails, in.Phones
+	invoice.State, invoice.Emails, invoice.Phones = InvoiceOutstanding, in.Emails, in.Phones
 	if v.accounts.enabled(invoice.MerchantID, func(a Account) bool { return a.SMS }) {
 		invoice.SMS = slices.DeleteFunc(slices.Clone(in.Phones), func(n int64) bool { return !isUSNumber(n) })
 	}
+	return success(nil), nil
 }
 
-func isPhoneNumber(n int64) bool {
-	digits := strconv.FormatInt(n, 10)
-	return isDigits(digits, 8, 15)
-}
-
-// isUSNumber tells whether a number is eleven digits that begin with the country prefix 1.
+// isUSNumber reports whether a number is eleven digits that begin with the country prefix 1.
 func isUSNumber(n int64) bool { return n/10_000_000_000 == 1 }

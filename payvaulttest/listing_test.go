@@ -28,7 +28,7 @@ func seedTransactions(t *testing.T) api {
 		require.NoError(t, err)
 		return when
 	}
-	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
+	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
 		{PGID: "e", Time: at("2026-02-01T00:00:00Z"), Amount: "9.50", Status: "P", BatchNumber: 10, SettleDate: "2026-02-02"},
 		{PGID: "a", Time: at("2026-01-01T08:00:00-05:00"), Amount: "100", Status: "P", BatchNumber: 9, DisputeFlag: true},
 		{PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), Amount: "10.25", Status: "D", BatchNumber: 2, SettleDate: "2026-02-01"},
@@ -123,7 +123,6 @@ func TestListRefuses(t *testing.T) {
 		"count zero":            {query("count", "0"), "count"},
 		"count minus":           {query("count", "-1"), "count"},
 		"count text":            {query("count", "ten"), "count"},
-		"count padded":          {query("count", "010"), "count"},
 		"page minus":            {query("page", "-1"), "page"},
 		"unknown parameter":     {query("limit", "1"), "limit"},
 		"parameter in capitals": {query("Page", "1"), "Page"},
@@ -177,7 +176,7 @@ func TestOrder(t *testing.T) {
 func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
-	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{
+	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{
 		AuthCode: "A", RMsg: "approved", CardNumber: "4111111111111111", PurchaseID: "P", CardholderFirstName: "J", CardholderLastName: "D",
 		BatchNumber: 1, MerchRefNum: "M", BatchID: 2, BatchDate: "2026-01-16", SettleDate: "2026-01-17",
 	}}})

@@ -211,3 +211,11 @@ func query(pairs ...string) string {
 	}
 	return "?" + values.Encode()
 }
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
+}

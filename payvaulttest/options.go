@@ -1,11 +1,10 @@
 package payvaulttest
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"log/slog"
 	"net/url"
-	"strings"
+	"path"
 	"time"
 )
 
@@ -45,34 +44,15 @@ func newConfig(opts []Option) (config, error) {
 }
 
 func (c *config) check() error {
-	switch {
-	case c.clock == nil:
-		return errors.New("the clock must not be nil")
-	case c.logger == nil:
-		return errors.New("the logger must not be nil")
-	case c.maxUpload <= 0:
-		return errors.New("the largest upload must be above zero")
-	}
-	return checkBasePath(c.basePath)
-}
-
-func checkBasePath(path string) error {
-	if path == "" {
-		return nil
-	}
-	u, err := url.Parse(path)
-	if err != nil {
-		return fmt.Errorf("read the base path: %w", err)
-	}
-	if !strings.HasPrefix(path, "/") || u.EscapedPath() != path {
-		return errors.New("the base path must begin with a slash and be escaped")
-	}
-	for segment := range strings.SplitSeq(u.Path[1:], "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return errors.New("the base path must have no empty segments or dots for segments, and no slash at its end")
-		}
-	}
-	return nil
+	u, err := url.Parse(c.basePath)
+	clean := err == nil && (c.basePath == "" || path.IsAbs(c.basePath) && path.Clean(u.Path) == u.Path && u.Path != "/")
+	return cmp.Or(
+		fits(c.clock != nil, "the clock must not be nil"),
+		fits(c.logger != nil, "the logger must not be nil"),
+		fits(c.maxUpload > 0, "the largest upload must be above zero"),
+		fits(clean && u.EscapedPath() == c.basePath,
+			"the base path must be escaped, begin with a slash and have no slash at its end, empty segments or dots for segments"),
+	)
 }
 
 // WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
@@ -92,10 +72,9 @@ func WithAccount(account Account) Option {
 // call the server, which reads it while it holds its lock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
-// WithIDs sets the seed of the identifiers that the server makes: the same seed and the same order of
-// requests give the same identifiers. The default seed is 1, so that all servers without this option make
-// the same identifiers, whatever the run. A test of two servers at once gives each a seed of its own:
-// otherwise a card ID of the one may name a card of the other, and a mix-up goes unnoticed.
+// WithIDs sets the seed of the identifiers that the server makes, 1 by default: the same seed and the same order
+// of requests give the same identifiers. A test of two servers at once gives each a seed of its own: otherwise a
+// card ID of the one may name a card of the other, and a mix-up goes unnoticed.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
 // WithLogger logs one record per request and one per delivery to a webhook. They hold no secrets.
@@ -114,8 +93,8 @@ func WithMaxUpload(bytes int64) Option { return func(c *config) { c.maxUpload = 
 // WithRequestHistory sets how many requests [Server.Requests] remembers at most; 0 for none.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed. A server does not start with records that
-// [LoadSeed] would refuse, of merchants without account, or with an ID that another seed has, too.
+// WithSeed adds the accounts and records of a seed. A server does not start with records that the service
+// could not have, of merchants without account, or with an ID that another seed has, too.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {
 		c.accounts = append(c.accounts, seed.Accounts...)

@@ -31,7 +31,7 @@ func TestPayeeCreate(t *testing.T) {
 			"verified_date": "2026-01-15T12:00:00-05:00",
 		},
 	}, data)
-	payee, ok := a.srv.Payee(payvault.PayeeID(id))
+	payee, ok := a.srv.Payees.Get(payvault.PayeeID(id))
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Payee{
 		MerchantID: merchantID, ID: payvault.PayeeID(id), Name: "Paula",
@@ -47,18 +47,14 @@ func TestPayeeRefuses(t *testing.T) {
 		`{"payee_name":""}`:                   "payee_name",
 		`{"payee_name":" \t"}`:                "payee_name",
 		`{"payee_name":"P","payee_phone":""}`: "payee_phone",
-		`{"payee_name":"P","payee_email":"p@example.com"}`:                      "payee_email",
-		`{"payee_name":"P","payee_email":["nonsense"]}`:                         "payee_email",
-		`{"payee_name":"P","payee_address":[]}`:                                 "payee_address",
-		`{"payee_name":"P","payee_account":[]}`:                                 "payee_account",
-		`{"payee_name":"P","payee_account":{"tr_number":"123456780"}}`:          "payee_account.tr_number",
-		`{"payee_name":"P","payee_account":{"tr_number":"1","dda_number":"1"}}`: "payee_account.tr_number",
-		`{"payee_name":"P","payee_address":{"country_code":"US"}}`:              "payee_address.country_code",
-		`{"payee_name":"P","payee_account":{"verified_date":"2026-01-15"}}`:     "payee_account.verified_date",
+		`{"payee_name":"P","payee_email":"p@example.com"}`:                  "payee_email",
+		`{"payee_name":"P","payee_address":[]}`:                             "payee_address",
+		`{"payee_name":"P","payee_account":[]}`:                             "payee_account",
+		`{"payee_name":"P","payee_account":{"verified_date":"2026-01-15"}}`: "payee_account.verified_date",
 	} {
 		a.post(t, payees, body).refused(t, http.StatusBadRequest, field)
 	}
-	assert.Empty(t, a.srv.Payees(merchantID))
+	assert.Empty(t, a.srv.Payees.All())
 }
 
 func TestPayeeDelete(t *testing.T) {
@@ -71,7 +67,7 @@ func TestPayeeDelete(t *testing.T) {
 	assert.Empty(t, got.ok(t))
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{}}`, got.body)
 	a.do(t, http.MethodDelete, path, "").refused(t, http.StatusNotFound)
-	_, ok := a.srv.Payee(payvault.PayeeID(id))
+	_, ok := a.srv.Payees.Get(payvault.PayeeID(id))
 	assert.False(t, ok)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpPayeesDelete))
 
@@ -87,9 +83,9 @@ func TestPayeeDeleteForAnotherMerchant(t *testing.T) {
 	path := fmt.Sprintf("%s/%.0f", payees, id)
 	a.do(t, http.MethodDelete, path+"?merchant_id=100002", "").refused(t, http.StatusForbidden)
 	a.do(t, http.MethodDelete, path+"?merchant_id=", "").refused(t, http.StatusBadRequest)
-	require.Len(t, a.srv.Payees(merchantID), 1)
+	require.Len(t, a.srv.Payees.All(), 1)
 	a.partner().do(t, http.MethodDelete, path+"?merchant_id=100001", "").ok(t)
-	assert.Empty(t, a.srv.Payees(merchantID))
+	assert.Empty(t, a.srv.Payees.All())
 }
 
 func TestPayeeVaultMustBeEnabled(t *testing.T) {

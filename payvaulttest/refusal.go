@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,6 +20,11 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, message: fmt.Sprintf(format, args...)}
 }
 
+// notFound is the refusal of an ID that the merchant has no record with.
+func notFound(what, id string) *refusal {
+	return refuse(http.StatusNotFound, "there is no %s with this %s", what, id)
+}
+
 // Error implements error.
 func (r *refusal) Error() string {
 	var b strings.Builder
@@ -31,17 +37,13 @@ func (r *refusal) Error() string {
 	return b.String()
 }
 
-// Problems collects what is wrong with a request, by wire path of the field.
+// problems collects what is wrong with a request, by wire path of the field.
 type problems map[string][]string
-
-func (p problems) add(field, format string, args ...any) {
-	p[field] = append(p[field], fmt.Sprintf(format, args...))
-}
 
 // check adds a problem unless the condition holds.
 func (p problems) check(ok bool, field, message string) {
 	if !ok {
-		p.add(field, "%s", message)
+		p[field] = append(p[field], message)
 	}
 }
 
@@ -52,31 +54,40 @@ func (p problems) err() error {
 	return &refusal{status: http.StatusBadRequest, message: "Invalid request", fields: p}
 }
 
-// Envelope is the answer of every platform endpoint.
+// fits makes an error out of what something must be, unless it is.
+func fits(ok bool, must string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(must)
+}
+
+// envelope is the answer of every platform endpoint.
 type envelope struct {
 	Code         int    `json:"code"`
 	Message      string `json:"message"`
-	TotalPages   *int   `json:"totalPages,omitempty"`
-	TotalRecords *int   `json:"totalRecords,omitempty"`
-	Data         any    `json:"data,omitempty"`
+	TotalPages   *int   `json:"totalPages,omitzero"`
+	TotalRecords *int   `json:"totalRecords,omitzero"`
+	Data         any    `json:"data,omitzero"`
 }
 
-// Confirmation is the data of an operation that answers with a text.
+// confirmation is the data of an operation that answers with a text.
 type confirmation struct {
 	Message string `json:"message"`
 }
 
 func success(data any) envelope { return envelope{Message: "Success", Data: data} }
 
-// toWire gives the HTTP status and the JSON value of a refusal: rcode and rmsg for tokenize, the
-// envelope with the HTTP status as its code for everything else.
-func (r *refusal) toWire(tokenize bool) (int, any) {
-	if tokenize {
-		return r.status, tokenizeResponse{RCode: fmt.Sprintf("%03d", r.status), RMsg: r.Error()}
+// failureBody is the answer with a code: rcode and rmsg for tokenize, the envelope for everything else.
+func failureBody(tokenize bool, code int, message string, fields map[string][]string) []byte {
+	var answer any = tokenizeResponse{RCode: fmt.Sprintf("%03d", code), RMsg: message}
+	if !tokenize {
+		platform := envelope{Code: code, Message: message}
+		if len(fields) > 0 {
+			platform.Data = fields
+		}
+		answer = platform
 	}
-	answer := envelope{Code: r.status, Message: r.message}
-	if len(r.fields) > 0 {
-		answer.Data = r.fields
-	}
-	return r.status, answer
+	body, _ := encode(answer)
+	return body
 }

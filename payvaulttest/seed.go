@@ -1,75 +1,64 @@
 package payvaulttest
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"reflect"
+
+	"github.com/go-json-experiment/json"
 )
 
-// Seed is what a server starts with, for [WithSeed]. In JSON its names are those of the fields'
-// tags, see [LoadSeed].
+// Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see
+// [LoadSeed] for JSON.
 //
-// Accounts are given here or with [WithAccount] only. Subscriptions with their transactions, invoices,
-// disputes and webhooks are seeded, here or with the Seed methods, since the interface shows no
-// operation that creates them. All other records are made by requests and cannot be seeded: saved cards
-// (tokenize, or with a customer), customers, payees, applications with their data, and account updater
-// requests.
-//
-// Marshalling a Seed gives a text that LoadSeed reads, except for its accounts: their keys are redacted
-// like everywhere, and LoadSeed refuses an account without its key. Give accounts with [WithAccount], or
-// write them by hand. The answers that disputes received are no part of a seed either.
+// Accounts are given here or with [WithAccount] only. What is left out of a record is filled in, as by [Store.Seed].
+// Marshalling a Seed gives a text that LoadSeed reads, but for the keys of its accounts, which are redacted, the
+// answers of its disputes and the data of its applications.
 type Seed struct {
-	Accounts      []Account      `json:"accounts"`      // see [WithAccount]
-	Subscriptions []Subscription `json:"subscriptions"` // see [Server.SeedSubscription]
-	Invoices      []Invoice      `json:"invoices"`      // see [Server.SeedInvoice]
-	Disputes      []Dispute      `json:"disputes"`      // see [Server.SeedDispute]
-	Webhooks      []Webhook      `json:"webhooks"`      // see [Server.SeedWebhook]
+	Accounts      []Account      `json:"accounts"` // see [WithAccount]
+	Cards         []Card         `json:"cards"`
+	Customers     []Customer     `json:"customers"`
+	Payees        []Payee        `json:"payees"`
+	Applications  []Application  `json:"applications"`
+	Subscriptions []Subscription `json:"subscriptions"`
+	Invoices      []Invoice      `json:"invoices"`
+	Disputes      []Dispute      `json:"disputes"`
+	Webhooks      []Webhook      `json:"webhooks"`
 }
 
-// LoadSeed reads a seed from JSON, as strictly as requests are read: names match exactly and are given
-// once. Unknown names, states and kinds are an error, and so are an ID or an API key that is given
-// twice, accounts that [Start] would refuse, null (except for a list), values that are none of their
-// field, and what follows the JSON value. The error names the list, the index in it (from 0) and the
-// field. Whether each merchant has an account is for [Start] to see. The seed.json of
-// cmd/payvault-emulator is an example.
+// LoadSeed reads a seed from JSON: names match exactly and are given once, and unknown ones are an error. Whether
+// the service could have the records is for [Start] to see. The seed.json of cmd/payvault-emulator is an example.
 func LoadSeed(r io.Reader) (Seed, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
-	}
 	var seed Seed
-	err = (shapeWalker{seed: true}).walk("", text, reflect.TypeFor[Seed]())
-	if err == nil {
-		err = json.Unmarshal(text, &seed)
-	}
-	if err == nil {
-		_, err = newAccounts(seed.Accounts)
-	}
-	if err == nil {
-		err = seed.check(anyMerchant)
-	}
-	if err != nil {
+	if err := json.UnmarshalRead(r, &seed, json.RejectUnknownMembers(true)); err != nil {
 		return Seed{}, fmt.Errorf("payvaulttest: read a seed: %w", err)
 	}
 	return seed, nil
 }
 
-// plant adds the records of a seed. Those that name an ID go first, so that no ID that is made for
-// another is taken from them.
-func (s *Server) plant(seed Seed) {
-	plantEach(seed.Subscriptions, func(r Subscription) bool { return r.ID != 0 }, s.SeedSubscription)
-	plantEach(seed.Invoices, func(r Invoice) bool { return r.ID != "" }, s.SeedInvoice)
-	plantEach(seed.Disputes, func(r Dispute) bool { return r.ID != 0 }, s.SeedDispute)
-	plantEach(seed.Webhooks, func(r Webhook) bool { return r.ID != "" }, s.SeedWebhook)
+// plant adds the records of a seed, each ID once.
+func (v *service) plant(seed Seed) error {
+	return cmp.Or(
+		plant("cards", v.Cards, seed.Cards), // before the customers, who name them
+		plant("customers", v.Customers, seed.Customers),
+		plant("payees", v.Payees, seed.Payees),
+		plant("applications", v.Applications, seed.Applications),
+		plant("subscriptions", v.Subscriptions, seed.Subscriptions),
+		plant("invoices", v.Invoices, seed.Invoices),
+		plant("disputes", v.Disputes, seed.Disputes),
+		plant("webhooks", v.Webhooks, seed.Webhooks),
+	)
 }
 
-func plantEach[T any](records []T, named func(T) bool, add func(T) T) {
-	for _, first := range []bool{true, false} {
-		for _, record := range records {
-			if named(record) == first {
-				add(record)
-			}
+func plant[K comparable, V any](list string, records *Store[K, V], seed []V) error {
+	for i, record := range seed {
+		err := fits(!records.has(records.key(&record)), "there are two with this ID")
+		if err == nil {
+			_, err = records.seed(record)
+		}
+		if err != nil {
+			return fmt.Errorf("%s[%d]: %w", list, i, err)
 		}
 	}
+	return nil
 }

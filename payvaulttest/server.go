@@ -7,8 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/faulty"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -17,22 +24,19 @@ type Server struct {
 	// at the end.
 	URL string
 
-	basePath  string
-	maxUpload int64
-	secure    bool
-	logger    *slog.Logger
-	service   *service
-	routes    []route
-	events    *dispatcher
-	faults    faults
-	requests  requestLog
-	conns     *connections
-	running   gate
-	http      *http.Server
-	client    *http.Client
-	cancel    context.CancelFunc
-	served    chan struct{}
-	closing   sync.Once
+	// Records are the stores of the server, such as Invoices.
+	Records
+
+	cfg      config
+	service  *service
+	mux      *http.ServeMux
+	methods  []string // that the document uses
+	faults   faults
+	requests requestLog
+	http     *httptest.Server
+	cancel   context.CancelFunc
+	running  sync.RWMutex // held for reading by each request
+	closing  sync.Once
 }
 
 // NewServer starts a server; close it with [Server.Close]. Like [net/http/httptest.NewServer] it
@@ -47,73 +51,97 @@ func NewServer(opts ...Option) *Server {
 
 // Start starts a server, or says why it cannot.
 func Start(opts ...Option) (*Server, error) {
-	cfg, err := newConfig(opts)
+	s, err := newServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("payvaulttest: %w", err)
 	}
-	service, err := newService(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.addr)
 	if err != nil {
-		return nil, fmt.Errorf("payvaulttest: %w", err)
-	}
-	seed := mergeSeeds(cfg.seeds)
-	if err := seed.check(service.accounts.has); err != nil {
-		return nil, fmt.Errorf("payvaulttest: seed: %w", err)
-	}
-	identity, err := newIdentity(cfg.tls)
-	if err != nil {
-		return nil, fmt.Errorf("payvaulttest: make a certificate: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cfg.addr)
-	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("payvaulttest: listen: %w", err)
 	}
-	s := newServer(cfg, service, identity)
-	s.URL = identity.scheme() + "://" + listener.Addr().String() + cfg.basePath
-	s.plant(seed)
-	go s.listen(listener)
+	s.cancel = cancel
+	s.service.events = newDispatcher(ctx, s.cfg.remote, s.cfg.logger)
+	s.http = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(s.cfg.logger.Handler(), slog.LevelError),
+	}}
+	if s.cfg.tls {
+		s.http.StartTLS()
+	} else {
+		s.http.Start()
+	}
+	if transport, ok := s.http.Client().Transport.(*http.Transport); ok {
+		transport.MaxIdleConnsPerHost = 100
+	}
+	s.URL = s.http.URL + s.cfg.basePath
 	return s, nil
 }
 
-func newServer(cfg config, service *service, identity identity) *Server {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		basePath:  cfg.basePath,
-		maxUpload: cfg.maxUpload,
-		secure:    cfg.tls,
-		logger:    cfg.logger,
-		service:   service,
-		routes:    service.routes(),
-		events:    newDispatcher(ctx, cfg.remote, cfg.logger),
-		requests:  requestLog{limit: cfg.history},
-		client:    identity.client(),
-		cancel:    cancel,
-		served:    make(chan struct{}),
+// newServer makes a server that does not listen yet.
+func newServer(opts []Option) (*Server, error) {
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
 	}
-	service.events = s.events
-	s.conns = newConnections(s.faults.refusing)
-	s.http = &http.Server{
-		Handler:           http.HandlerFunc(s.serve),
-		TLSConfig:         identity.config(),
-		ReadHeaderTimeout: time.Minute,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       withConn,
-		ConnState:         s.conns.track,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-
-		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
+	service, err := newService(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	for _, seed := range cfg.seeds {
+		if err := service.plant(seed); err != nil {
+			return nil, fmt.Errorf("seed: %w", err)
+		}
+	}
+	s := &Server{cfg: cfg, service: service, Records: service.Records, mux: http.NewServeMux()}
+	s.requests.limit = cfg.history
+	actions := service.actions()
+	for _, o := range service.document.Operations {
+		action := actions[payvault.Operation(o.ID)]
+		s.mux.HandleFunc(o.Method+" "+cfg.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
+			s.exchange(w, r, o, action)
+		})
+		if !slices.Contains(s.methods, o.Method) {
+			s.methods = append(s.methods, o.Method)
+		}
+	}
+	return s, nil
 }
 
-// listen serves until the server is closed.
-func (s *Server) listen(listener net.Listener) {
-	defer close(s.served)
-	listener = &pickyListener{Listener: listener, refuse: s.faults.takeConnection}
-	if s.secure {
-		_ = s.http.ServeTLS(listener, "", "")
-		return
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.running.RLock()
+	defer s.running.RUnlock()
+	switch {
+	case r.Context().Err() != nil: // the server is closed
+		faulty.Abort()
+	case s.takes(r):
+		s.mux.ServeHTTP(w, r)
+	default:
+		s.exchange(w, r, nil, nil)
 	}
-	_ = s.http.Serve(listener)
+}
+
+// takes reports whether there is an operation for a request. Paths match as they are: nothing is cleaned.
+func (s *Server) takes(r *http.Request) bool {
+	_, pattern := s.mux.Handler(r)
+	return pattern != "" && path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath()
+}
+
+// allowed lists the methods with which there is an operation for the path of a request.
+func (s *Server) allowed(r *http.Request) string {
+	var list []string
+	for _, method := range s.methods {
+		other := r.Clone(r.Context())
+		if other.Method = method; s.takes(other) {
+			list = append(list, method)
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // Close ends the server: its requests, delays and deliveries are cut short, its connections closed.
@@ -121,23 +149,19 @@ func (s *Server) listen(listener net.Listener) {
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
-		_ = s.http.Close()
-		<-s.served
-		s.conns.wait()
-		s.running.shut() // HTTP/2 handlers outlive their connection
-		s.events.end()
-		s.client.CloseIdleConnections()
+		s.http.CloseClientConnections()
+		s.http.Close()
+		s.running.Lock() // HTTP/2 handlers outlive their connection
+		defer s.running.Unlock()
+		s.service.events.wait()
 	})
 }
 
 // HTTPClient returns a client that trusts the server's certificate under [WithTLS]. [Server.Close]
 // closes its idle connections.
-func (s *Server) HTTPClient() *http.Client { return s.client }
+func (s *Server) HTTPClient() *http.Client { return s.http.Client() }
 
 // Format implements [fmt.Formatter]: a server shows its address, never its accounts.
 func (s *Server) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "payvaulttest.Server("+s.URL+")")
 }
-
-// LogValue implements [slog.LogValuer]: a server shows its address, never its accounts.
-func (s *Server) LogValue() slog.Value { return slog.StringValue(s.URL) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,33 +86,41 @@ func TestSeed(t *testing.T) {
 	a := newAPI(t, payvaulttest.WithSeed(seed))
 	assert.Len(t, a.srv.Accounts(), 2)
 	assert.Equal(t, payvault.MerchantID(5), a.srv.Merchant().MerchantID)
-	sub, ok := a.srv.Subscription(77)
+	sub, ok := a.srv.Subscriptions.Get(77)
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.SubscriptionPaused, sub.State)
 	assert.Equal(t, payvault.MerchantID(5), sub.MerchantID)
-	assert.Equal(t, "125.50", sub.Transactions[0].Amount.String())
-	_, ok = a.srv.Invoice("I1")
+	assert.Equal(t, "125.50", string(sub.Transactions[0].Amount))
+	_, ok = a.srv.Invoices.Get("I1")
 	assert.True(t, ok)
-	dispute, _ := a.srv.Dispute(3)
+	dispute, _ := a.srv.Disputes.Get(3)
 	assert.Equal(t, payvaulttest.DisputeRetrieval, dispute.Kind)
-	webhook, _ := a.srv.Webhook("W1")
+	webhook, _ := a.srv.Webhooks.Get("W1")
 	assert.Len(t, webhook.Events, 1)
 
-	assert.Equal(t, []payvaulttest.Subscription{sub}, a.srv.Subscriptions())
-	assert.Equal(t, []payvaulttest.Dispute{dispute}, a.srv.Disputes())
-	assert.Equal(t, []payvaulttest.Webhook{webhook}, a.srv.Webhooks())
-	assert.Len(t, a.srv.Invoices(), 1)
+	assert.Equal(t, []payvaulttest.Subscription{sub}, a.srv.Subscriptions.All())
+	assert.Equal(t, []payvaulttest.Dispute{dispute}, a.srv.Disputes.All())
+	assert.Equal(t, []payvaulttest.Webhook{webhook}, a.srv.Webhooks.All())
+	assert.Len(t, a.srv.Invoices.All(), 1)
 }
 
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{
-		"", "{", `{"merchants":[]}`, `{} {}`, `[]`, `{"invoices":[{"id":1}]}`, `{"invoices":[{"state":"paid"}]}`,
-		`{"subscriptions":[{"state":"cancelled"}]}`, `{"disputes":[{"kind":"second"}]}`,
-		`{"subscriptions":[{"transactions":[{"amt_tran":"12,50"}]}]}`,
+	for text, want := range map[string]string{
+		"":                              "EOF",
+		"{":                             "EOF",
+		`{} {}`:                         "after top-level value",
+		`[]`:                            "array",
+		`{"merchants":[]}`:              `unknown object member name "merchants"`,
+		`{"ACCOUNTS":[]}`:               "unknown",
+		`{"invoices":[{"id":1}]}`:       "/invoices/0",
+		`{"invoices":[],"invoices":[]}`: "duplicate",
+		`{"invoices":[{"invoice_id":"A","invoice_id":"B"}]}`:      "duplicate",
+		`{"subscriptions":[{"transactions":[{"amt_tran":"1"}]}]}`: "/subscriptions/0/transactions/0/amt_tran",
+		`{"subscriptions":[{"transactions":[{"tran_time":{}}]}]}`: "/tran_time",
 	} {
 		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
-		require.Error(t, err, text)
+		require.ErrorContains(t, err, want, text)
 	}
 }
 
@@ -133,7 +142,6 @@ func TestSeedIsChecked(t *testing.T) {
 		"an amount":             {Subscriptions: of(payvaulttest.Transaction{Amount: "12,50"})},
 		"an amount that is NaN": {Subscriptions: of(payvaulttest.Transaction{Amount: "NaN"})},
 		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmountFunded: ".5"})},
-		"an exponent":           {Subscriptions: of(payvaulttest.Transaction{AmountRefunded: "1e400"})},
 		"a card with spaces":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
 		"a word as a card":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "hello"})},
 		"part of a card":        {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411111"})},
@@ -143,7 +151,6 @@ func TestSeedIsChecked(t *testing.T) {
 		"a card masked before":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"})},
 		"a card masked behind":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111xxxxxxx11111"})},
 		"a currency":            {Subscriptions: of(payvaulttest.Transaction{Currency: "USD"})},
-		"a funded currency":     {Subscriptions: of(payvaulttest.Transaction{FundedCurrency: "8400"})},
 		"another subscription":  {Subscriptions: of(payvaulttest.Transaction{SubscriptionID: 9})},
 		"an invoice state":      {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
 		"a dispute kind":        {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
@@ -151,14 +158,9 @@ func TestSeedIsChecked(t *testing.T) {
 		"a URL without scheme":  {Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/hook"}}},
 		"a URL of a file":       {Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///tmp/hook"}}},
 	} {
-		text, err := json.Marshal(seed)
-		if err == nil {
-			_, err = payvaulttest.LoadSeed(bytes.NewReader(text))
-		}
-		require.Error(t, err, name)
-		assert.NotContains(t, err.Error(), "1111", name)
-		_, err = payvaulttest.Start(payvaulttest.WithSeed(seed))
+		_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
 		require.ErrorContains(t, err, "payvaulttest: seed: ", name)
+		assert.NotContains(t, err.Error(), "1111", name)
 	}
 	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
 	_, err := payvaulttest.Start(one, one)
@@ -167,26 +169,12 @@ func TestSeedIsChecked(t *testing.T) {
 
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		`{"foo":[]}`:                      "foo is not a known field",
-		`{} {}`:                           "not one well-formed JSON value",
-		`{"accounts":[{},{"key":"k"}]}`:   "accounts[1].key is not",
-		`{"invoices":[{"state":"paid"}]}`: "invoices[0]: state must be",
-		`{"disputes":[{},{"kind":1}]}`:    "disputes[1].kind must be a string",
-		`{"webhooks":[{"webhook_id":"W"},{"webhook_id":"W"}]}`:                             "webhooks[1]: there are two with the webhook_id W",
-		`{"subscriptions":[{"foo":1}]}`:                                                    "subscriptions[0].foo is not",
-		`{"subscriptions":[{"transactions":[{},{"foo":1}]}]}`:                              "subscriptions[0].transactions[1].foo is not",
-		`{"subscriptions":[{"transactions":[{"tran_time":"today"}]}]}`:                     "subscriptions[0].transactions[0].tran_time must be a time",
-		`{"subscriptions":[{"transactions":[{},{"settle_date":"today"}]}]}`:                "subscriptions[0]: transactions[1]: settle_date must be YYYY-MM-DD",
-		`{"subscriptions":[{"subscription_id":5,"transactions":[{"subscription_id":9}]}]}`: "subscriptions[0]: transactions[0]: subscription_id must be",
-	} {
-		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
-		require.ErrorContains(t, err, want, text)
-	}
 	a := newAPI(t)
-	assert.PanicsWithError(t, "payvaulttest: subscription: transactions[0]: batch_date must be YYYY-MM-DD", func() {
-		a.srv.SeedSubscription(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
+	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: Invalid request: batch_date must be a valid date", func() {
+		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
 	})
+	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}))
+	require.EqualError(t, err, "payvaulttest: seed: invoices[1]: state must be saved or outstanding")
 }
 
 func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {
@@ -202,38 +190,32 @@ func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {
 		_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
 		require.ErrorContains(t, err, "account", name)
 	}
-	assert.Panics(t, func() { a.srv.SeedSubscription(payvaulttest.Subscription{MerchantID: none}) })
-	assert.Panics(t, func() { a.srv.SeedInvoice(payvaulttest.Invoice{MerchantID: none}) })
-	assert.Panics(t, func() { a.srv.SeedDispute(payvaulttest.Dispute{Kind: "second"}) })
-	assert.Panics(t, func() { a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: "::"}) })
-}
-
-// A clock beyond the years that JSON timestamps have is the way to an answer that cannot be encoded.
-func TestAnswerThatCannotBeEncoded(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, payvaulttest.WithClock(func() time.Time { return noon().AddDate(9000, 0, 0) }))
-	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{}}})
-	a.get(t, "/platform/subscription/transactions/77").refused(t, http.StatusInternalServerError)
-	assert.Zero(t, a.srv.Commits(payvault.OpSubscriptionsTransactions))
+	assert.Panics(t, func() { a.srv.Subscriptions.Seed(payvaulttest.Subscription{MerchantID: none}) })
+	assert.Panics(t, func() { a.srv.Invoices.Seed(payvaulttest.Invoice{MerchantID: none}) })
+	assert.Panics(t, func() { a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: "second"}) })
+	assert.Panics(t, func() { a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "::"}) })
 }
 
 func TestUnknownIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, found := range []func() bool{
-		func() bool { _, ok := a.srv.Invoice("x"); return ok },
-		func() bool { _, ok := a.srv.Subscription(1); return ok },
-		func() bool { _, ok := a.srv.Dispute(1); return ok },
-		func() bool { _, ok := a.srv.Webhook("x"); return ok },
-		func() bool { _, ok := a.srv.Card(merchantID, "x"); return ok },
-		func() bool { _, ok := a.srv.Customer(merchantID, "x"); return ok },
-		func() bool { _, ok := a.srv.Payee(1); return ok },
-		func() bool { _, ok := a.srv.Application(1); return ok },
+		func() bool { _, ok := a.srv.Invoices.Get("x"); return ok },
+		func() bool { _, ok := a.srv.Subscriptions.Get(1); return ok },
+		func() bool { _, ok := a.srv.Disputes.Get(1); return ok },
+		func() bool { _, ok := a.srv.Webhooks.Get("x"); return ok },
+		func() bool { _, ok := a.srv.Cards.Get("x"); return ok },
+		func() bool {
+			_, ok := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "x"})
+			return ok
+		},
+		func() bool { _, ok := a.srv.Payees.Get(1); return ok },
+		func() bool { _, ok := a.srv.Applications.Get(1); return ok },
 		func() bool { _, ok := a.srv.Account("x"); return ok },
 	} {
 		assert.False(t, found())
 	}
-	assert.Empty(t, a.srv.Customers(merchantID))
+	assert.Empty(t, a.srv.Customers.All())
 }
 
 // A thousand clients, each a merchant of its own with a connection of its own, at once: the clock holds
@@ -260,7 +242,7 @@ func TestThousandClients(t *testing.T) {
 	}
 	a := newAPI(t, opts...)
 	for i := range clients {
-		a.srv.SeedInvoice(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i)), MerchantID: payvault.MerchantID(i + 1)})
+		a.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i)), MerchantID: payvault.MerchantID(i + 1)})
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -279,16 +261,16 @@ func TestThousandClients(t *testing.T) {
 		payvault.OpPayeesCreate: clients, payvault.OpInvoicesSend: clients,
 	}, a.srv.AllCommits())
 	assert.Len(t, a.srv.Requests(), 5*clients)
-	assert.Len(t, a.srv.Cards(), 2*clients)
+	assert.Len(t, a.srv.Cards.All(), 2*clients)
 	ids := map[any]bool{}
-	for i, account := range a.srv.Accounts() {
-		list := a.srv.Payees(account.MerchantID)
-		if assert.Len(t, list, 1) {
-			assert.Equal(t, fmt.Sprintf("P%d", i), list[0].Name)
-			ids[list[0].ID] = true
-		}
+	accounts := a.srv.Accounts()
+	assert.Len(t, a.srv.Payees.All(), len(accounts))
+	for _, payee := range a.srv.Payees.All() {
+		i := slices.IndexFunc(accounts, func(a payvaulttest.Account) bool { return a.MerchantID == payee.MerchantID })
+		assert.Equal(t, fmt.Sprintf("P%d", i), payee.Name)
+		ids[payee.ID] = true
 	}
-	for _, card := range a.srv.Cards() {
+	for _, card := range a.srv.Cards.All() {
 		ids[card.ID] = true
 	}
 	assert.Len(t, ids, 3*clients, "each ID is given once")
@@ -332,7 +314,7 @@ func (a api) work(t *testing.T, client *http.Client, i int) {
 		assert.Equal(t, fmt.Sprintf("F%d", i), list.Data[0].Firm)
 		assert.Equal(t, masked, list.Data[0].Card)
 	}
-	invoice, _ := a.srv.Invoice(payvault.InvoiceID(fmt.Sprintf("I%d", i)))
+	invoice, _ := a.srv.Invoices.Get(payvault.InvoiceID(fmt.Sprintf("I%d", i)))
 	assert.Equal(t, []string{fmt.Sprintf("%d@example.com", i)}, invoice.Emails)
 }
 
@@ -341,12 +323,12 @@ func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	seed := payvaulttest.Seed{
-		Subscriptions: []payvaulttest.Subscription{a.srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 			{Time: noon(), Amount: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
 		}})},
-		Invoices: []payvaulttest.Invoice{a.srv.SeedInvoice(payvaulttest.Invoice{State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1}})},
-		Disputes: []payvaulttest.Dispute{a.srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
-		Webhooks: []payvaulttest.Webhook{a.srv.SeedWebhook(payvaulttest.Webhook{NotificationURL: "http://127.0.0.1:1/", Events: []string{"e"}})},
+		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1}})},
+		Disputes: []payvaulttest.Dispute{a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
+		Webhooks: []payvaulttest.Webhook{a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://127.0.0.1:1/", Events: []string{"e"}})},
 	}
 	for name, seed := range map[string]payvaulttest.Seed{"of a server": seed, "empty": {}, "left out": {
 		Subscriptions: []payvaulttest.Subscription{{Transactions: make([]payvaulttest.Transaction, 2)}}, Invoices: make([]payvaulttest.Invoice, 1),
@@ -360,9 +342,9 @@ func TestSeedRoundTrip(t *testing.T) {
 		assert.JSONEq(t, string(text), string(again), name)
 		b := newAPI(t, payvaulttest.WithSeed(loaded))
 		if name == "of a server" {
-			assert.Equal(t, a.srv.Invoices(), b.srv.Invoices())
-			assert.Equal(t, a.srv.Disputes(), b.srv.Disputes())
-			assert.Equal(t, a.srv.Webhooks(), b.srv.Webhooks())
+			assert.Equal(t, a.srv.Invoices.All(), b.srv.Invoices.All())
+			assert.Equal(t, a.srv.Disputes.All(), b.srv.Disputes.All())
+			assert.Equal(t, a.srv.Webhooks.All(), b.srv.Webhooks.All())
 			assert.Equal(t, a.page(t, fmt.Sprintf("/platform/subscription/transactions/%d", seed.Subscriptions[0].ID)),
 				b.page(t, fmt.Sprintf("/platform/subscription/transactions/%d", seed.Subscriptions[0].ID)))
 		}

@@ -21,10 +21,10 @@ func TestCancel(t *testing.T) {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
-			a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, CustomerID: "C1", State: state})
+			a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", State: state})
 			data := a.post(t, cancelPath, `{"customer_id":"C1"}`).ok(t)
 			assert.NotEmpty(t, data["message"])
-			sub, ok := a.srv.Subscription(77)
+			sub, ok := a.srv.Subscriptions.Get(77)
 			require.True(t, ok)
 			assert.Equal(t, payvaulttest.SubscriptionCanceled, sub.State)
 
@@ -37,7 +37,7 @@ func TestCancel(t *testing.T) {
 func TestCancelRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, CustomerID: "C1"})
+	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1"})
 	a.post(t, cancelPath, `{}`).refused(t, http.StatusBadRequest, "customer_id")
 	a.post(t, cancelPath, "").refused(t, http.StatusUnsupportedMediaType)
 	a.post(t, cancelPath, `{"customer_id":"C2"}`).refused(t, http.StatusBadRequest, "customer_id")
@@ -49,7 +49,7 @@ func TestCancelRefuses(t *testing.T) {
 	a.second(t).post(t, cancelPath, `{"customer_id":"C1"}`).refused(t, http.StatusNotFound)
 	a.partner().post(t, cancelPath, `{"customer_id":"C1"}`).refused(t, http.StatusNotFound)
 
-	sub, _ := a.srv.Subscription(77)
+	sub, _ := a.srv.Subscriptions.Get(77)
 	assert.Equal(t, payvaulttest.SubscriptionActive, sub.State)
 	a.partner().post(t, cancelPath, `{"customer_id":"C1","merchant_id":100001}`).ok(t)
 }
@@ -67,7 +67,7 @@ func TestTransactionsOfOthers(t *testing.T) {
 func TestTransactionRecord(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
-	a.srv.SeedSubscription(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{{
+	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{{
 		PGID: "PG1", Amount: "125.50", CardNumber: "4111111111111111", RMsg: "approved", BatchDate: "2026-01-16",
 	}}})
 	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":1,"totalRecords":1,"data":[{
@@ -81,12 +81,12 @@ func TestSeedSubscriptionDefaults(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	transactions := []payvaulttest.Transaction{{}}
-	sub := a.srv.SeedSubscription(payvaulttest.Subscription{Transactions: transactions})
+	sub := a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: transactions})
 	assert.NotZero(t, sub.ID)
 	assert.NotEmpty(t, sub.CustomerID)
 	assert.Equal(t, payvaulttest.SubscriptionActive, sub.State)
 	assert.Equal(t, sub.ID, sub.Transactions[0].SubscriptionID)
 	assert.Zero(t, transactions[0], "the caller's slice is not changed")
-	stored, _ := a.srv.Subscription(sub.ID)
+	stored, _ := a.srv.Subscriptions.Get(sub.ID)
 	assert.Equal(t, sub, stored)
 }

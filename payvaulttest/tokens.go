@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/openapi"
 )
 
-// CardKind tells what kind of payment data a [Card] stands for.
+// CardKind says what kind of payment data a [Card] stands for.
 type CardKind string
 
 // The kinds of payment data.
@@ -19,82 +20,86 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data (interface §2.1) as the emulator keeps it: without card number, security code, track,
-// wallet payload or account number.
+// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security code, track, wallet
+// payload or account number.
 type Card struct {
-	MerchantID     payvault.MerchantID
-	ID             string
-	Kind           CardKind
-	MaskedNumber   string // empty for ACH
-	ExpDate        string // MMYY
-	Type           string
-	CardholderName string
-	SingleUse      bool
-	Updates        int // how many times the card was updated under its ID
+	ID             string              `json:"card_id"`
+	MerchantID     payvault.MerchantID `json:"merchant_id"`
+	Kind           CardKind            `json:"kind"`
+	MaskedNumber   string              `json:"card_number"` // empty for ACH
+	ExpDate        string              `json:"exp_date"`    // MMYY
+	Type           string              `json:"card_type"`
+	CardholderName string              `json:"cardholder_name"`
+	SingleUse      bool                `json:"single_use"`
+	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
-type cardKey struct {
-	merchant payvault.MerchantID
-	id       string
+func (c *Card) clone() Card { return *c }
+
+func (v *service) prepareCard(c *Card) error {
+	c.ID = freshText(v.ids, "card", v.Cards, c.ID)
+	c.Kind = cmp.Or(c.Kind, CardKindCard)
+	if isCardNumber(c.MaskedNumber) {
+		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardType(c.MaskedNumber)), mask(c.MaskedNumber)
+	}
+	return cmp.Or(
+		v.seedMerchant(&c.MerchantID),
+		fits(c.MaskedNumber == "" || isMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
+		fits(c.Kind == CardKindCard || c.Kind == CardKindACH || c.Kind == CardKindWallet, "kind must be card, ach or wallet"),
+	)
 }
 
 type tokenizeRequest struct {
-	MerchantID     *string  `json:"merchant_id"`
-	ProfileID      string   `json:"profile_id"`
-	DeveloperID    string   `json:"developer_id"`
-	LocID          string   `json:"loc_id"`
-	VendorID       *int64   `json:"vendor_id"`
-	CardholderName string   `json:"cardholder_name"`
-	AVSAddress     string   `json:"avs_address"`
-	AVSZip         string   `json:"avs_zip"`
-	EmailAddress   []string `json:"email_address"`
-	ClientIP       string   `json:"client_ip"`
-	CardSwipe      string   `json:"card_swipe"`
-	WalletOne      string   `json:"payload_wallet_one_pay"`
-	WalletTwo      string   `json:"payload_wallet_two_pay"`
-	SingleUse      *bool    `json:"single_use"`
-	EchoFields     string   `json:"echo_fields"`
-	SessionID      string   `json:"session_id"`
-	UserID         *int64   `json:"user_id"`
-	ReportData     string   `json:"report_data"`
+	MerchantID     string `json:"merchant_id"`
+	VendorID       int64  `json:"vendor_id"`
+	CardholderName string `json:"cardholder_name"`
+	CardSwipe      string `json:"card_swipe"`
+	WalletOne      string `json:"payload_wallet_one_pay"`
+	WalletTwo      string `json:"payload_wallet_two_pay"`
+	SingleUse      *bool  `json:"single_use"`
+	EchoFields     string `json:"echo_fields"`
+	ReportData     string `json:"report_data"`
 	paymentFields
 }
 
 // The payment fields that a tokenize request and a billing card share.
 type paymentFields struct {
-	CardNumber string  `json:"card_number"`
-	ExpDate    *string `json:"exp_date"`
-	CVV        string  `json:"cvv2"`
-	TypeID     string  `json:"type_id"`
-	Routing    string  `json:"tr_number"`
-	Account    string  `json:"dda_number"`
-	CardID     string  `json:"card_id"`
+	CardNumber string `json:"card_number"`
+	ExpDate    string `json:"exp_date"`
+	Routing    string `json:"tr_number"`
+	Account    string `json:"dda_number"`
+	CardID     string `json:"card_id"`
 }
 
 type tokenizeResponse struct {
 	RCode      string `json:"rcode"`
 	RMsg       string `json:"rmsg"`
-	PGID       string `json:"pg_id,omitempty"`
-	CardID     string `json:"card_id,omitempty"`
-	CardNumber string `json:"card_number,omitempty"`
-	EchoFields string `json:"echo_fields,omitempty"`
+	PGID       string `json:"pg_id,omitzero"`
+	CardID     string `json:"card_id,omitzero"`
+	CardNumber string `json:"card_number,omitzero"`
+	EchoFields string `json:"echo_fields,omitzero"`
 }
 
 // tokenize performs POST /pg/tokenize.
 func (v *service) tokenize(c *call) (any, error) {
-	var in tokenizeRequest
-	if err := decode(c.body, &in); err != nil {
+	in, err := bind[tokenizeRequest](c.body)
+	if err != nil {
 		return nil, err
 	}
-	merchant, err := in.merchant(c.account)
+	if c.account.Partner && in.VendorID != c.account.VendorID {
+		return nil, problems{"vendor_id": {"must be the partner's own vendor ID"}}.err()
+	}
+	id, err := strconv.ParseInt(in.MerchantID, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
+	}
+	merchant, err := c.merchant(id)
 	if err != nil {
 		return nil, err
 	}
 	if err := v.checkTokenize(merchant, &in); err != nil {
 		return nil, err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	card, err := v.saveCard(merchant, in.CardID, in.card(v.ids))
 	if err != nil {
 		return nil, err
@@ -108,31 +113,13 @@ func (v *service) tokenize(c *call) (any, error) {
 	}, nil
 }
 
-// merchant resolves merchant_id, which tokenize carries as a string, and the vendor_id of partners.
-func (in *tokenizeRequest) merchant(account Account) (payvault.MerchantID, error) {
-	if in.MerchantID == nil {
-		return 0, problems{"merchant_id": {"is required"}}.err()
-	}
-	if account.Partner && (in.VendorID == nil || *in.VendorID != account.VendorID) {
-		return 0, problems{"vendor_id": {"must be the partner's own vendor ID"}}.err()
-	}
-	id, err := strconv.ParseInt(*in.MerchantID, 10, 64)
-	if err != nil || strconv.FormatInt(id, 10) != *in.MerchantID {
-		return 0, problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
-	}
-	return account.actFor(&id)
-}
-
 func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeRequest) error {
 	p := problems{}
 	in.check(p, "")
-	ach := in.Routing != "" && in.CardNumber == "" && in.CardSwipe == ""
-	p.check(!ach || in.CardID != "" || !isBlank(in.CardholderName), "cardholder_name", "is required with ACH data")
 	p.check(in.CardSwipe == "" || trackNumber(in.CardSwipe) != "", "card_swipe", "is not track data")
 	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", "must be the text of a JSON array of single-pair objects")
 	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", "must be the text of a JSON array of single-pair objects")
 	p.check(in.hasData() || in.CardID != "", "card_number", "or other payment data is required")
-	p.check(in.hasData() || in.CardID == "" || in.changes(), "card_id", "comes without anything to update")
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -143,26 +130,19 @@ func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeReques
 }
 
 func (in *tokenizeRequest) hasData() bool {
-	return in.CardNumber != "" || in.CardSwipe != "" || in.Routing != "" || in.WalletOne != "" || in.WalletTwo != ""
+	return in.paymentFields.hasData() || in.CardSwipe != "" || in.WalletOne != "" || in.WalletTwo != ""
 }
 
-// changes tells whether a request without payment data has something else that is saved with a card.
-func (in *tokenizeRequest) changes() bool {
-	texts := deref(in.ExpDate) + in.CVV + in.TypeID + in.CardholderName + in.AVSAddress + in.AVSZip
-	return texts != "" || len(in.EmailAddress) > 0 || in.SingleUse != nil
+func (f *paymentFields) hasData() bool {
+	return f.CardNumber != "" || f.Routing != "" || f.Account != ""
 }
 
-// check looks at the shape of payment fields. Which of them are required for each kind of tokenize
-// is not shown by the interface: this is the emulator's choice.
+// check looks at the payment fields beyond their shape. What is required for each kind of payment data is
+// the emulator's choice.
 func (f *paymentFields) check(p problems, path string) {
-	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), join(path, "card_number"), "must be 12 to 19 digits")
-	p.check(f.ExpDate == nil || isExpDate(*f.ExpDate), join(path, "exp_date"), "must be MMYY")
-	p.check(f.CardNumber == "" || f.ExpDate != nil || f.CardID != "", join(path, "exp_date"), "is required with a new card number")
-	p.check(f.CVV == "" || isDigits(f.CVV, 3, 4), join(path, "cvv2"), "must be three or four digits")
-	p.check(f.Routing == "" || isDigits(f.Routing, 9, 9), join(path, "tr_number"), "must be nine digits")
-	p.check(f.Account == "" || isDigits(f.Account, 1, 17), join(path, "dda_number"), "must be up to 17 digits")
-	p.check((f.Routing == "") == (f.Account == ""), join(path, "tr_number"), "and dda_number are required together")
-	p.check(f.Routing == "" || f.TypeID != "", join(path, "type_id"), "is required with ACH data")
+	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), openapi.WirePath(path, "card_number"), "must be 12 to 19 digits")
+	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", openapi.WirePath(path, "exp_date"), "is required with a new card number")
+	p.check((f.Routing == "") == (f.Account == ""), openapi.WirePath(path, "tr_number"), "and dda_number are required together")
 }
 
 // card turns a request into what is kept of it. With several kinds of payment data a card number
@@ -176,8 +156,8 @@ func (in *tokenizeRequest) card(g *ids) Card {
 		number := trackNumber(in.CardSwipe)
 		card.Kind, card.MaskedNumber, card.Type = CardKindCard, mask(number), cardType(number)
 	case card.Kind == CardKindACH:
-	case in.WalletOne != "" || in.WalletTwo != "":
-		card.Kind, card.MaskedNumber = CardKindWallet, walletNumber(g)
+	case in.WalletOne != "" || in.WalletTwo != "": // the emulator cannot read it, and makes a number up
+		card.Kind, card.MaskedNumber = CardKindWallet, mask("40000000"+strconv.FormatInt(g.number("wallet"), 10))
 	}
 	return card
 }
@@ -185,17 +165,11 @@ func (in *tokenizeRequest) card(g *ids) Card {
 func (f *paymentFields) card() Card {
 	switch {
 	case f.CardNumber != "":
-		return Card{Kind: CardKindCard, MaskedNumber: mask(f.CardNumber), ExpDate: deref(f.ExpDate), Type: cardType(f.CardNumber)}
+		return Card{Kind: CardKindCard, MaskedNumber: mask(f.CardNumber), ExpDate: f.ExpDate, Type: cardType(f.CardNumber)}
 	case f.Routing != "":
 		return Card{Kind: CardKindACH}
 	}
-	return Card{ExpDate: deref(f.ExpDate)}
-}
-
-// walletNumber makes up the masked number behind a wallet payload, which the emulator cannot read.
-func walletNumber(g *ids) string {
-	digits := strconv.FormatInt(g.number("wallet"), 10)
-	return mask("40000000" + digits)
+	return Card{ExpDate: f.ExpDate}
 }
 
 // trackNumber finds the card number in magnetic-stripe data: after %B on track one, after ; on track two.
@@ -210,17 +184,21 @@ func trackNumber(swipe string) string {
 	return ""
 }
 
-// saveCard creates a card, or updates the one saved under id. The caller holds the lock.
+// savedCard finds a card of a merchant.
+func (v *service) savedCard(merchant payvault.MerchantID, id string) (*Card, bool) {
+	card, ok := v.Cards.rows[id]
+	return card, ok && card.MerchantID == merchant
+}
+
+// saveCard creates a card, or updates the one saved under id.
 func (v *service) saveCard(merchant payvault.MerchantID, id string, card Card) (*Card, error) {
-	card.MerchantID = merchant
 	if id == "" {
-		card.ID = v.ids.text("card")
-		v.cards.put(cardKey{merchant, card.ID}, &card)
-		return &card, nil
+		card.MerchantID, card.ID = merchant, freshText(v.ids, "card", v.Cards, "")
+		return v.Cards.put(card), nil
 	}
-	saved, ok := v.cards.get(cardKey{merchant, id})
+	saved, ok := v.savedCard(merchant, id)
 	if !ok {
-		return nil, refuse(http.StatusNotFound, "there is no saved card with this card_id")
+		return nil, notFound("saved card", "card_id")
 	}
 	saved.update(card)
 	return saved, nil
@@ -242,20 +220,27 @@ func (c *Card) update(with Card) {
 	c.CardholderName = cmp.Or(with.CardholderName, c.CardholderName)
 }
 
-// Cards returns every saved card, those of customers included, in order of creation.
-func (s *Server) Cards() []Card {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return copies(s.service.cards.rows)
+func isCardNumber(s string) bool { return isDigits(s, 12, 19) }
+
+// mask hides all but the first four and the last six digits of a card number.
+func mask(number string) string {
+	if len(number) <= 10 {
+		return strings.Repeat("x", len(number))
+	}
+	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
 }
 
-// Card returns a saved card of a merchant.
-func (s *Server) Card(merchant payvault.MerchantID, id string) (Card, bool) {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	card, ok := s.service.cards.get(cardKey{merchant, id})
-	if !ok {
-		return Card{}, false
+// isMasked reports whether a number is one that mask made.
+func isMasked(number string) bool {
+	return len(number) > 10 && mask(number) == number && isDigits(number[:4]+number[len(number)-6:], 10, 10)
+}
+
+// cardType gives the emulator's two-letter code of a card network, or nothing.
+func cardType(number string) string {
+	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
+		if strings.HasPrefix(number, prefix) {
+			return code
+		}
 	}
-	return *card, true
+	return ""
 }

@@ -356,7 +356,7 @@ func TestNoCardData(t *testing.T) {
 	j := opened(t, filepath.Join(dir, "journal"))
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	srv.Inject(payvaulttest.Fault{
+	inject(t, srv, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
 	})
 	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
@@ -375,4 +375,11 @@ func TestNoCardData(t *testing.T) {
 		assert.Zero(t, info.Mode().Perm()&0o077, file.Name())
 	}
 	assert.Positive(t, size)
+}
+
+// inject makes requests fail as the fault says.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) {
+	t.Helper()
+	_, err := srv.Inject(fault)
+	require.NoError(t, err)
 }

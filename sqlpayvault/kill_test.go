@@ -78,7 +78,7 @@ func TestKilled(t *testing.T) {
 		t.Helper()
 		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
 		t.Cleanup(srv.Close)
-		srv.Inject(payvaulttest.Fault{
+		inject(t, srv, payvaulttest.Fault{
 			Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
 		})
 		for range kills {
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, err)
 
 		performed := map[int]string{} // by the index of the batch, its request ID
-		for _, request := range srv.AccountUpdaterRequests() {
+		for _, request := range srv.AccountUpdaterRequests.All() {
 			first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
 			require.NoError(t, err)
 			assert.Len(t, request.Cards, 100)

@@ -18,17 +18,17 @@ func describe(w io.Writer, srv *payvaulttest.Server) {
 	for _, account := range srv.Accounts() {
 		describeAccount(&b, account)
 	}
-	for _, sub := range srv.Subscriptions() {
+	for _, sub := range srv.Subscriptions.All() {
 		fmt.Fprintf(&b, "subscription  %d  merchant %d, customer %s, %s, %d transactions\n",
 			sub.ID, sub.MerchantID, sub.CustomerID, sub.State, len(sub.Transactions))
 	}
-	for _, invoice := range srv.Invoices() {
+	for _, invoice := range srv.Invoices.All() {
 		fmt.Fprintf(&b, "invoice       %s  merchant %d, %s\n", invoice.ID, invoice.MerchantID, invoice.State)
 	}
-	for _, dispute := range srv.Disputes() {
+	for _, dispute := range srv.Disputes.All() {
 		fmt.Fprintf(&b, "dispute       %d  merchant %d, %s\n", dispute.ID, dispute.MerchantID, dispute.Kind)
 	}
-	for _, webhook := range srv.Webhooks() {
+	for _, webhook := range srv.Webhooks.All() {
 		fmt.Fprintf(&b, "webhook       %s  merchant %d, notifies %s of %s\n",
 			webhook.ID, webhook.MerchantID, webhook.NotificationURL, orNothing(webhook.Events))
 	}

@@ -42,8 +42,8 @@ func TestSandboxRun(t *testing.T) {
 		"PAYVAULT_CHANNEL_ID":      "7",
 		"PAYVAULT_SALES_REP":       "42",
 	}), &bytes.Buffer{}))
-	require.Len(t, srv.Applications(), 1)
-	assert.Len(t, srv.Applications()[0].Keys, 32)
+	require.Len(t, srv.Applications.All(), 1)
+	assert.Len(t, srv.Applications.All()[0].Keys, 32)
 }
 
 func TestSandboxNeedsAllVariables(t *testing.T) {

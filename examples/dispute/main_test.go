@@ -49,13 +49,13 @@ func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	dispute := srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
+	dispute := srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
 	path := filepath.Join(t.TempDir(), "mine.pdf")
 	require.NoError(t, os.WriteFile(path, receipt, 0o600))
 	args := []string{"-id", strconv.FormatInt(int64(dispute.ID), 10), "-file", path, "-message", "Here it is."}
 	require.NoError(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}))
 
-	dispute, _ = srv.Dispute(dispute.ID)
+	dispute, _ = srv.Disputes.Get(dispute.ID)
 	require.NotNil(t, dispute.Response)
 	assert.Equal(t, "Here it is.", dispute.Response.Message)
 	assert.Equal(t, "mine.pdf", dispute.Response.FileName)
@@ -88,7 +88,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, offline.close()) })
 			if test.fault != "" {
-				offline.server.Inject(payvaulttest.Fault{Kind: test.fault})
+				inject(t, offline.server, payvaulttest.Fault{Kind: test.fault})
 			}
 			client := offline.server.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 			err = a.send(t.Context(), client, &bytes.Buffer{})
@@ -112,4 +112,12 @@ func TestFlags(t *testing.T) {
 		require.EqualError(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}), want)
 	}
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

@@ -40,7 +40,7 @@ func newOffline(a *answer) (*offline, error) {
 	if a.response.Type != "" {
 		kind = payvaulttest.DisputeFirstTime
 	}
-	dispute := o.server.SeedDispute(payvaulttest.Dispute{ID: payvault.DisputeID(a.dispute), Kind: kind})
+	dispute := o.server.Disputes.Seed(payvaulttest.Dispute{ID: payvault.DisputeID(a.dispute), Kind: kind})
 	a.dispute = int64(dispute.ID)
 	if a.file != "" {
 		return o, nil

@@ -42,7 +42,7 @@ func newTarget(getenv func(string) string) (*target, error) {
 // emulator starts the service in this process and puts there what it has no operation to create.
 func emulator() *target {
 	srv := payvaulttest.NewServer()
-	subscription := srv.SeedSubscription(payvaulttest.Subscription{
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{
 		CustomerID: "JANE1",
 		Transactions: []payvaulttest.Transaction{
 			{Time: time.Date(2026, 10, 1, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
@@ -53,10 +53,10 @@ func emulator() *target {
 		name:     "the emulator at " + srv.URL,
 		merchant: srv.Client(), partner: srv.PartnerClient(), close: srv.Close,
 		channel: 7, salesRep: 42,
-		dispute:      srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID,
+		dispute:      srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID,
 		subscription: subscription.ID, subscriber: subscription.CustomerID,
-		invoice: srv.SeedInvoice(payvaulttest.Invoice{}).ID,
-		webhook: srv.SeedWebhook(payvaulttest.Webhook{}).ID,
+		invoice: srv.Invoices.Seed(payvaulttest.Invoice{}).ID,
+		webhook: srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
 	}
 }
 

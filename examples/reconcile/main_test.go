@@ -51,7 +51,7 @@ func TestSandboxRun(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 12, 0, 0, 0, time.UTC) }
-	id := srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+	id := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: day(1), Status: "P", Amount: "0.10"},
 		{Time: day(2), Status: "P", Amount: "0.2", AmountRefunded: "0.005"},
 		{Time: day(3), Status: "V", Amount: "9007199254740993.01"}, // more digits than a float has
@@ -69,7 +69,7 @@ func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	q := question{subscription: seed(srv), from: payvault.Date{Year: 2026, Month: 1, Day: 1}, to: payvault.Date{Year: 2026, Month: 12, Day: 31}}
-	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
+	inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
 	sums, err := q.ask(t.Context(), srv.Client())
 	require.ErrorIs(t, err, payvault.ErrRejected)
 	assert.Nil(t, sums)
@@ -101,4 +101,12 @@ func TestFlags(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

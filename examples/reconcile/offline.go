@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"time"
 
 	"example.com/payvault"
@@ -19,11 +18,11 @@ func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
 		case day%30 == 0:
 			t.Status = "D"
 		case day%45 == 0:
-			t.Status, t.AmountRefunded = "R", json.Number("0.03")
+			t.Status, t.AmountRefunded = "R", "0.03"
 		case day%10 == 0:
 			t.Currency, t.Amount = "392", "15" // a currency without decimals
 		}
 		transactions = append(transactions, t)
 	}
-	return srv.SeedSubscription(payvaulttest.Subscription{Transactions: transactions}).ID
+	return srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: transactions}).ID
 }

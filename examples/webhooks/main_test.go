@@ -54,7 +54,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	variables := sandboxed(srv)
 	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "set PAYVAULT_WEBHOOK_ID")
 
-	webhook := srv.SeedWebhook(payvaulttest.Webhook{}).ID
+	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
 	variables["PAYVAULT_WEBHOOK_ID"] = string(webhook)
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()

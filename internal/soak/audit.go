@@ -30,23 +30,22 @@ func newState(p *period) *state {
 		srv: p.srv, cards: map[string]int{}, customers: map[string]int{}, payees: map[string]int{}, updates: map[string]int{},
 		applications: map[int64]int{}, events: map[string]bool{},
 	}
-	for _, card := range p.srv.Cards() {
+	for _, card := range p.srv.Cards.All() {
 		s.cards[card.CardholderName]++
 	}
-	merchant := p.srv.Merchant().MerchantID
-	for _, customer := range p.srv.Customers(merchant) {
+	for _, customer := range p.srv.Customers.All() {
 		s.customers[customer.ReferenceID]++
 	}
-	for _, payee := range p.srv.Payees(merchant) {
+	for _, payee := range p.srv.Payees.All() {
 		s.payees[payee.Name]++
 	}
-	for _, request := range p.srv.AccountUpdaterRequests() {
+	for _, request := range p.srv.AccountUpdaterRequests.All() {
 		s.updates[request.Cards[0].CardID]++
 	}
-	for _, app := range p.srv.Applications() {
+	for _, app := range p.srv.Applications.All() {
 		s.applications[app.SalesRep]++
 	}
-	webhook, _ := p.srv.Webhook(p.webhook)
+	webhook, _ := p.srv.Webhooks.Get(p.webhook)
 	for _, event := range webhook.Events {
 		s.events[event] = true
 	}

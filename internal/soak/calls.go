@@ -45,8 +45,8 @@ const (
 
 func newPeriod(s *soak, srv *payvaulttest.Server) *period {
 	p := &period{soak: s, srv: srv, deleted: map[string]bool{}}
-	p.webhook = srv.SeedWebhook(payvaulttest.Webhook{}).ID
-	p.list = srv.SeedSubscription(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}, {Amount: "5"}}}).ID
+	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
+	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}, {Amount: "5"}}}).ID
 	return p
 }
 
@@ -96,7 +96,9 @@ func (p *period) call(ctx context.Context, number int) {
 	made := pick(p.operations())(number)
 	switch {
 	case chance(p.faults):
-		p.srv.Inject(p.nextFault(made.op))
+		if _, err := p.srv.Inject(p.nextFault(made.op)); err != nil {
+			p.problem("%v", err)
+		}
 	case chance(p.faults / 10): // a caller without patience
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, pick([]time.Duration{0, 100 * time.Microsecond, time.Millisecond}))
@@ -235,13 +237,13 @@ func (p *period) validate(int) call {
 }
 
 func (p *period) respond(int) call {
-	id := p.srv.SeedDispute(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID
+	id := p.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID
 	return call{payvault.OpDisputesRespond, func(ctx context.Context) error {
 		return p.merchant.Disputes.Respond(ctx, id, &payvault.DisputeResponse{
 			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n")),
 		})
 	}, func(s *state) int {
-		dispute, _ := s.srv.Dispute(id)
+		dispute, _ := s.srv.Disputes.Get(id)
 		return count(dispute.Response != nil)
 	}}
 }
@@ -254,22 +256,22 @@ func (p *period) transactions(int) call {
 }
 
 func (p *period) cancel(int) call {
-	id := p.srv.SeedSubscription(payvaulttest.Subscription{CustomerID: "JANE1"}).ID
+	id := p.srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"}).ID
 	return call{payvault.OpSubscriptionsCancel, func(ctx context.Context) error {
 		_, err := p.merchant.Subscriptions.Cancel(ctx, id, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"})
 		return err
 	}, func(s *state) int {
-		subscription, _ := s.srv.Subscription(id)
+		subscription, _ := s.srv.Subscriptions.Get(id)
 		return count(subscription.State == payvaulttest.SubscriptionCanceled)
 	}}
 }
 
 func (p *period) send(int) call {
-	id := p.srv.SeedInvoice(payvaulttest.Invoice{}).ID
+	id := p.srv.Invoices.Seed(payvaulttest.Invoice{}).ID
 	return call{payvault.OpInvoicesSend, func(ctx context.Context) error {
 		return p.merchant.Invoices.Send(ctx, id, nil)
 	}, func(s *state) int {
-		invoice, _ := s.srv.Invoice(id)
+		invoice, _ := s.srv.Invoices.Get(id)
 		return count(invoice.State == payvaulttest.InvoiceOutstanding)
 	}}
 }

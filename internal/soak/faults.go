@@ -48,7 +48,7 @@ func faults() []payvaulttest.Fault {
 func (s *soak) nextFault(op payvault.Operation) payvaulttest.Fault {
 	n := int(s.met.Add(1))
 	if n%200 == 0 {
-		return payvaulttest.Fault{Kind: payvaulttest.RefuseConnection, Times: 1} // it closes all idle connections
+		return payvaulttest.Fault{Kind: payvaulttest.ResetConnection, Times: 1}
 	}
 	if op == opTokenizeSaved {
 		op = payvault.OpTokensTokenize

@@ -62,7 +62,7 @@ func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 func (f *fixture) arrived(t *testing.T) int {
 	t.Helper()
 	cards := map[string]bool{}
-	for _, request := range f.srv.AccountUpdaterRequests() {
+	for _, request := range f.srv.AccountUpdaterRequests.All() {
 		for _, card := range request.Cards {
 			assert.False(t, cards[card.CardID], "%s was submitted more than once", card.CardID)
 			cards[card.CardID] = true
@@ -117,10 +117,10 @@ func (w writer) Write(p []byte) (int, error) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
-	f.srv.Inject(payvaulttest.Fault{
+	inject(t, f.srv, payvaulttest.Fault{
 		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.DropAfterCommit, Times: 1,
 	})
-	f.srv.Inject(payvaulttest.Fault{
+	inject(t, f.srv, payvaulttest.Fault{
 		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1,
 	})
 	_, err := f.run(t.Context(), io.Discard)
@@ -138,7 +138,7 @@ func TestFailures(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 10_000)
-	remove := f.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 5 * time.Millisecond})
+	remove := inject(t, f.srv, payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 5 * time.Millisecond})
 	program := exec.CommandContext(t.Context(), os.Args[0], "-cards", f.cards) //nolint:gosec // the test binary itself
 	program.Env = append(os.Environ(), "ACCOUNTUPDATER_PROGRAM=1")
 	for name, value := range f.variables {
@@ -208,4 +208,12 @@ func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), nil, f.getenv, io.Discard), "-cards is required")
 	f.variables["PAYVAULT_API_KEY"] = ""
 	require.ErrorContains(t, run(t.Context(), nil, f.getenv, io.Discard), "or none of them")
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

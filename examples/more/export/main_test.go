@@ -90,7 +90,7 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	interrupt := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
 	err := replaceFile(path, func(file io.Writer) error { return export(ctx, srv.Client(), file, interrupt) })
 	require.ErrorIs(t, err, context.Canceled)
-	srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
+	inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
 	err = replaceFile(path, func(file io.Writer) error { return export(t.Context(), srv.Client(), file, io.Discard) })
 	require.ErrorIs(t, err, payvault.ErrRejected)
 
@@ -167,4 +167,12 @@ func TestFullDisk(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, io.Discard, io.Discard), flag.ErrHelp)
+}
+
+// inject makes requests fail as the fault says and returns what ends that.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
+	t.Helper()
+	remove, err := srv.Inject(fault)
+	require.NoError(t, err)
+	return remove
 }

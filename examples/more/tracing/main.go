@@ -71,13 +71,19 @@ func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
 func offline(ctx context.Context, observer payvault.Option) error {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	for _, fault := range []payvaulttest.Fault{
+		{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1},
+		{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1},
+	} {
+		if _, err := srv.Inject(fault); err != nil {
+			return err
+		}
+	}
 	client := srv.Client(observer)
 	if _, err := client.Customers.List(ctx, nil); err != nil {
 		return err
 	}
-	err := client.Invoices.Send(ctx, srv.SeedInvoice(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	err := client.Invoices.Send(ctx, srv.Invoices.Seed(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
 	if !errors.Is(err, payvault.ErrOutcomeUnknown) {
 		return fmt.Errorf("the answer was to be lost: %w", err)
 	}

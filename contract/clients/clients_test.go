@@ -1,0 +1,31 @@
+package clients
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const document = "../../api/openapi.yaml"
+
+// TestGeneratedClients generates the clients and runs the tests in testdata/calls, which import them.
+func TestGeneratedClients(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds two generators")
+	}
+	require.NoError(t, os.MkdirAll("testdata/generated/oapi", 0o750))
+	for _, command := range [][]string{
+		{"tool", "oapi-codegen", "-package", "oapi", "-o", "testdata/generated/oapi/oapi.go", document},
+		{"tool", "ogen", "-target", "testdata/generated/ogen", "-package", "ogen", "-clean", document},
+		{"test", "-count=1", "./testdata/calls"},
+	} {
+		output, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput() //nolint:gosec // one of the three
+		require.NoError(t, err, "go %v:\n%s", command, output)
+	}
+}

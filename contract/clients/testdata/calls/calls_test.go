@@ -1,0 +1,225 @@
+// Package calls makes every call of the document with generated clients.
+package calls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-faster/jx"
+	ht "github.com/ogen-go/ogen/http"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/contract/clients/testdata/generated/oapi"
+	"example.com/payvault/contract/clients/testdata/generated/ogen"
+	"example.com/payvault/payvaulttest"
+)
+
+const pdf = "%PDF-1.7"
+
+// newServer starts the emulator with the seed of its program, whose IDs the document uses.
+func newServer(t *testing.T) *payvaulttest.Server {
+	t.Helper()
+	text, err := os.ReadFile("../../../../cmd/payvault-emulator/seed.json")
+	require.NoError(t, err)
+	seed, err := payvaulttest.LoadSeed(bytes.NewReader(text))
+	require.NoError(t, err)
+	srv := payvaulttest.NewServer(payvaulttest.WithSeed(seed))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// performed checks that every operation was performed once.
+func performed(t *testing.T, srv *payvaulttest.Server) {
+	t.Helper()
+	commits := srv.AllCommits()
+	assert.Len(t, commits, 14)
+	for op, n := range commits {
+		assert.Equal(t, 1, n, op)
+	}
+}
+
+func TestOapiCodegen(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	clientFor := func(account payvaulttest.Account) *oapi.ClientWithResponses {
+		client, err := oapi.NewClientWithResponses(srv.URL, oapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.SetBasicAuth("", account.APIKey)
+			return nil
+		}))
+		require.NoError(t, err)
+		return client
+	}
+	client, partner := clientFor(srv.Merchant()), clientFor(srv.Partner())
+	ctx := t.Context()
+
+	token, err := client.TokensTokenizeWithResponse(ctx, oapi.TokenizeRequest{
+		MerchantId: "100001", CardNumber: new("4111111111111111"), ExpDate: new("1230"),
+	})
+	require.NoError(t, err)
+	require.NotNil(t, token.JSON200, string(token.Body))
+	assert.NotEmpty(t, token.JSON200.CardId)
+
+	customer, err := client.CustomersCreateWithResponse(ctx, oapi.CustomerCreateRequest{
+		AutoGenerateCustomerId: new(true), CustomerFirmName: new("Acme"),
+		BillingCards: &[]oapi.BillingCardRequest{{CardId: &token.JSON200.CardId}},
+	})
+	require.NoError(t, err)
+	require.NotNil(t, customer.JSON200, string(customer.Body))
+
+	page, err := client.CustomersListWithResponse(ctx, &oapi.CustomersListParams{OrderOn: new("customer_id"), Count: new(int64(10))})
+	require.NoError(t, err)
+	require.NotNil(t, page.JSON200, string(page.Body))
+	assert.Len(t, page.JSON200.Data, 1)
+
+	payee, err := client.PayeesCreateWithResponse(ctx, oapi.PayeeCreateRequest{PayeeName: "P", PayeeEmail: &[]string{"p@example.com"}})
+	require.NoError(t, err)
+	require.NotNil(t, payee.JSON200, string(payee.Body))
+	deleted, err := client.PayeesDeleteWithResponse(ctx, payee.JSON200.Data.PayeeId, nil)
+	require.NoError(t, err)
+	require.NotNil(t, deleted.JSON200, string(deleted.Body))
+
+	app, err := partner.ApplicationsCreateWithResponse(ctx, oapi.ApplicationCreateRequest{ChannelId: 1, SalesRep: 2})
+	require.NoError(t, err)
+	require.NotNil(t, app.JSON200, string(app.Body))
+	id := app.JSON200.Data.App.AppId
+	saved, err := partner.ApplicationsSaveDataWithResponse(ctx, id, oapi.ApplicationSaveDataRequest{
+		Data: []oapi.ApplicationField{{Key: "legal_name", Value: "Acme"}, {Key: "card_brands", Value: map[string]bool{"vi": true}}},
+	})
+	require.NoError(t, err)
+	require.NotNil(t, saved.JSON200, string(saved.Body))
+	assert.Len(t, saved.JSON200.Data.Fields, 2)
+	validation, err := partner.ApplicationsValidateWithResponse(ctx, id)
+	require.NoError(t, err)
+	require.NotNil(t, validation.JSON200, string(validation.Body))
+	assert.Contains(t, *validation.JSON200.Data, "tax_id")
+
+	var form bytes.Buffer
+	writer := multipart.NewWriter(&form)
+	file, err := writer.CreateFormFile("file", "evidence.pdf")
+	require.NoError(t, err)
+	_, err = io.WriteString(file, pdf)
+	require.NoError(t, err)
+	require.NoError(t, writer.WriteField("disputeResponse", `{"message":"m","amt_tran":12.50}`))
+	require.NoError(t, writer.Close())
+	dispute, err := client.DisputesRespondWithBodyWithResponse(ctx, "7102", writer.FormDataContentType(), &form)
+	require.NoError(t, err)
+	require.NotNil(t, dispute.JSON200, string(dispute.Body))
+	answered, _ := srv.Disputes.Get(7102)
+	assert.Equal(t, payvaulttest.Number("12.50"), answered.Response.Amount, "the digits are kept")
+
+	transactions, err := client.SubscriptionsTransactionsWithResponse(ctx, 5001, &oapi.SubscriptionsTransactionsParams{
+		Filter: &[]string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
+	})
+	require.NoError(t, err)
+	require.NotNil(t, transactions.JSON200, string(transactions.Body))
+	require.Len(t, transactions.JSON200.Data, 2)
+	assert.Equal(t, json.Number("125.50"), *transactions.JSON200.Data[0].AmtTran, "the digits are kept")
+	canceled, err := client.SubscriptionsCancelWithResponse(ctx, 5001, oapi.SubscriptionCancelRequest{CustomerId: "CUST5001"})
+	require.NoError(t, err)
+	require.NotNil(t, canceled.JSON200, string(canceled.Body))
+
+	invoice, err := client.InvoicesSendWithResponse(ctx, "INV6001", oapi.InvoiceSendRequest{PhoneNumber: &[]int64{14155550100}})
+	require.NoError(t, err)
+	require.NotNil(t, invoice.JSON200, string(invoice.Body))
+	update, err := client.AccountUpdaterSubmitWithResponse(ctx, oapi.AccountUpdaterSubmitRequest{
+		Data: []oapi.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}},
+	})
+	require.NoError(t, err)
+	require.NotNil(t, update.JSON200, string(update.Body))
+	assert.NotEmpty(t, update.JSON200.Data.RequestId)
+	event, err := client.WebhooksAddEventWithResponse(ctx, "WH8001", "transaction_status_updated")
+	require.NoError(t, err)
+	require.NotNil(t, event.JSON200, string(event.Body))
+	performed(t, srv)
+
+	refused, err := client.WebhooksAddEventWithResponse(ctx, "none", "transaction_status_updated")
+	require.NoError(t, err)
+	require.NotNil(t, refused.JSONDefault, string(refused.Body))
+	assert.Equal(t, int64(404), refused.JSONDefault.Code)
+}
+
+// A key is a security source of ogen.
+type key string
+
+func (k key) BasicAuth(_ context.Context, _ ogen.OperationName) (ogen.BasicAuth, error) {
+	return ogen.BasicAuth{Password: string(k)}, nil
+}
+
+func TestOgen(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	clientFor := func(account payvaulttest.Account) *ogen.Client {
+		client, err := ogen.NewClient(srv.URL, key(account.APIKey))
+		require.NoError(t, err)
+		return client
+	}
+	client, partner := clientFor(srv.Merchant()), clientFor(srv.Partner())
+	ctx := t.Context()
+
+	token := as[*ogen.TokenizeResult](t)(client.TokensTokenize(ctx, &ogen.TokenizeRequest{
+		MerchantID: "100001", CardNumber: ogen.NewOptString("4111111111111111"), ExpDate: ogen.NewOptExpDate("1230"),
+	}))
+	as[*ogen.CustomerCreated](t)(client.CustomersCreate(ctx, &ogen.CustomerCreateRequest{
+		AutoGenerateCustomerID: ogen.NewOptBool(true), CustomerFirmName: ogen.NewOptString("Acme"),
+		BillingCards: []ogen.BillingCardRequest{{CardID: ogen.NewOptString(token.CardID)}},
+	}))
+	page := as[*ogen.CustomerPage](t)(client.CustomersList(ctx, ogen.CustomersListParams{
+		OrderOn: ogen.NewOptString("customer_id"), Count: ogen.NewOptInt64(10),
+	}))
+	assert.Len(t, page.Data, 1)
+	payee := as[*ogen.PayeeCreated](t)(client.PayeesCreate(ctx, &ogen.PayeeCreateRequest{PayeeName: "P", PayeeEmail: []string{"p@example.com"}}))
+	as[*ogen.PayeeDeleted](t)(client.PayeesDelete(ctx, ogen.PayeesDeleteParams{PayeeID: payee.Data.PayeeID}))
+
+	app := as[*ogen.ApplicationCreated](t)(partner.ApplicationsCreate(ctx, &ogen.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}))
+	id := app.Data.App.AppID
+	saved := as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &ogen.ApplicationSaveDataRequest{
+		Data: []ogen.ApplicationField{{Key: "legal_name", Value: jx.Raw(`"Acme"`)}, {Key: "card_brands", Value: jx.Raw(`{"vi":true}`)}},
+	}, ogen.ApplicationsSaveDataParams{AppId: id}))
+	assert.Len(t, saved.Data.Fields, 2)
+	validation := as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx, ogen.ApplicationsValidateParams{AppId: id}))
+	assert.Contains(t, validation.Data.Value, "tax_id")
+
+	as[*ogen.Acknowledgment](t)(client.DisputesRespond(ctx, &ogen.DisputeRespondFormMultipart{
+		File:            ogen.NewOptMultipartFile(ht.MultipartFile{Name: "evidence.pdf", File: strings.NewReader(pdf)}),
+		DisputeResponse: ogen.NewOptString(`{"message":"m"}`),
+	}, ogen.DisputesRespondParams{RecID: "7102"}))
+
+	transactions := as[*ogen.TransactionPage](t)(client.SubscriptionsTransactions(ctx, ogen.SubscriptionsTransactionsParams{
+		SubscriptionID: 5001, Filter: []string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
+	}))
+	require.Len(t, transactions.Data, 2)
+	assert.InDelta(t, 125.5, float64(transactions.Data[0].AmtTran.Value), 0)
+	as[*ogen.Confirmation](t)(client.SubscriptionsCancel(ctx, &ogen.SubscriptionCancelRequest{CustomerID: "CUST5001"},
+		ogen.SubscriptionsCancelParams{SubscriptionID: 5001}))
+	as[*ogen.Acknowledgment](t)(client.InvoicesSend(ctx, ogen.NewOptInvoiceSendRequest(ogen.InvoiceSendRequest{PhoneNumber: []int64{14155550100}}),
+		ogen.InvoicesSendParams{InvoiceID: "INV6001"}))
+	update := as[*ogen.AccountUpdaterSubmitted](t)(client.AccountUpdaterSubmit(ctx, &ogen.AccountUpdaterSubmitRequest{
+		Data: []ogen.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}},
+	}))
+	assert.NotEmpty(t, update.Data.RequestID)
+	as[*ogen.Confirmation](t)(client.WebhooksAddEvent(ctx, ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "transaction_status_updated"}))
+	performed(t, srv)
+
+	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx, ogen.WebhooksAddEventParams{WebhookID: "none", Event: "some_event"}))
+	assert.Equal(t, 404, refused.StatusCode)
+	assert.Equal(t, int64(404), refused.Response.Code)
+}
+
+// as checks that a call got an answer of a type.
+func as[T any](t *testing.T) func(answer any, err error) T {
+	t.Helper()
+	return func(answer any, err error) T {
+		t.Helper()
+		require.NoError(t, err)
+		require.IsType(t, *new(T), answer)
+		return answer.(T)
+	}
+}

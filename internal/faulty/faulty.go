@@ -1,0 +1,174 @@
+// Package faulty has handlers that fail the ways servers and networks fail.
+package faulty
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The JSON around the padding of an oversized body.
+const (
+	oversizeBegin = `{"code":0,"rcode":"000","message":"Success","data":{"padding":"`
+	oversizeEnd   = `"}}`
+	// MinOversize is the least size of an oversized body.
+	MinOversize = int64(len(oversizeBegin) + len(oversizeEnd))
+)
+
+// Send gives the handler that answers as it is told.
+func Send(status int, header http.Header, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { Respond(w, status, header, body) })
+}
+
+// Wait gives the handler that takes the whole request in, waits, and goes on.
+func Wait(d time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		drain(r)
+		pause(r.Context(), d)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Hang answers nothing until the client gives up or the server is closed.
+func Hang(_ http.ResponseWriter, r *http.Request) {
+	drain(r)
+	<-r.Context().Done()
+	Abort()
+}
+
+// Cut gives the handler that announces a whole body, sends its first half and closes the connection.
+func Cut(status int, header http.Header, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start(w, status, header, len(body))
+		write(w, r, body[:len(body)/2])
+		flush(w)
+		Abort()
+	})
+}
+
+// Drip gives the handler that sends a body byte by byte.
+func Drip(status int, header http.Header, body []byte, interval time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		drain(r)
+		start(w, status, header, len(body))
+		for i := range body {
+			write(w, r, body[i:i+1])
+			flush(w)
+			pause(r.Context(), interval)
+		}
+	})
+}
+
+// Oversize gives the handler that answers with JSON with one long text; without a size it ends with the connection only.
+func Oversize(header http.Header, size int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start(w, http.StatusOK, header, -1)
+		writeOversized(w, r, size)
+	})
+}
+
+// Bomb gives the handler that answers like Oversize, compressed.
+func Bomb(header http.Header, size int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		start(w, http.StatusOK, header, -1)
+		zip := gzip.NewWriter(w)
+		writeOversized(zip, r, size)
+		if zip.Close() != nil {
+			Abort()
+		}
+	})
+}
+
+func writeOversized(w io.Writer, r *http.Request, size int64) {
+	write(w, r, []byte(oversizeBegin))
+	padding := []byte(strings.Repeat("x", 32<<10))
+	for left := size - MinOversize; left > 0 || size == 0; left -= int64(len(padding)) {
+		if size > 0 && left < int64(len(padding)) {
+			padding = padding[:left]
+		}
+		write(w, r, padding)
+	}
+	write(w, r, []byte(oversizeEnd))
+}
+
+// write sends a piece of a body; when the client is gone, so is the request.
+func write(w io.Writer, r *http.Request, piece []byte) {
+	if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
+		Abort()
+	}
+}
+
+func flush(w http.ResponseWriter) {
+	if http.NewResponseController(w).Flush() != nil {
+		Abort()
+	}
+}
+
+// pause aborts the request when the client is gone or the server is closed.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		Abort()
+	}
+}
+
+// drain reads what is left of a body that was refused: [net/http] does not notice that a client is
+// gone while there is more to read.
+func drain(r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		Abort()
+	}
+}
+
+// Abort closes the connection, or on HTTP/2 resets the stream, without an answer.
+func Abort() { panic(http.ErrAbortHandler) }
+
+// Reset closes the connection with a reset. HTTP/2 cannot give its connection away: it resets the stream, so
+// that other requests on the connection go on.
+func Reset(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		Abort()
+	}
+	wire := conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		wire = secure.NetConn()
+	}
+	if tcp, ok := wire.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = wire.Close()
+}
+
+// Respond sends a whole answer. A client that is gone does not matter.
+func Respond(w http.ResponseWriter, status int, header http.Header, body []byte) {
+	start(w, status, header, len(body))
+	_, _ = w.Write(body)
+}
+
+// start sends the status and the header, with a length unless it is below zero.
+func start(w http.ResponseWriter, status int, header http.Header, length int) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	for name, values := range header {
+		w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	if _, given := w.Header()["Content-Type"]; !given {
+		w.Header()["Content-Type"] = nil // none, rather than one that net/http guesses
+	}
+	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
+		w.Header().Set("Content-Length", strconv.Itoa(length))
+	}
+	w.WriteHeader(status)
+}

@@ -1,0 +1,139 @@
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// Problems says what is wrong with a request, by path of the field on the wire.
+type Problems map[string][]string
+
+func (p Problems) add(field, message string) { p[field] = append(p[field], message) }
+
+// Check compares a value that stands at a path of a request with the schema. Its numbers are of type
+// [json.Number].
+func (s *Schema) Check(path string, value any) Problems {
+	p := Problems{}
+	if failure, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(value)); ok {
+		p.addAll(path, failure)
+	}
+	return p
+}
+
+// addAll adds a problem for each innermost cause of a failure.
+func (p Problems) addAll(path string, failure *jsonschema.ValidationError) {
+	for _, cause := range failure.Causes {
+		p.addAll(path, cause)
+	}
+	if len(failure.Causes) > 0 {
+		return
+	}
+	place := WirePath(path, failure.InstanceLocation...)
+	switch k := failure.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			p.add(WirePath(place, name), "is required")
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			p.add(WirePath(place, name), "is not a known field")
+		}
+	default:
+		if place == "" {
+			place = "body"
+		}
+		p.add(place, describe(failure.ErrorKind))
+	}
+}
+
+// describe says what a value must be; it never repeats the value.
+func describe(failure jsonschema.ErrorKind) string {
+	switch k := failure.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("must be of type %s, not %s", strings.Join(k.Want, " or "), k.Got)
+	case *kind.Enum:
+		return fmt.Sprintf("must be one of %v", k.Want)
+	case *kind.Pattern:
+		return "must match " + k.Want
+	case *kind.Format:
+		return "must be a valid " + k.Want
+	case *kind.MaxItems:
+		return fmt.Sprintf("takes at most %d elements", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("takes at most %d characters", k.Want)
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	default:
+		return "does not fit " + strings.Join(failure.KeywordPath(), ".") + " of the document"
+	}
+}
+
+// WirePath writes a place below a path as messages name it, such as billing_cards[1].exp_date.
+func WirePath(path string, tokens ...string) string {
+	for _, token := range tokens {
+		switch {
+		case isDigits(token):
+			path += "[" + token + "]"
+		case path == "":
+			path = token
+		default:
+			path += "." + token
+		}
+	}
+	return path
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// value gives the texts of a parameter the type that the schema wants, if they have the form of that type.
+func (p parameter) value(texts []string) any {
+	switch {
+	case p.kind == "array":
+		list := make([]any, len(texts))
+		for i, text := range texts {
+			list[i] = text
+		}
+		return list
+	case p.kind == "integer" && isDigits(strings.TrimPrefix(texts[0], "-")):
+		return json.Number(texts[0])
+	default:
+		return texts[0]
+	}
+}
+
+// CheckQuery wants known parameters, once each unless they are lists.
+func (o *Operation) CheckQuery(query url.Values) Problems {
+	p := Problems{}
+	for name, texts := range query {
+		i := slices.IndexFunc(o.inQuery, func(p parameter) bool { return p.name == name })
+		switch {
+		case i < 0:
+			p.add(name, "is not a query parameter of this operation")
+		case len(texts) > 1 && o.inQuery[i].kind != "array":
+			p.add(name, "is given more than once")
+		default:
+			for _, messages := range o.inQuery[i].schema.Check(name, o.inQuery[i].value(texts)) { // of elements, too
+				p[name] = append(p[name], messages...)
+			}
+		}
+	}
+	return p
+}
+
+// CheckPath looks at the parameters in a path.
+func (o *Operation) CheckPath(valueOf func(name string) string) Problems {
+	p := Problems{}
+	for _, parameter := range o.inPath {
+		for place, messages := range parameter.schema.Check(parameter.name, parameter.value([]string{valueOf(parameter.name)})) {
+			p[place] = append(p[place], messages...)
+		}
+	}
+	return p
+}

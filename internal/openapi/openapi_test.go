@@ -1,0 +1,132 @@
+package openapi
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const text = `
+openapi: 3.0.3
+paths:
+  /things/{id}:
+    post:
+      operationId: things.change
+      parameters:
+        - {name: id, in: path, required: true, schema: {type: integer, format: int64}}
+        - $ref: '#/components/parameters/filter'
+        - {name: page, in: query, schema: {type: integer, minimum: 0}}
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema: {$ref: '#/components/schemas/Thing'}
+      responses:
+        '200': {description: done, content: {application/json: {schema: {type: object}}}}
+components:
+  parameters:
+    filter: {name: filter, in: query, schema: {type: array, items: {type: string, pattern: '^[a-z]+$'}}}
+  schemas:
+    Thing:
+      type: object
+      additionalProperties: false
+      required: [name]
+      properties:
+        name: {type: string, maxLength: 3}
+        kind: {type: string, enum: [a, b]}
+        day: {type: string, format: date}
+        size: {type: integer, format: int64}
+        list: {type: array, maxItems: 2, minItems: 1, items: {$ref: '#/components/schemas/Thing'}}
+`
+
+func load(t *testing.T) (*Document, *Operation) {
+	t.Helper()
+	d, err := Load([]byte(text))
+	require.NoError(t, err)
+	require.Len(t, d.Operations, 1)
+	return d, d.Operations[0]
+}
+
+func TestOperation(t *testing.T) {
+	t.Parallel()
+	d, o := load(t)
+	assert.Equal(t, []string{"things.change", "POST", "/things/{id}", JSON}, []string{o.ID, o.Method, o.Path, o.Media})
+	assert.True(t, o.Needed)
+	assert.NotNil(t, o.Result)
+	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
+	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties", "the reference is followed")
+	assert.Nil(t, d.At("components", "nothing"))
+	assert.Panics(t, func() { d.Schema("components", "nothing") })
+}
+
+func TestBody(t *testing.T) {
+	t.Parallel()
+	_, o := load(t)
+	for body, want := range map[string]Problems{
+		`{"name":"abc","size":9223372036854775807,"list":[{"name":"x"}]}`: {},
+		`[]`:                         {"body": {"must be of type object, not array"}},
+		`{}`:                         {"name": {"is required"}},
+		`{"name":1}`:                 {"name": {"must be of type string, not number"}},
+		`{"name":"abcd"}`:            {"name": {"takes at most 3 characters"}},
+		`{"name":"a","kind":"c"}`:    {"kind": {"must be one of [a b]"}},
+		`{"name":"a","day":"today"}`: {"day": {"must be a valid date"}},
+		`{"name":"a","size":9223372036854775808}`:                   {"size": {"must be a valid int64"}},
+		`{"name":"a","size":1.0}`:                                   {"size": {"must be a valid int64"}},
+		`{"name":"a","list":[{"name":"b"},{"name":"b","extra":1}]}`: {"list[1].extra": {"is not a known field"}},
+		`{"name":"a","list":[{"name":"b"},{},{"name":"c"}]}`: {
+			"list": {"takes at most 2 elements"}, "list[1].name": {"is required"},
+		},
+		`{"name":"a","list":[]}`: {"list": {"does not fit minItems of the document"}},
+	} {
+		value, wrong := Parse("", []byte(body))
+		require.Empty(t, wrong)
+		assert.Equal(t, want, o.Body.Check("", value), body)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	_, o := load(t)
+	for raw, want := range map[string]Problems{
+		"filter=a&filter=b&page=0": {},
+		"filter=a&filter=B":        {"filter": {"must match ^[a-z]+$"}},
+		"page=-1":                  {"page": {"must be at least 0"}},
+		"page=x":                   {"page": {"must be of type integer, not string"}},
+		"page=1&page=2":            {"page": {"is given more than once"}},
+		"other=1":                  {"other": {"is not a query parameter of this operation"}},
+	} {
+		query, err := url.ParseQuery(raw)
+		require.NoError(t, err)
+		assert.Equal(t, want, o.CheckQuery(query), raw)
+	}
+	assert.Empty(t, o.CheckPath(func(string) string { return "5" }))
+	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, o.CheckPath(func(string) string { return "x" }))
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Problems{
+		`{"a":[{"b":1,"b":2}]}`: {"in.a[0].b": {"is given twice"}},
+		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8"}},
+		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8"}},
+	} {
+		_, wrong := Parse("in", []byte(text))
+		assert.Equal(t, want, wrong, text)
+	}
+}
+
+func TestDocumentsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"\t": "read the document",
+		`paths: {/x: {get: {operationId: x, responses: {'200': {content: {application/json: {schema: {type: 5}}}}}}}}`: "compile",
+	} {
+		_, err := Load([]byte(text))
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,119 @@
+package payvaulttest_test
+
+import (
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// Who imports the SDK alone links neither the validator nor a reader of YAML.
+func TestOnlyTheEmulatorLinksTheValidator(t *testing.T) {
+	t.Parallel()
+	for pkg, wanted := range map[string]bool{"example.com/payvault": false, "example.com/payvault/payvaulttest": true} {
+		list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output() //nolint:gosec // one of two names
+		require.NoError(t, err)
+		for _, module := range []string{
+			"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "go.yaml.in/yaml", "example.com/payvault/api",
+		} {
+			assert.Equal(t, wanted, strings.Contains("\n"+string(list), "\n"+module), "%s in %s", module, pkg)
+		}
+	}
+}
+
+// What the interface does not want is taken.
+func TestLiberalRequests(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	r := a.request(t, http.MethodGet, "/platform/vault/customer", "")
+	r.Header.Del("Accept")
+	assert.Equal(t, http.StatusOK, a.send(t, r).status)
+
+	a.post(t, "/platform/aus/add", `{"data":[]}`).ok(t)
+	data := a.post(t, "/platform/vault/customer", `{"auto_generate_customer_id":true,"customer_firm_name":"F",
+		"shipping_addresses":[{}],"billing_cards":[{"tr_number":"011000015","dda_number":"1"}]}`).ok(t)
+	for _, list := range []string{"shipping_addresses", "billing_cards"} {
+		records, _ := data[list].([]any)
+		require.Len(t, records, 1)
+		record, _ := records[0].(map[string]any)
+		assert.Equal(t, true, record["primary"], "the only one of %s is the primary one", list)
+	}
+	assert.NotContains(t, data, "primary_card_number", "an ACH account has none")
+}
+
+// The rate holds for all clients together, over any time.
+func TestPermittedRate(t *testing.T) {
+	t.Parallel()
+	a := newInvoice(t)
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.PermitRate, Operation: payvault.OpCustomersList, Rate: 0.001, RetryAfter: "9"})
+	assert.Equal(t, http.StatusOK, a.get(t, "/platform/vault/customer").status)
+	for range 3 {
+		got := a.get(t, "/platform/vault/customer")
+		assert.Equal(t, http.StatusTooManyRequests, got.status)
+		assert.Equal(t, "9", got.header.Get("Retry-After"))
+	}
+	assert.Equal(t, 3, a.srv.Faults()[0].Struck)
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpCustomersList))
+	a.post(t, sendPath, "").ok(t)
+}
+
+// A refused call of the emulator's client waits milliseconds, unless it asks for more.
+func TestClientRetriesQuickly(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	slow := payvault.RetryPolicy{MinBackoff: 50 * time.Millisecond, MaxBackoff: 50 * time.Millisecond, IgnoreOverload: true}
+	for _, opts := range [][]payvault.Option{nil, {payvault.WithRetryPolicy(slow)}} {
+		inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, Times: 3})
+		began := time.Now()
+		_, err := srv.Client(opts...).Customers.List(t.Context(), nil)
+		require.NoError(t, err)
+		if opts != nil {
+			assert.GreaterOrEqual(t, time.Since(began), time.Millisecond)
+		}
+	}
+	assert.Len(t, srv.Requests(), 8)
+}
+
+func TestFaultsAreListed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	twice := payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Operation: payvault.OpCustomersList, Times: 2}
+	inject(t, a.srv, twice)
+	always := payvaulttest.Fault{Kind: payvaulttest.Hang, Operation: payvault.OpInvoicesSend}
+	remove := inject(t, a.srv, always)
+	a.get(t, "/platform/vault/customer")
+	assert.Equal(t, []payvaulttest.ArmedFault{
+		{Fault: twice, Struck: 1, Left: 1}, {Fault: always, Left: -1},
+	}, a.srv.Faults())
+	a.get(t, "/platform/vault/customer")
+	remove()
+	assert.Empty(t, a.srv.Faults())
+}
+
+// A wrong value is named by its path, and never repeated.
+func TestShapeIsCheckedByTheDocument(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const number = "4111111111111111"
+	for body, field := range map[string]string{
+		`{"auto_generate_customer_id":"` + number + `"}`:                      "auto_generate_customer_id",
+		`{"customer_id":"` + number + ` "}`:                                   "customer_id",
+		`{"billing_cards":[{"card_id":"A"},{"exp_date":"` + number + `"}]}`:   "billing_cards[1].exp_date",
+		`{"billing_cards":[{"card_number":` + number + `}]}`:                  "billing_cards[0].card_number",
+		`{"billing_cards":[{"card_nummer":"` + number + `"}]}`:                "billing_cards[0].card_nummer",
+		`{"merchant_id":` + number + number + `}`:                             "merchant_id",
+		`{"billing_cards":[{"exp_date":"0129","exp_date":"` + number + `"}]}`: "billing_cards[0].exp_date",
+	} {
+		got := a.post(t, "/platform/vault/customer", body)
+		got.refused(t, http.StatusBadRequest, field)
+		assert.NotContains(t, got.body, number)
+	}
+}

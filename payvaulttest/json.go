@@ -1,0 +1,67 @@
+package payvaulttest
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Number is a decimal number with its digits as they are written; none counts as 0.
+type Number string
+
+// MarshalJSON implements the interface of both JSON packages.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if n == "" {
+		return []byte("0"), nil
+	}
+	return []byte(n), nil
+}
+
+// UnmarshalJSON implements the interface of both JSON packages.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if jsontext.Value(text).Kind() != '0' {
+		return errors.New("must be a number")
+	}
+	*n = Number(text)
+	return nil
+}
+
+// bind reads JSON that was checked into a value of the emulator's own.
+func bind[T any](text []byte) (T, error) {
+	var v T
+	if len(text) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(text, &v); err != nil {
+		return v, refuse(http.StatusBadRequest, "the JSON does not fit the operation")
+	}
+	return v, nil
+}
+
+// encode writes an answer; only what users hand in can fail.
+func encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
+
+// isBlank reports whether s has nothing that can be seen. Such a text is none where one is required.
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// isDigits reports whether s consists of at least low and at most high digits.
+func isDigits(s string, low, high int) bool {
+	return len(s) >= low && len(s) <= high && strings.Trim(s, "0123456789") == ""
+}
+
+// isPairs reports whether s is the text of a JSON array of single-pair objects.
+func isPairs(s string) bool {
+	var pairs []map[string]jsontext.Value
+	if json.Unmarshal([]byte(s), &pairs) != nil || pairs == nil {
+		return false
+	}
+	for _, pair := range pairs {
+		if len(pair) != 1 {
+			return false
+		}
+	}
+	return true
+}
