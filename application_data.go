@@ -165,7 +165,9 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 		}
 		field := ApplicationField{Key: pair.Key}
 		if len(pair.Value) > 0 {
-			_ = r.within(pair.Value, &field.Value, true) // it is valid JSON
+			if err := r.within(pair.Value, &field.Value, true); err != nil {
+				return fmt.Errorf("%s: %w", pair.Key, err)
+			}
 		}
 		d.Extra = append(d.Extra, field)
 	}
@@ -176,7 +178,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 func fieldOf(d *ApplicationData, key string) reflect.Value {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag.Get("json"); tag == key && tag != "-" {
+		if tag := v.Type().Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
 			return v.Field(i)
 		}
 	}

@@ -39,7 +39,7 @@ type ApplicationCreated struct {
 
 func (a *ApplicationCreated) missing() string {
 	if a.App.ID == 0 {
-		return "app.app_id"
+		return "app/app_id"
 	}
 	return ""
 }

@@ -83,7 +83,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if !cfg.transport.Policy.Alone {
 		paces = make(map[Operation]*transport.Pace, len(operations))
 		for _, op := range operations {
-			paces[op.Op] = new(transport.Pace)
+			paces[op.Op] = transport.NewPace()
 		}
 	}
 	return newClient(&core{
@@ -412,7 +412,8 @@ type callOptions struct {
 	replay   bool
 	attempts int
 	header   http.Header
-	patient  bool // of a walk: it waits out status 429
+	patient  bool            // of a walk: it waits out status 429
+	stop     <-chan struct{} // of a walk
 	problems problems
 }
 
@@ -438,7 +439,7 @@ type Response struct {
 	Body       []byte        // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	Unread     []string      // JSON pointers to what could not be read of the answer of an operation that was performed
+	Unread     []string      // JSON pointers to what could not be read of the answer of an operation that was performed, 20 at most
 }
 
 // Format writes status, size, attempts and duration, without header and body, under every verb.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -42,6 +42,9 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 		return errNotCode
 	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)
+		if d, err := decimal.Parse(string(b)); err == nil && d.IsInt() && exactlyParsed(b, d) { // a number such as 0.0
+			*c = resultCode(d.Trunc(0).String())
+		}
 	}
 	return nil
 }
@@ -92,14 +95,14 @@ func (r *platformReply[T]) missing() string {
 	case *ignored:
 	case interface{ missing() string }:
 		if r.Data == nil {
-			return "data"
+			return "/data"
 		}
 		if field := record.missing(); field != "" {
-			return "data." + field
+			return "/data/" + field
 		}
 	default:
 		if r.Data == nil {
-			return "data"
+			return "/data"
 		}
 	}
 	return ""
@@ -112,9 +115,9 @@ type ignored struct{}
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an operation that
-// cannot be repeated it is not lost to a value that cannot be read: unread has the places of those.
+// changes something it is not lost to a value that cannot be read: unread has the places of those.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead && op.Replay != ReplaySame, result: op.Result}
+	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead, result: op.Result}
 	if call, ok := into.(*callReply); ok {
 		err = call.read(ctx, body)
 	} else {
@@ -136,7 +139,7 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
 	lenient bool            // go on after a value that cannot be read
-	result  string          // but not if it is the result itself
+	result  string          // JSON pointer to the result, without which there is none
 	open    bool            // the type is the caller's own: no value is taken for another
 	exact   bool            // numbers without a type of their own are read as [encoding/json.Number]
 
@@ -147,24 +150,35 @@ type reader struct {
 	err       error // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds. Below fewCommas it cannot exceed
-// mostAllocated, whatever it holds, so that its values need not be counted.
+// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists, records and
+// members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
 const (
 	mostAllocated = 40 << 20
-	fewCommas     = 20_000
+	fewElements   = 20_000
+	mostUnread    = 20 // places that are named
 )
+
+// elements is how many there are in a text at most.
+func elements(body []byte) int {
+	return bytes.Count(body, []byte{','}) + bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
+}
 
 // tolerantForm reads what encoding/json took and JSON v2 refuses.
 //
 //nolint:gochecknoglobals // never changed
 var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-	json.MatchCaseInsensitiveNames(true))
+	anyCase)
+
+// anyCase takes names in another case, but none with other underscores.
+//
+//nolint:gochecknoglobals // never changed
+var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 
 // read decodes strictly first, so that an answer as documented pays for no tolerance, and counts only what may be large.
 func (r *reader) read(body []byte, into any) error {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	if !r.open && bytes.Count(body, []byte{','}) < fewCommas && !mayHaveNullRecord(body) {
-		if json.Unmarshal(body, into, json.MatchCaseInsensitiveNames(true)) == nil {
+	if !r.open && elements(body) < fewElements && !mayHaveNullRecord(body) {
+		if json.Unmarshal(body, into, anyCase) == nil {
 			return nil
 		}
 		reflect.ValueOf(into).Elem().SetZero()
@@ -241,8 +255,6 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		number, err := dec.ReadValue()
 		v.Set(reflect.ValueOf(stdjson.Number(number)))
 		return err
-	case kind == 'n' && v.Kind() == reflect.Struct && inList(dec):
-		return r.end(fmt.Errorf("%w: %s is null", errUnreadable, next(dec)))
 	case ok && kind == '{':
 		return own.readForm(r, dec)
 	case v.Kind() == reflect.Interface, v.Kind() == reflect.Map && kind == '{',
@@ -254,20 +266,26 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if err != nil {
 		return err
 	}
-	err = scalar(raw, v, pointer)
-	if err == nil {
+	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
+	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
 		return nil
 	}
-	switch at := string(dec.StackPointer()); {
-	case errors.Is(err, errRedacted):
-		return r.end(fmt.Errorf("%w: %s is %w", errUnreadable, at, errRedacted))
-	case !r.lenient, at == r.result:
-		return r.end(fmt.Errorf("%w: %s cannot be read as %s", errUnreadable, at, typeName(v.Type())))
-	default:
+	at := string(dec.StackPointer())
+	_, isCode := pointer.(*resultCode)
+	if r.lenient && !isCode && !strings.HasPrefix(r.result, at) { // what the result is in is no part of it
 		v.SetZero()
-		r.unread = append(r.unread, at)
+		if len(r.unread) < mostUnread {
+			r.unread = append(r.unread, at)
+		}
+		return nil
 	}
-	return nil
+	reason := fmt.Errorf("cannot be read as %s", typeName(v.Type()))
+	if nullRecord {
+		reason = errNullRecord
+	} else if errors.Is(err, errRedacted) {
+		reason = fmt.Errorf("is %w", err)
+	}
+	return r.end(fmt.Errorf("%w: %s %w", errUnreadable, at, reason))
 }
 
 // count bounds the memory that lists of small values take, and ends with the context.
@@ -296,16 +314,6 @@ func (r *reader) count(v reflect.Value, dec *jsontext.Decoder) error {
 func inList(dec *jsontext.Decoder) bool {
 	kind, _ := dec.StackIndex(dec.StackDepth())
 	return kind == '['
-}
-
-// next is the JSON pointer of the next element of a list.
-func next(dec *jsontext.Decoder) jsontext.Pointer {
-	list := dec.StackPointer()
-	_, n := dec.StackIndex(dec.StackDepth())
-	if n > 0 { // it is that of the element before
-		list = list.Parent()
-	}
-	return list + "/" + jsontext.Pointer(strconv.FormatInt(n, 10))
 }
 
 // formReader is a type that is not read field by field. What it holds it reads with the decoder and the bounds of r.
@@ -340,6 +348,10 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 			return flag(raw, v)
 		case v.CanInt() && (kind == '"' || kind == '0'):
 			return integer(raw, v)
+		case v.Type() == reflect.TypeFor[[]string]() && kind == '"': // a single text, or none
+			text := textOf(raw)
+			v.Set(reflect.ValueOf(slices.DeleteFunc([]string{text}, func(s string) bool { return s == "" })))
+			return nil
 		}
 	}
 	if secret, ok := pointer.(*Secret); ok && kind == '0' {
@@ -349,13 +361,15 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	return json.Unmarshal(raw, pointer, tolerantForm)
 }
 
+var errNullRecord = errors.New("is null")
+
 var errNotFlag = errors.New("neither true nor false")
 
 func flag(raw []byte, v reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(string(unquote(raw)))) {
-	case "true", "y", "yes", "1":
+	case "true", "t", "y", "yes", "on", "1", "1.0":
 		v.SetBool(true)
-	case "false", "n", "no", "0", "":
+	case "false", "f", "n", "no", "off", "0", "0.0", "":
 		v.SetBool(false)
 	default:
 		return errNotFlag
@@ -404,20 +418,7 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// texts is a list of texts of the service that are shown to people only, or a single one: whatever else stands there is kept
-// as it is.
-func textsOf(raw jsontext.Value) []string {
-	var list []jsontext.Value
-	if json.Unmarshal(raw, &list, tolerantForm) != nil {
-		list = []jsontext.Value{raw}
-	}
-	texts := make([]string, len(list))
-	for i, text := range list {
-		texts[i] = textOf(text)
-	}
-	return texts
-}
-
+// textOf gives a text of the service that is shown to people only; whatever else stands there is kept as it is.
 func textOf(raw jsontext.Value) string {
 	var text string
 	if raw.Kind() == '"' || raw.Kind() == 'n' {

@@ -107,7 +107,7 @@ func readResults() []readResult {
 			"settings",
 			payvault.FieldSettings{},
 			`{"code":0,"data":{"fields":[{"key":"a","settings":%s}]}}`,
-			"/data/fields/0/settings", `"x":1`, false,
+			"/data/fields/0/settings", `"x":1`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 				r, err := c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, opts...)
 				if len(r) == 0 {

@@ -95,14 +95,14 @@ func (d Delivery) String() string {
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or option
 // without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any other code whose
-// data holds nothing but lists of messages by name. Each is in the text of the error, up to 20 of them.
+// data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
 	Detail     string              // data.message of the service
-	Fields     map[string][]string // messages by field, see below
+	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
@@ -118,19 +118,25 @@ func (e *Error) Error() string {
 	if e.StatusCode != 0 {
 		parts = append(parts, strings.TrimSpace("status "+strconv.Itoa(e.StatusCode)+" "+http.StatusText(e.StatusCode)))
 	}
+	var said []string
 	if e.Code != "" {
-		parts = append(parts, "code "+oneLine(e.Code))
+		said = append(said, "code "+oneLine(e.Code))
 	}
 	for _, text := range []string{e.Message, e.Detail} {
 		if text != "" {
-			parts = append(parts, oneLine(text))
+			said = append(said, oneLine(text))
 		}
+	}
+	// Each is cleared of card numbers already, but one may be spread over them.
+	digits := newEraser(nil).clean
+	if len(said) > 0 {
+		parts = append(parts, digits(strings.Join(said, ": ")))
 	}
 	if e.cause != nil {
 		parts = append(parts, oneLine(e.cause.Error()))
 	}
 	if len(e.Fields) > 0 {
-		parts = append(parts, e.fieldsLine())
+		parts = append(parts, digits(e.fieldsLine()))
 	}
 	line := strings.Join(parts, ": ")
 	switch {
@@ -153,7 +159,11 @@ func (e *Error) fieldsLine() string {
 			texts = append(texts, fmt.Sprintf("and %d more", len(names)-most))
 			break
 		}
-		texts = append(texts, oneLine(name+" "+strings.Join(e.Fields[name], ", ")))
+		text := strings.Join(e.Fields[name], ", ")
+		if !strings.HasPrefix(text, name+" ") {
+			text = name + " " + text
+		}
+		texts = append(texts, oneLine(text))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -391,30 +401,44 @@ func (e *Error) readFailure(r transport.Result) {
 	if e.Message == "" {
 		e.Message = textOf(f.Message)
 	}
-	e.readData(f.Data)
+	if e.rejected() || e.StatusCode >= 400 {
+		e.readData(f.Data) // of any other answer it is the record
+	}
 	if !e.decided() {
 		e.Delivery = Unknown
 	}
 }
 
-// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2.
+// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2. With another code
+// one member that is no such list makes it a record, which has no place in an error.
 func (e *Error) readData(data jsontext.Value) {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
 		return
 	}
-	if e.Code != codeValidation {
-		e.Detail = textOf(members["message"])
-		for _, member := range members {
-			if member[0] != '[' { // a record, and no messages about one
-				return
-			}
+	if message := members["message"]; e.Code != codeValidation && message.Kind() == '"' {
+		e.Detail = textOf(message)
+	}
+	fields := make(map[string][]string, len(members))
+	for name, member := range members {
+		texts, ok := messages(member)
+		switch {
+		case e.Code != codeValidation && (!ok || member.Kind() != '['):
+			return
+		case ok:
+			fields[name] = texts
 		}
 	}
-	e.Fields = make(map[string][]string, len(members))
-	for name, member := range members {
-		e.Fields[name] = textsOf(member)
+	e.Fields = fields
+}
+
+// messages reads a list of texts, or a single one.
+func messages(raw jsontext.Value) (texts []string, ok bool) {
+	if raw.Kind() == '"' {
+		return []string{textOf(raw)}, true
 	}
+	err := json.Unmarshal(raw, &texts, tolerantForm)
+	return texts, err == nil && raw.Kind() == '['
 }
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.

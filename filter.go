@@ -110,8 +110,8 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages besides the one in use, each of which takes less than 100 MB
-	// whatever the service answers, for its body is bounded ([WithMaxResponseBytes]) and what decoding allocates is counted.
+	// used up. Memory is bounded by that many pages besides the one in use. With the default of [WithMaxResponseBytes]
+	// each takes less than 100 MB, whatever the service answers: what decoding allocates is counted.
 	Prefetch int
 }
 
@@ -201,7 +201,7 @@ func (r *pageReply[T]) result() codes { return r.codes }
 // missing accepts null for no records.
 func (r *pageReply[T]) missing() string {
 	if !r.Data.given || r.Data.list == nil && r.TotalRecords > 0 {
-		return "data"
+		return "/data"
 	}
 	return ""
 }

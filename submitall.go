@@ -354,7 +354,7 @@ func (w *bulkWalk) enter(ctx context.Context, b *submitted) bool {
 }
 
 func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpdaterCard) {
-	opts := append(slices.Clip(w.opts), WithResponse(&b.raw), patient)
+	opts := append(slices.Clip(w.opts), WithResponse(&b.raw), patient, func(o *callOptions) { o.stop = w.stopped })
 	accepted, err := w.service.Submit(ctx, cards, opts...)
 	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil && ctx.Err() == nil { // for longer than it waits
 		w.stop(err)

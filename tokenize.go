@@ -96,7 +96,7 @@ func (r *tokenizeReply) result() codes { return r.codes }
 
 func (r *tokenizeReply) missing() string {
 	if r.CardID == "" {
-		return "card_id"
+		return "/card_id"
 	}
 	return ""
 }

@@ -222,7 +222,7 @@ func (a *Amount) UnmarshalJSON(b []byte) error {
 		*a = Amount{}
 		return nil
 	}
-	parsed, err := parseAmount(text)
+	parsed, err := parseAmount(bytes.TrimSpace(text))
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (d *Date) UnmarshalJSON(b []byte) error {
 	if len(b) < 2 || b[0] != '"' {
 		return errNotDate
 	}
-	text := string(unquote(b))
+	text := strings.TrimSpace(string(unquote(b)))
 	if day, clock, found := strings.Cut(strings.Replace(text, "T", " ", 1), " "); found && strings.Trim(clock, "0123456789:.,+-Z ") == "" {
 		text = day
 	}

@@ -187,7 +187,7 @@ func secretsOf(body any) []string {
 	var texts []string
 	collect := json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error {
 		texts = append(texts, v.secret().Reveal())
-		return enc.WriteToken(jsontext.Null)
+		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts)))) // also where it is a name in a map
 	})
 	all, _ := json.GetOption(wireForm, json.WithMarshalers)
 	_, _ = json.Marshal(body, wireForm, json.WithMarshalers(json.JoinMarshalers(collect, all)))

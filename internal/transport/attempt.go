@@ -63,7 +63,10 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
 	call.again = false
 	var err error
-	call.place, err = call.Pace.wait(req.Context())
+	call.place, err = call.Pace.wait(req.Context(), call.Stop)
+	if err == nil && call.attempts > 0 && isClosed(call.Stop) {
+		err = ErrStopped
+	}
 	if call.err = cmp.Or(req.Context().Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
@@ -82,6 +85,15 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, call.err
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // attempt sends the request once and reads the whole response, within the attempt's own deadline.

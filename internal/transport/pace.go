@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,20 +18,28 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
 }
 
+// ErrStopped is returned for a request that is not sent, since its caller has stopped meanwhile.
+var ErrStopped = errors.New("stopped")
+
 // Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429, from then
 // on at a rate that each refusal cuts and each answer raises, as TCP does, and not before the service takes requests again.
-// The zero value is ready to use.
 type Pace struct {
-	limited              atomic.Bool
-	second               atomic.Int64 // of now
-	current, before      atomic.Int64 // answers in this second, and in the one before it
+	limited         atomic.Bool
+	cuts            atomic.Int64  // of the rate
+	second          atomic.Int64  // of now
+	current, before atomic.Int64  // answers in this second, and in the one before it
+	waiting         atomic.Int64  // calls
+	line            chan struct{} // holds one for the call whose turn it is; the others come in their order
+
 	mu                   sync.Mutex
 	limiter              *rate.Limiter
-	until                time.Time // nothing is sent before
-	limitedAt, refusedAt time.Time // the first refusal, and the last one
-	cuts                 int       // of the rate
-	cut                  rate.Limit
+	cut                  rate.Limit // the last one
+	until                time.Time  // nothing is sent before
+	limitedAt, refusedAt time.Time  // the first refusal, and the last one
 }
+
+// NewPace returns a pace without a limit.
+func NewPace() *Pace { return &Pace{line: make(chan struct{}, 1)} }
 
 const (
 	rateCut      = 0.7
@@ -42,55 +51,67 @@ const (
 // place is the permission to send a request.
 type place struct {
 	waited time.Duration
-	cuts   int // of the rate until it was given
+	cuts   int64 // of the rate until it was given
 }
 
 // wait returns when the request may be sent.
-func (p *Pace) wait(ctx context.Context) (at place, err error) {
-	if p == nil || !p.limited.Load() {
+func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (at place, err error) {
+	if p == nil {
 		return at, nil
 	}
-	for {
-		delay, cuts, err := p.turn(ctx)
-		at.cuts = cuts
-		if delay <= 0 || err != nil {
-			return at, err
-		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return at, ctx.Err()
-		case <-timer.C:
-		}
-		if at.waited += delay; !p.held() { // others may have been refused meanwhile
-			return at, nil
+	at.cuts = p.cuts.Load()
+	if !p.limited.Load() {
+		return at, nil
+	}
+	start := time.Now()
+	delay := p.delay(p.waiting.Add(1))
+	defer p.waiting.Add(-1)
+	if end, ok := ctx.Deadline(); ok && end.Before(start.Add(delay)) {
+		return at, &HeldError{delay}
+	}
+	select {
+	case p.line <- struct{}{}:
+	case <-ctx.Done():
+		return at, ctx.Err()
+	case <-stop:
+		return at, ErrStopped
+	}
+	defer func() { <-p.line }()
+	for taken := false; !taken; {
+		if delay, taken = p.next(); delay > 0 {
+			timer := time.NewTimer(delay)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-stop:
+				err = ErrStopped
+			}
+			if timer.Stop(); err != nil {
+				return at, err
+			}
+			at.waited = time.Since(start)
 		}
 	}
+	at.cuts = p.cuts.Load()
+	return at, nil
 }
 
-// turn takes the next place, and returns how far it is away.
-func (p *Pace) turn(ctx context.Context) (delay time.Duration, cuts int, err error) {
+// delay estimates how long the last of some calls has to wait.
+func (p *Pace) delay(calls int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	from := now
-	if p.until.After(from) {
-		from = p.until
-	}
-	taken := p.limiter.ReserveN(from, 1)
-	delay = from.Sub(now) + taken.DelayFrom(from)
-	if end, ok := ctx.Deadline(); ok && end.Before(now.Add(delay)) {
-		taken.CancelAt(from)
-		return 0, p.cuts, &HeldError{delay}
-	}
-	return delay, p.cuts, nil
+	return max(0, time.Until(p.until)) + time.Duration(float64(calls-1)/float64(p.limiter.Limit())*float64(time.Second))
 }
 
-func (p *Pace) held() bool {
+// next is how long the first in the line has to wait, and whether its turn has then come.
+func (p *Pace) next() (delay time.Duration, taken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.until.After(time.Now())
+	if held := time.Until(p.until); held > 0 {
+		return held, false
+	}
+	return p.limiter.Reserve().Delay(), true
 }
 
 // answered is told of each answer that is no refusal.
@@ -113,7 +134,7 @@ func (p *Pace) answered() {
 	if now.Sub(p.limitedAt) < firstLook { // what was in flight at the first refusal says what is permitted
 		r = max(r, float64(p.cut)*p.recent())
 	}
-	p.limiter.SetLimitAt(p.latest(now), rate.Limit(r+max(1, r/50)/r))
+	p.limiter.SetLimit(rate.Limit(r + max(1, r/50)/r))
 }
 
 // refused is told of a refusal, and how long the service asks to wait. Those of places that were given before the last cut are
@@ -131,25 +152,17 @@ func (p *Pace) refused(at place, after time.Duration) {
 		p.limitedAt = now
 		p.limiter = rate.NewLimiter(rate.Limit(max(1, p.recent())), 1)
 	}
-	if at.cuts == p.cuts {
-		p.cuts++
+	if at.cuts == p.cuts.Load() {
+		p.cuts.Add(1)
 		if p.cut = rateCut; after > 0 { // the wait makes up for most of it
 			p.cut = heldCut
 		}
-		p.limiter.SetLimitAt(p.latest(now), max(1, p.cut*p.limiter.Limit()))
+		p.limiter.SetLimit(max(1, p.cut*p.limiter.Limit()))
 	}
 	if end := now.Add(after); after > 0 && end.After(p.until) {
 		p.until = end
 	}
 	p.limited.Store(true)
-}
-
-// latest is the time that the limiter counts from: it was asked for places after the end of a wait.
-func (p *Pace) latest(now time.Time) time.Time {
-	if p.until.After(now) {
-		return p.until
-	}
-	return now
 }
 
 // count returns the counter of the current second.

@@ -26,12 +26,14 @@ func (c *Client) decide(call *call) (spent bool) {
 	switch {
 	case refused && bearable:
 		call.Pace.refused(call.place, after)
+	case refused:
 	case call.err == nil && call.last.status < http.StatusInternalServerError:
 		call.Pace.answered()
 	}
-	patient := refused && call.Patient && call.Pace != nil
+	paced := refused && call.Pace != nil // which is what spares the service
+	patient := paced && call.Patient && call.max > 1
 	call.again = (patient || call.attempts < call.max) && call.retryable() && bearable
-	if !call.again || patient || c.config.Policy.Alone {
+	if !call.again || paced || c.config.Policy.Alone {
 		return false
 	}
 	call.cost = retryCost
@@ -58,7 +60,7 @@ func (c *call) retryable() bool {
 
 // permanent reports whether the same failure would follow again at once.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) || is[*HeldError](err) ||
+	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) ||
 		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
 }
 
@@ -71,11 +73,11 @@ func is[E error](err error) bool {
 func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if resp != nil {
 		call := callOf(resp.Request.Context())
+		if call.last.status == http.StatusTooManyRequests && call.Pace != nil {
+			return 0 // it waits by its pace
+		}
 		if after := RetryAfter(call.last.header); after > 0 {
 			return after
-		}
-		if call.last.status == http.StatusTooManyRequests && call.Pace != nil {
-			n = 0 // the pace slows down
 		}
 	}
 	p := c.config.Policy

@@ -62,12 +62,13 @@ type Request struct {
 	Method      string
 	URL         *url.URL
 	Header      http.Header
-	Body        []byte // nil for none
-	Upload      Upload // instead of Body
-	Replay      bool   // repeating it is harmless
-	MaxAttempts int    // 0 for the policy's
-	Pace        *Pace  // of the operation; nil for none
-	Patient     bool   // a refusal with status 429 is waited out, however often it comes
+	Body        []byte          // nil for none
+	Upload      Upload          // instead of Body
+	Replay      bool            // repeating it is harmless
+	MaxAttempts int             // 0 for the policy's
+	Pace        *Pace           // of the operation; nil for none
+	Patient     bool            // a refusal with status 429 is waited out, however often it comes, if there may be another attempt at all
+	Stop        <-chan struct{} // when it is closed there are no further attempts; nil for never
 	Observe     func(Attempt)
 }
 
