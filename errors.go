@@ -537,8 +537,8 @@ func unsentError(op Operation, cause error) error {
 		return e
 	}
 	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
-	if first, ok := errors.AsType[*Error](cause); ok {
-		e.RetryAfter = first.RetryAfter
+	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
+		e.cause, e.RetryAfter = fmt.Errorf("%w: another request was refused for %v", ErrRateLimited, first.RetryAfter), first.RetryAfter
 	}
 	return e
 }

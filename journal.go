@@ -52,12 +52,12 @@ const (
 
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
-	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID}
+	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start, RequestID: oneLine(b.RequestID)}
 	if o.Cards == 0 {
 		return BatchOutcome{Status: BatchEnd}
 	}
 	if e, failed := errors.AsType[*Error](b.Err); failed {
-		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, e.Code
+		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
 		o.Message = oneLine(cmp.Or(e.Message, e.Detail))
 		if o.Message == "" && e.cause != nil {
 			o.Message = oneLine(e.cause.Error())
@@ -92,6 +92,9 @@ func (s BatchState) check(cards int) error {
 
 // result gives what an earlier run would have yielded.
 func (s BatchState) result() (requestID string, err error) {
+	if s.Outcome != nil && s.Outcome.Status == BatchEnd {
+		return "", nil
+	}
 	if s.Outcome == nil {
 		lost := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
 		return "", earlierError(OpAccountUpdaterSubmit, lost)

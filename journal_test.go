@@ -139,7 +139,7 @@ func TestJournalOfAKilledRun(t *testing.T) {
 	const n = 1250
 	first := newJournal(t, nil)
 	require.Equal(t, batchesOf(n), first.submitAll(t.Context(), &updater{}, n))
-	require.Len(t, first.steps, 2*14)
+	require.Len(t, first.steps, 2*13+1, "the end is not begun")
 	for i, known := range first.steps {
 		t.Run(fmt.Sprintf("after step %d", i), func(t *testing.T) {
 			t.Parallel()
@@ -270,6 +270,9 @@ func TestJournalThatFails(t *testing.T) {
 	failure := errors.New("disk full")
 	for _, step := range []string{"begin", "end"} {
 		for _, at := range []int{0, 4, 11, 12} { // 12 batches, and what stands for the end
+			if step == "begin" && at == 12 {
+				continue // the end of a job that was not known is not begun
+			}
 			t.Run(fmt.Sprintf("%s of %d", step, at), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

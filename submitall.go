@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -103,10 +104,12 @@ type bulkWalk struct {
 	stopped chan struct{}        // closed when nothing more may be sent
 	stop    func(error)          // closes it; the first error is that of what is not sent
 	why     error
-	left    chan struct{} // closed when the loop has been left
-	turn    chan struct{} // closed when the batch that was started last has a slot, or needs none
+	failed  atomic.Pointer[error] // that of the journal
+	left    chan struct{}         // closed when the loop has been left
+	turn    chan struct{}         // closed when the batch that was started last has a slot, or needs none
 
-	blocked bool // the stream is not waited for any longer
+	given   atomic.Int64 // cards
+	blocked bool         // the stream is not waited for any longer
 
 	// Of the stream, to be read when the queue is closed.
 	whole    bool // it returned before the walk was over
@@ -179,6 +182,7 @@ func (w *bulkWalk) read(ctx context.Context, cards iter.Seq[AccountUpdaterCard])
 		cards = slices.Values(batch)
 	}
 	for card := range cards {
+		w.given.Add(1)
 		if batch = append(batch, card); len(batch) == MaxAccountUpdaterCards {
 			start()
 		}
@@ -226,19 +230,29 @@ func (w *bulkWalk) start(ctx context.Context, batch AccountUpdaterBatch, cards [
 // run yields the batches in their order.
 func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
+	resumed := true // as far as is known, without a batch
 	for decided := range w.started(ctx) {
-		if last = <-decided; !yield(last) {
+		last = <-decided
+		if resumed = last.Earlier || resumed && last.Index > 0; !yield(last) {
 			return
 		}
 	}
 	w.rethrow()
 	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
-	if w.begin(ctx, end) {
+	// Only a job that goes on can have begun more: a Begin without its End would be taken for that.
+	if !resumed && w.over(ctx) == nil || w.begin(ctx, end) {
 		w.record(ctx, end)
 	}
-	end.Err = w.over(ctx)
-	turnedAway := errors.Is(last.Err, ErrRateLimited) // and all before it was sent
-	if unfinished := w.blocked || !w.whole || isClosed(w.stopped) && !turnedAway; unfinished && end.Err != nil && !last.unsent {
+	switch failed := w.failed.Load(); {
+	case failed != nil && !errors.Is(last.Err, *failed):
+		end.Err = unsentError(OpAccountUpdaterSubmit, *failed)
+	case end.Earlier && end.Err != nil: // something was begun after the last card
+	case !last.unsent && (w.blocked || !w.whole):
+		end.Err = w.over(ctx)
+	default:
+		return
+	}
+	if end.Err != nil {
 		yield(end)
 	}
 }
@@ -247,10 +261,10 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 func (w *bulkWalk) started(ctx context.Context) iter.Seq[chan *submitted] {
 	return func(yield func(chan *submitted) bool) {
 		var late <-chan time.Time
-		done, stopped := ctx.Done(), w.stopped
+		done, stopped, given := ctx.Done(), w.stopped, int64(-1)
 		for {
-			if w.over(ctx) != nil {
-				late = time.After(streamPatience)
+			if now := w.given.Load(); w.over(ctx) != nil && now != given {
+				late, given = time.After(streamPatience), now
 			}
 			select {
 			case decided, ok := <-w.queue:
@@ -262,8 +276,10 @@ func (w *bulkWalk) started(ctx context.Context) iter.Seq[chan *submitted] {
 			case <-stopped:
 				stopped = nil
 			case <-late:
-				w.blocked = true
-				return
+				if w.given.Load() == given {
+					w.blocked = true
+					return
+				}
 			}
 		}
 	}
@@ -283,7 +299,20 @@ func (w *bulkWalk) rethrow() {
 func (w *bulkWalk) leave() {
 	close(w.left)
 	late := time.After(streamPatience)
-	for !w.blocked {
+	for {
+		select {
+		case decided, ok := <-w.queue:
+			if !ok {
+				w.rethrow()
+				return
+			}
+			<-decided
+			continue
+		default:
+		}
+		if w.blocked {
+			return
+		}
 		select {
 		case decided, ok := <-w.queue:
 			if !ok {
@@ -292,7 +321,7 @@ func (w *bulkWalk) leave() {
 			}
 			<-decided
 		case <-late:
-			return
+			w.blocked = true // but what was started is waited for
 		}
 	}
 }
@@ -326,7 +355,7 @@ func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 		err = known.check(b.End - b.Start)
 	}
 	if err != nil {
-		w.stop(fmt.Errorf("journal: %w", err))
+		w.fail(err)
 		return w.begin(ctx, b)
 	}
 	if known.Begun {
@@ -370,8 +399,15 @@ func (w *bulkWalk) record(ctx context.Context, b *submitted) {
 		return
 	}
 	if err := w.Journal.End(context.WithoutCancel(ctx), w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
-		w.stop(fmt.Errorf("journal: %w", err))
+		w.fail(err)
 	}
+}
+
+// fail ends the walk with an error of its journal.
+func (w *bulkWalk) fail(err error) {
+	err = fmt.Errorf("journal: %w", err)
+	w.failed.CompareAndSwap(nil, &err)
+	w.stop(err)
 }
 
 func isClosed(c <-chan struct{}) bool {

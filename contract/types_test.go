@@ -223,7 +223,7 @@ func TestFieldNames(t *testing.T) {
 	t.Parallel()
 	others := map[string]string{ // by decision
 		"Page.Items": "data", "Validation.Problems": "data", "tokenizeReply.Result": "rcode", "listQuery.Filters": "filter",
-		"DisputeResponse.EvidenceType": "cbr_ce_type",
+		"DisputeResponse.EvidenceType":   "cbr_ce_type",
 		"DisputeResponse.AllocationType": "cbr_id_type", "DisputeResponse.Reason": "reason_desc",
 	}
 	for name, s := range sdkSource(t).structs {

@@ -31,21 +31,21 @@ type Pace struct {
 	waiting         atomic.Int64  // calls
 	line            chan struct{} // holds one for the call whose turn it is; the others come in their order
 
-	mu                   sync.Mutex
-	limiter              *rate.Limiter
-	cut                  rate.Limit // the last one
-	until                time.Time  // nothing is sent before
-	limitedAt, refusedAt time.Time  // the first refusal, and the last one
+	mu        sync.Mutex
+	limiter   *rate.Limiter
+	cut       rate.Limit // the last one
+	first     int64      // cuts until the first refusal
+	until     time.Time  // nothing is sent before
+	refusedAt time.Time  // last
 }
 
 // NewPace returns a pace without a limit.
 func NewPace() *Pace { return &Pace{line: make(chan struct{}, 1)} }
 
 const (
-	rateCut      = 0.7
+	rateCut      = 0.8
 	heldCut      = 0.95
-	firstLook    = 500 * time.Millisecond // answers to what was in flight at the first refusal come in this time
-	unlimitAfter = time.Minute            // without a refusal the service permits whatever is asked of it
+	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
 )
 
 // place is the permission to send a request.
@@ -114,8 +114,8 @@ func (p *Pace) next() (delay time.Duration, taken bool) {
 	return p.limiter.Reserve().Delay(), true
 }
 
-// answered is told of each answer that is no refusal.
-func (p *Pace) answered() {
+// answered is told of each answer that is no refusal, and of the place of its request.
+func (p *Pace) answered(at place) {
 	if p == nil {
 		return
 	}
@@ -131,10 +131,10 @@ func (p *Pace) answered() {
 		return
 	}
 	r := float64(p.limiter.Limit())
-	if now.Sub(p.limitedAt) < firstLook { // what was in flight at the first refusal says what is permitted
+	if at.cuts == p.first { // what was in flight at the first refusal says what is permitted
 		r = max(r, float64(p.cut)*p.recent())
 	}
-	p.limiter.SetLimit(rate.Limit(r + max(1, r/50)/r))
+	p.limiter.SetLimit(rate.Limit(r + max(1, r/25)/r))
 }
 
 // refused is told of a refusal, and how long the service asks to wait. Those of places that were given before the last cut are
@@ -149,7 +149,7 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.refusedAt = now
 	if !p.limited.Load() {
 		p.count(now)
-		p.limitedAt = now
+		p.first = p.cuts.Load()
 		p.limiter = rate.NewLimiter(rate.Limit(max(1, p.recent())), 1)
 	}
 	if at.cuts == p.cuts.Load() {

@@ -28,7 +28,7 @@ func (c *Client) decide(call *call) (spent bool) {
 		call.Pace.refused(call.place, after)
 	case refused:
 	case call.err == nil && call.last.status < http.StatusInternalServerError:
-		call.Pace.answered()
+		call.Pace.answered(call.place)
 	}
 	paced := refused && call.Pace != nil // which is what spares the service
 	patient := paced && call.Patient && call.max > 1
