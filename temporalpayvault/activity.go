@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -63,7 +64,9 @@ func (r *report) left(s span) []span {
 	return left
 }
 
-func activityOptions(name string) activity.RegisterOptions { return activity.RegisterOptions{Name: name} }
+func activityOptions(name string) activity.RegisterOptions {
+	return activity.RegisterOptions{Name: name}
+}
 
 // snapshot describes the cards of a job.
 func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error) {
@@ -135,6 +138,7 @@ type submission struct {
 
 	todo     []int // batches that are not decided, in order
 	journal  payvault.Journal
+	given    atomic.Int64    // batches of todo that the stream has begun to give
 	unknown  int             // batches that became so
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
@@ -241,6 +245,7 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 				if !s.pace(ctx) {
 					return
 				}
+				s.given.Add(1)
 				for _, card := range batch {
 					if !yield(card) {
 						return
@@ -278,9 +283,9 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // Begin announces a batch in the heartbeat, and asks the journal if there is one. It implements [payvault.Journal], as
-// End does. The batch after the last of todo stands for the end of the stream, which is not that of the job.
+// End does. The batch after the last that was given stands for the end of the stream, which is not that of the job.
 func (s *submission) Begin(ctx context.Context, job string, index int) (payvault.BatchState, error) {
-	if index >= len(s.todo) {
+	if index >= int(s.given.Load()) {
 		return payvault.BatchState{}, nil
 	}
 	i := s.todo[index]
@@ -301,7 +306,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 
 // End keeps what came of a batch for the next heartbeat, and records it in the journal.
 func (s *submission) End(ctx context.Context, job string, index int, o payvault.BatchOutcome) error {
-	if index >= len(s.todo) {
+	if index >= int(s.given.Load()) {
 		return nil
 	}
 	i := s.todo[index]

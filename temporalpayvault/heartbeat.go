@@ -90,7 +90,8 @@ func (h *heartbeat) progress() progress {
 // recordHeartbeat returns when the server has a heartbeat. The server refuses that of an attempt which it has given up.
 func recordHeartbeat(ctx context.Context, p progress) error {
 	info := activity.GetInfo(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), info.HeartbeatTimeout)
+	timeout := orDefault(info.HeartbeatTimeout, defaultHeartbeat)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken, p)
 }

@@ -37,7 +37,7 @@ type Activities struct {
 	Subscriptions SubscriptionSource
 	Sink          Sink
 
-	record func(context.Context, progress) error // instead of the server's, in tests
+	record func(context.Context, progress) error // of tests: the SDK's test environments have no client for activities
 }
 
 const (
@@ -150,7 +150,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		info := workflow.GetInfo(ctx)
 		o := order{
 			Job: cmp.Or(job.Name, job.Source), Source: job.Source, Snapshot: state.Snapshot, Span: s,
-			Run: info.OriginalRunID, Attempt: info.Attempt, InFlight: job.InFlight, Interval: interval,
+			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt, InFlight: job.InFlight, Interval: interval,
 			MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
 		}
 		var r report
