@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
@@ -192,3 +194,9 @@ var (
 	errSuperseded = serviceerror.NewNotFound("activity not found")
 	errCut        = errors.New("cut")
 )
+
+func decodeJob(t *testing.T, next *workflow.ContinueAsNewError) (job Job) {
+	t.Helper()
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &job))
+	return job
+}
