@@ -218,14 +218,20 @@ func TestSubmitCards_reset(t *testing.T) {
 func TestSubmitCards_cancel(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
-	accepting(env).After(time.Minute)
-	env.RegisterDelayedCallback(env.CancelWorkflow, 90*time.Second)
-	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
+	var calls int
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(_ context.Context, o order) (*report, error) {
+		if calls++; calls == 3 {
+			env.CancelWorkflow()
+		}
+		return accept(o.Span), nil
+	})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
 	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
 	require.True(t, ok)
 	var s Summary
 	require.NoError(t, canceled.Details(&s))
 	assert.GreaterOrEqual(t, s.Accepted, 20)
+	assert.Less(t, s.Accepted, 50)
 	assert.Equal(t, 100, s.Batches)
 }
 
