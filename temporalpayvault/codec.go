@@ -63,6 +63,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 			Metadata: map[string][]byte{
 				converter.MetadataEncoding: []byte(encodingEncrypted), metadataKeyID: []byte(c.current),
 			},
+			//nolint:gosec // the cipher makes the nonce itself
 			Data: c.ciphers[c.current].Seal(nil, nil, plain, []byte(c.current)),
 		}, nil
 	})
@@ -158,8 +159,8 @@ func holdsSecret(v reflect.Value, depth int) bool {
 	case reflect.Pointer, reflect.Interface:
 		return holdsSecret(v.Elem(), depth+1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if holdsSecret(v.Field(i), depth+1) {
+		for _, field := range v.Fields() {
+			if holdsSecret(field, depth+1) {
 				return true
 			}
 		}

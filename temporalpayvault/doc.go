@@ -2,10 +2,8 @@
 // that must not end with one: card updates of tens of millions of cards, and exports of all customers or of the
 // transactions of many subscriptions.
 //
-//	w := worker.New(temporalClient, "payvault", worker.Options{WorkerStopTimeout: time.Minute})
-//	temporalpayvault.Register(w, &temporalpayvault.Activities{Client: client, Cards: cards, Sink: sink})
-//
-// [SubmitCards] and [Export] are the workflows. [Error] is for activities of your own.
+// [Register] gives a worker the workflows [SubmitCards] and [ExportLists] and their activities; a client starts them
+// like any other. [Error] is for activities of your own.
 //
 // # Card updates
 //
@@ -18,6 +16,9 @@
 // service before anything is sent again. With a [payvault.Journal] fewer of them are unknown, all are recorded in it,
 // and the same job, started under another ID or after a reset, sends nothing again. Without one a workflow that is
 // reset or retried fails with [TypeReset] and sends nothing.
+//
+// Set WorkerStopTimeout in the options of workers to more than a request may take: a worker that is deployed ends the
+// requests in flight and leaves the rest to others. With less, what was in flight becomes unknown.
 //
 // # Secrets
 //

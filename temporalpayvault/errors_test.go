@@ -16,6 +16,7 @@ import (
 
 func TestError(t *testing.T) {
 	t.Parallel()
+	const bad = "card 4111 1111 1111 1111 is bad"
 	for name, test := range map[string]struct {
 		fault payvaulttest.Fault
 		cards int
@@ -29,9 +30,8 @@ func TestError(t *testing.T) {
 		"lost answer":    {payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit}, 1, TypeOutcomeUnknown, false, 0, ""},
 		"503":            {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503}, 1, TypeOutcomeUnknown, false, 0, ""},
 		"401":            {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 401}, 1, TypeRefused, false, 0, ""},
-		"refused": {payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 2, Message: "card 4111 1111 1111 1111 is bad"}, 1,
-			TypeRefused, false, 0, "2"},
-		"local check": {payvaulttest.Fault{}, 101, TypeRefused, false, 0, ""},
+		"refused":        {payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 2, Message: bad}, 1, TypeRefused, false, 0, "2"},
+		"local check":    {payvaulttest.Fault{}, 101, TypeRefused, false, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

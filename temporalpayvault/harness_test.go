@@ -92,7 +92,7 @@ func newAttempt(a *Activities, before *progress) *attempt {
 	suite.SetLogger(quiet())
 	r := &attempt{suite.NewTestActivityEnvironment(), &heartbeats{}}
 	own := *a
-	own.record = r.heartbeats.record
+	own.record = r.record
 	a = &own
 	r.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
 	r.RegisterActivityWithOptions(a.export, activityOptions(activityExport))
