@@ -38,7 +38,8 @@ func Error(err error) error {
 		return err
 	}
 	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{Failure{
-		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields, Delivery: e.Delivery.String(), Attempts: e.Attempts,
+		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
+		Delivery: e.Delivery.String(), Attempts: e.Attempts,
 	}}}
 	kind := TypeRefused
 	switch {

@@ -16,7 +16,11 @@ import (
 
 func TestError(t *testing.T) {
 	t.Parallel()
-	const bad = "card 4111 1111 1111 1111 is bad"
+	limit := func(after string) payvaulttest.Fault {
+		return payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: after}
+	}
+	status := func(n int) payvaulttest.Fault { return payvaulttest.Fault{Kind: payvaulttest.Respond, Status: n} }
+	refusal := payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 2, Message: "card 4111 1111 1111 1111 is bad"}
 	for name, test := range map[string]struct {
 		fault payvaulttest.Fault
 		cards int
@@ -25,13 +29,13 @@ func TestError(t *testing.T) {
 		delay time.Duration
 		code  string
 	}{
-		"rate limit":     {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "7"}, 1, TypeSafeToRetry, true, 7 * time.Second, "429"},
-		"rate limit 12h": {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "43200"}, 1, TypeSafeToRetry, true, 12 * time.Hour, "429"},
-		"lost answer":    {payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit}, 1, TypeOutcomeUnknown, false, 0, ""},
-		"503":            {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503}, 1, TypeOutcomeUnknown, false, 0, ""},
-		"401":            {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 401}, 1, TypeRefused, false, 0, ""},
-		"refused":        {payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 2, Message: bad}, 1, TypeRefused, false, 0, "2"},
-		"local check":    {payvaulttest.Fault{}, 101, TypeRefused, false, 0, ""},
+		"rate limit":      {limit("7"), 1, TypeSafeToRetry, true, 7 * time.Second, "429"},
+		"rate limit, 12h": {limit("43200"), 1, TypeSafeToRetry, true, 12 * time.Hour, "429"},
+		"lost answer":     {payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit}, 1, TypeOutcomeUnknown, false, 0, ""},
+		"503":             {status(503), 1, TypeOutcomeUnknown, false, 0, ""},
+		"401":             {status(401), 1, TypeRefused, false, 0, ""},
+		"refused":         {refusal, 1, TypeRefused, false, 0, "2"},
+		"local check":     {payvaulttest.Fault{}, 101, TypeRefused, false, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

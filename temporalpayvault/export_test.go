@@ -120,7 +120,7 @@ func TestExportLists_customers(t *testing.T) {
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
 	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
-	env := newWorkflows(&Activities{Client: srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1})), Sink: sink})
+	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))
 	sink.check(t, 0, 10, 95)
@@ -195,7 +195,9 @@ func TestExportLists_keyRefused(t *testing.T) {
 	var mend func()
 	sink.fail = func(n int) error {
 		if n == 2 {
-			mend = srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden})
+			mend = srv.Inject(payvaulttest.Fault{
+				Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
+			})
 		}
 		return nil
 	}

@@ -70,7 +70,7 @@ func untilDone(
 		}
 		own := a
 		own.Client = srv.Client(payvault.WithHTTPClient(&http.Client{Transport: d.transport(http.DefaultTransport)}),
-			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
 		r := newAttempt(&own, last)
 		own.record = func(ctx context.Context, p progress) error {
 			lives, arrives := d.step()

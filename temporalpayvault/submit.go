@@ -150,8 +150,8 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		info := workflow.GetInfo(ctx)
 		o := order{
 			Job: cmp.Or(job.Name, job.Source), Source: job.Source, Snapshot: state.Snapshot, Span: s,
-			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt, InFlight: job.InFlight, Interval: interval,
-			MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
+			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt,
+			InFlight: job.InFlight, Interval: interval, MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
 		}
 		var r report
 		if err := workflow.ExecuteActivity(ctx, activitySubmit, o).Get(ctx, &r); err != nil {

@@ -173,7 +173,9 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 		mend()
 		env.SignalWorkflow(SignalResume, nil)
 	}, 24*time.Hour)
-	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1, InFlight: 1, MaxUnknown: 4})
+	env.ExecuteWorkflow(SubmitCards, Job{
+		Source: "deck", BatchesPerActivity: 10, Concurrency: 1, InFlight: 1, MaxUnknown: 4,
+	})
 	assert.Equal(t, stopUnknown, paused.Paused)
 	assert.Less(t, paused.Unknown, 8)
 	s := summary(t, env)
