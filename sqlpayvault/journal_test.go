@@ -266,6 +266,7 @@ func TestTwoRuns(t *testing.T) {
 func TestWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
 		const batches = 40
 		var mu sync.Mutex
 		var running sync.WaitGroup

