@@ -198,11 +198,12 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 		s.halt("", nil)
 	case errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
-	case payvault.SafeToRetry(e):
-		s.halt("", Error(e))
-	case e.Delivery == payvault.NotSent && b.Start < b.End: // a local check: it would fail again
+	case errors.Is(e, payvault.ErrInvalidRequest), errors.Is(e, payvault.ErrMerchantNotSupported): // and would again
 		i := s.todo[b.Index]
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
+	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
+		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
+			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
 	case e.Delivery == payvault.Unknown:
 		if s.unknown++; s.unknown >= s.MaxUnknown {
 			s.halt(stopUnknown, nil)

@@ -149,7 +149,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		info := workflow.GetInfo(ctx)
 		o := order{
-			Job: cmp.Or(job.Name, job.Source), Source: job.Source, Snapshot: state.Snapshot, Span: s,
+			Job: cmp.Or(job.Name, job.Source, info.WorkflowExecution.ID), Source: job.Source, Snapshot: state.Snapshot, Span: s,
 			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt,
 			InFlight: job.InFlight, Interval: interval, MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
 		}
