@@ -1,10 +1,10 @@
-// River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal. Each
-// job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever workers are
-// killed, no batch is sent twice. Run as many of this program as you like.
+// River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal.
+// Each job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever workers
+// are killed, no batch is sent twice. Run as many of this program as you like.
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without them an emulator takes the cards.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without them there is an emulator.
 package main
 
 import (
@@ -77,7 +77,7 @@ func cards(from, to int) iter.Seq[payvault.AccountUpdaterCard] {
 }
 
 // run submits n cards, or what is left of them, and returns how many batches have which status, as JSON.
-func run(ctx context.Context, pool *pgxpool.Pool, client *payvault.Client, name string, n int) (counts string, err error) {
+func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int) (counts string, err error) {
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return "", err
@@ -91,7 +91,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, client *payvault.Client, name 
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &worker{client: client, journal: journal})
+	river.AddWorker(workers, &worker{client: pv, journal: journal})
 	queue, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
 		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // those of workers that were killed

@@ -91,7 +91,8 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, err)
 		performed[first/payvault.MaxAccountUpdaterCards]++
 	}
-	rows, err := pool.Query(ctx, `SELECT split_part(job, '/', 2)::int / 100 + batch, status FROM payvault_batches WHERE status <> 'end'`)
+	rows, err := pool.Query(ctx, `SELECT split_part(job, '/', 2)::int / 100 + batch, status FROM payvault_batches
+		WHERE status <> 'end'`)
 	require.NoError(t, err)
 	total := 0
 	for rows.Next() {

@@ -25,13 +25,12 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	historypb "go.temporal.io/api/history/v1"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -128,9 +127,11 @@ func (s *settings) work(ctx context.Context, _ io.Writer) error {
 	return w.Run(worker.InterruptCh())
 }
 
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
+
 // start starts a program.
 func start(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // this program, or the server
 	cmd.Stderr = os.Stderr
 	return cmd, cmd.Start()
 }
@@ -232,8 +233,9 @@ func (s *settings) soak(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	took := time.Since(began)
-	fmt.Fprintf(out, "%d cards in %v: %.0f a second; %d batches accepted, %d refused, %d unknown; %d performed\n", s.cards,
-		took.Round(time.Millisecond), float64(s.cards)/took.Seconds(), sum.Accepted, sum.Refused, sum.Unknown, emulator.Commits(op))
+	say(out, "%d cards in %v: %.0f a second; %d batches accepted, %d refused, %d unknown; %d performed\n",
+		s.cards, took.Round(time.Millisecond), float64(s.cards)/took.Seconds(),
+		sum.Accepted, sum.Refused, sum.Unknown, emulator.Commits(op))
 	return errors.Join(audit(out, emulator, sum), s.search(ctx, out, c, run, database))
 }
 
@@ -243,8 +245,10 @@ func (s *settings) harm(ctx context.Context, emulator *payvaulttest.Server) {
 		return
 	}
 	faults := []payvaulttest.Fault{
-		{Kind: payvaulttest.DropAfterCommit}, {Kind: payvaulttest.DropBeforeCommit},
-		{Kind: payvaulttest.RateLimit, RetryAfter: "0"}, {Kind: payvaulttest.Respond, Status: 503, AfterCommit: true},
+		{Kind: payvaulttest.DropAfterCommit},
+		{Kind: payvaulttest.DropBeforeCommit},
+		{Kind: payvaulttest.RateLimit, RetryAfter: "0"},
+		{Kind: payvaulttest.Respond, Status: 503, AfterCommit: true},
 		{Kind: payvaulttest.Delay, Delay: 2 * time.Second, AfterCommit: true},
 	}
 	for next := 0; ctx.Err() == nil; {
@@ -277,7 +281,7 @@ func audit(out io.Writer, emulator *payvaulttest.Server, sum temporalpayvault.Su
 			lost++
 		}
 	}
-	fmt.Fprintf(out, "performed twice: %d; lost: %d\n", twice, lost)
+	say(out, "performed twice: %d; lost: %d\n", twice, lost)
 	if twice > 0 || lost > sum.Refused || sum.Accepted+sum.Refused+sum.Unknown != sum.Batches {
 		return errors.New("the audit has failed")
 	}
@@ -335,7 +339,7 @@ func (s *settings) search(
 		}
 	}
 	million := 1e6 / float64(s.cards)
-	fmt.Fprintf(out, "events %d, %d bytes: %.0f and %.1f MB for a million cards; no card in them nor in %d files of the database\n",
+	say(out, "events %d, %d bytes: %.0f and %.1f MB for a million cards; no card in them nor in %d files of the server\n",
 		events, size, float64(events)*million, float64(size)*million/1e6, len(files))
 	return nil
 }
