@@ -147,7 +147,7 @@ func TestSubmit_rateLimited(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 500}
 	a := &Activities{Client: once(srv), Cards: d}
-	srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
 	o := orderOf(d)
 	o.InFlight = 1
 	r := newAttempt(a, nil)
@@ -172,7 +172,7 @@ func TestSubmit_keyRefused(t *testing.T) {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
 			srv, d := newServer(t), deck{n: 2000}
-			srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: status})
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: status})
 			o := orderOf(d)
 			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
 			require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestSubmit_keyRefused(t *testing.T) {
 func TestSubmit_unknownLimit(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
-	srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
 	o := orderOf(d)
 	o.MaxUnknown = 4
 	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)

@@ -174,12 +174,12 @@ func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
 	for i := range 3 {
-		srv.Inject(payvaulttest.Fault{
+		inject(t, srv, payvaulttest.Fault{
 			Operation: op, Kind: payvaulttest.OtherCode, Code: 2, Times: 1,
 			Message: fmt.Sprintf("card 4111 1111 0000 000%d of 41111111%08d is bad", i, i),
 		})
 	}
-	srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	env := newWorkflows(&Activities{Client: once(srv), Cards: &failsOnce{deck: d}, Journal: newBook()})
 	env.SetDataConverter(seen)

@@ -43,7 +43,7 @@ func TestError(t *testing.T) {
 			c := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 			if test.fault.Kind != "" {
 				test.fault.Times = 1
-				srv.Inject(test.fault)
+				inject(t, srv, test.fault)
 			}
 			cards, err := deck{n: test.cards}.Cards(t.Context(), "", 0, test.cards)
 			require.NoError(t, err)

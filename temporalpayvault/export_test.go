@@ -103,7 +103,7 @@ func subscriptions(srv *payvaulttest.Server, n int) (source ids) {
 		for k := range 7 * i {
 			sub.Transactions = append(sub.Transactions, payvaulttest.Transaction{PGID: fmt.Sprintf("t%d-%d", i, k)})
 		}
-		source = append(source, srv.SeedSubscription(sub).ID)
+		source = append(source, srv.Subscriptions.Seed(sub).ID)
 	}
 	return source
 }
@@ -119,7 +119,7 @@ func TestExportLists_customers(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
-	srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
+	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
 	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))
@@ -195,7 +195,7 @@ func TestExportLists_keyRefused(t *testing.T) {
 	var mend func()
 	sink.fail = func(n int) error {
 		if n == 2 {
-			mend = srv.Inject(payvaulttest.Fault{
+			mend = inject(t, srv, payvaulttest.Fault{
 				Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
 			})
 		}
@@ -227,7 +227,7 @@ func TestExportLists_hostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := newServer(t)
-			srv.Inject(payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Body: body})
+			inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Body: body})
 			env := newWorkflows(&Activities{Client: srv.Client(), Sink: newShelf()})
 			env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
 			s := exportSummary(t, env)

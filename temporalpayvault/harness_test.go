@@ -139,7 +139,7 @@ func (r *report) statuses() map[int]payvault.BatchStatus {
 func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	t.Helper()
 	times := map[int]int{}
-	for _, r := range srv.AccountUpdaterRequests() {
+	for _, r := range srv.AccountUpdaterRequests.All() {
 		var first int
 		_, err := fmt.Sscanf(r.Cards[0].CardID, "c-%d", &first)
 		require.NoError(t, err)
@@ -197,4 +197,12 @@ func decodeJob(t *testing.T, next *workflow.ContinueAsNewError) (job Job) {
 	t.Helper()
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &job))
 	return job
+}
+
+// inject makes requests fail until the function that it returns is called.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
+	t.Helper()
+	mend, err := srv.Inject(fault)
+	assert.NoError(t, err)
+	return mend
 }

@@ -99,7 +99,8 @@ func untilDone(
 }
 
 // someFaults makes one request in ten fail, mostly after it was performed.
-func someFaults(srv *payvaulttest.Server, seed uint64) {
+func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seed that can be replayed
 	kinds := []payvaulttest.Fault{
 		{Kind: payvaulttest.DropAfterCommit},
@@ -111,7 +112,7 @@ func someFaults(srv *payvaulttest.Server, seed uint64) {
 	for range 2 + random.IntN(4) {
 		fault := kinds[random.IntN(len(kinds))]
 		fault.Operation, fault.Times = op, 1
-		srv.Inject(fault)
+		inject(t, srv, fault)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 			t.Run(fmt.Sprintf("%d/%T", seed, journal), func(t *testing.T) {
 				t.Parallel()
 				srv, d := newServer(t), deck{n: 2950}
-				someFaults(srv, seed)
+				someFaults(t, srv, seed)
 				a := Activities{Cards: d, Journal: journal}
 				done := untilDone(t, srv, a, orderOf(d), seed, func(a *Activities) func(context.Context, order) (*report, error) {
 					return a.submit
@@ -176,7 +177,7 @@ func TestNaive(t *testing.T) {
 	twice := 0
 	for seed := range uint64(10) {
 		srv, d := newServer(t), deck{n: 2950}
-		someFaults(srv, seed)
+		someFaults(t, srv, seed)
 		done := untilDone(t, srv, Activities{Cards: d}, orderOf(d), seed,
 			func(a *Activities) func(context.Context, order) (*report, error) { return naive{a}.submit })
 		twice += len(audit(t, 30, performed(t, srv), done.statuses()))

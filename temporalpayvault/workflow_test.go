@@ -49,10 +49,10 @@ func progressOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Summary
 func TestSubmitCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 12_345}
-	srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 2})
-	srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "36000", Times: 3}) // ten hours
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 2})
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "36000", Times: 3}) // ten hours
 	refusal := payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Message: "declined", Times: 1}
-	srv.Inject(refusal)
+	inject(t, srv, refusal)
 	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
 	began := env.Now()
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 20, Concurrency: 3, InFlight: 2})
@@ -147,7 +147,7 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 func TestSubmitCards_keyRefused(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 10_000}
-	mend := srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized})
+	mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized})
 	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
 	var paused Summary
 	env.RegisterDelayedCallback(func() {
@@ -165,7 +165,7 @@ func TestSubmitCards_keyRefused(t *testing.T) {
 func TestSubmitCards_unknownLimit(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 10_000}
-	mend := srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
 	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
 	var paused Summary
 	env.RegisterDelayedCallback(func() {

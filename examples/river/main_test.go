@@ -59,7 +59,8 @@ func TestKilled(t *testing.T) {
 	t.Cleanup(srv.Close)
 	const op = payvault.OpAccountUpdaterSubmit
 	for _, kind := range []payvaulttest.FaultKind{payvaulttest.DropAfterCommit, payvaulttest.DropBeforeCommit} {
-		srv.Inject(payvaulttest.Fault{Operation: op, Kind: kind, Times: 3})
+		_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: kind, Times: 3})
+		require.NoError(t, err)
 	}
 	for kill := range 2 {
 		//nolint:gosec // this program
@@ -85,7 +86,7 @@ func TestKilled(t *testing.T) {
 	assert.Equal(t, before, srv.Commits(op), "the same job again")
 
 	performed := map[int]int{}
-	for _, r := range srv.AccountUpdaterRequests() {
+	for _, r := range srv.AccountUpdaterRequests.All() {
 		var first int
 		_, err := fmt.Sscanf(r.Cards[0].CardID, "card-%d", &first)
 		require.NoError(t, err)

@@ -256,7 +256,7 @@ func (s *settings) harm(ctx context.Context, emulator *payvaulttest.Server) {
 			next = n + int(1/s.faults)
 			fault := faults[rand.IntN(len(faults))] //nolint:gosec // no secret
 			fault.Operation, fault.Times = op, 1
-			emulator.Inject(fault)
+			_, _ = emulator.Inject(fault)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -265,7 +265,7 @@ func (s *settings) harm(ctx context.Context, emulator *payvaulttest.Server) {
 // audit finds batches that were performed twice, or accepted and not performed.
 func audit(out io.Writer, emulator *payvaulttest.Server, sum temporalpayvault.Summary) error {
 	performed := make([]int, sum.Batches)
-	for _, r := range emulator.AccountUpdaterRequests() {
+	for _, r := range emulator.AccountUpdaterRequests.All() {
 		first, err := strconv.Atoi(strings.TrimPrefix(r.Cards[0].CardID, "c-"))
 		if err != nil {
 			return err

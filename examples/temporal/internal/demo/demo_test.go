@@ -22,7 +22,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	id := srv.SeedSubscription(payvaulttest.Subscription{
+	id := srv.Subscriptions.Seed(payvaulttest.Subscription{
 		MerchantID: srv.Merchant().MerchantID, Transactions: make([]payvaulttest.Transaction, 12),
 	}).ID
 	suite := &testsuite.WorkflowTestSuite{}
