@@ -1,5 +1,5 @@
 # "make check" is what has to pass; the steps of .ci/run can be run one by one.
-.PHONY: check test lint fuzz simulate bench cover fmt
+.PHONY: check test lint fuzz simulate bench cover fmt temporal-soak
 
 check:
 	.ci/run
@@ -24,3 +24,8 @@ cover:
 
 fmt:
 	go tool -modfile=tools/go.mod golangci-lint fmt
+
+# A real server of Temporal; building it takes about 8 minutes the first time.
+temporal-soak:
+	GOBIN=$(CURDIR)/bin go install github.com/temporalio/cli/cmd/temporal@v1.5.1
+	cd temporalpayvault && go run ./internal/soak -temporal $(CURDIR)/bin/temporal

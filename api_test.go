@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
 
-// publicPackages are the directories of the packages that users import: all of this module, of otelpayvault and of
-// sqlpayvault that are neither internal nor programs.
+// publicPackages are the directories of the packages that users import: all of this module, of otelpayvault, of
+// sqlpayvault and of temporalpayvault that are neither internal nor programs.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
@@ -33,7 +33,7 @@ func publicPackages(t *testing.T) []string {
 		name := d.Name()
 		_, notAModule := os.Stat(filepath.Join(path, "go.mod"))
 		switch {
-		case path == ".", path == "otelpayvault", path == "sqlpayvault":
+		case path == ".", path == "otelpayvault", path == "sqlpayvault", path == "temporalpayvault":
 		case name == "internal", name == "testdata", strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"), notAModule == nil:
 			return fs.SkipDir
 		}

@@ -94,7 +94,9 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 			ends = append(ends, o)
 			continue
 		}
-		if _, asked := leased[o.job]; !asked {
+		if _, asked := leased[o.job]; !asked && j.shared {
+			leased[o.job] = true
+		} else if !asked {
 			if leased[o.job], err = j.holds(ctx, tx, o.job); err != nil {
 				return err
 			}

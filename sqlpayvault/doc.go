@@ -12,7 +12,8 @@
 //
 // One run of a job goes on at a time: a second one is refused with [ErrRunning]. The lease of a run that was killed
 // ends by itself, see [WithLease]. Should two runs be at work all the same, since one of them was frozen for longer
-// than that, no batch is sent twice: each is begun by one of them only.
+// than that, no batch is sent twice: each is begun by one of them only. [WithoutLease] is for jobs that are meant to be
+// worked on by several, such as those of package temporalpayvault.
 //
 // # Tables
 //

@@ -35,6 +35,7 @@ type Journal struct {
 	own    bool   // db was opened here
 	run    string // the holder of its leases
 	lease  time.Duration
+	shared bool // without leases
 	ops    chan *op
 	closed chan struct{}
 	close  func() error
@@ -61,6 +62,12 @@ type Option func(*Journal)
 // batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) { j.lease = max(d, time.Millisecond) }
+}
+
+// WithoutLease lets several journals work on one job at a time, as the workers of Temporal or River do: these give each
+// batch to one worker at a time. A batch that another journal has begun and not ended is of unknown outcome.
+func WithoutLease() Option {
+	return func(j *Journal) { j.shared = true }
 }
 
 // Open opens a journal in a file, by SQLite. A file that is not there is made, for its owner only. Two more are
@@ -109,8 +116,10 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 // Begin records that a batch is about to be sent, as [payvault.Journal] says. The first one of a job takes the
 // job's lease, and waits for it if the run that holds it may be dead.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
-	if err := j.claim(ctx, job); err != nil {
-		return payvault.BatchState{}, err
+	if !j.shared {
+		if err := j.claim(ctx, job); err != nil {
+			return payvault.BatchState{}, err
+		}
 	}
 	o := &op{key: key{job, batch}, done: make(chan struct{})}
 	if !j.reserve(o.key) {

@@ -263,6 +263,45 @@ func TestTwoRuns(t *testing.T) {
 }
 
 // TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
+func TestWithoutLease(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		const batches = 40
+		var mu sync.Mutex
+		var running sync.WaitGroup
+		first, later := map[int]int{}, map[int]int{}
+		for range 3 {
+			j := opened(t, place, sqlpayvault.WithoutLease())
+			for batch := range batches {
+				running.Go(func() {
+					state, err := j.Begin(t.Context(), job, batch)
+					if !assert.NoError(t, err) {
+						return
+					}
+					assert.Nil(t, state.Outcome)
+					mu.Lock()
+					defer mu.Unlock()
+					if state.Begun {
+						later[batch]++
+					} else {
+						first[batch]++
+					}
+				})
+			}
+		}
+		running.Wait()
+		for batch := range batches {
+			assert.Equal(t, []int{1, 2}, []int{first[batch], later[batch]}, "batch %d", batch)
+		}
+		j := opened(t, place, sqlpayvault.WithoutLease())
+		require.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100}))
+		state, err := opened(t, place, sqlpayvault.WithoutLease()).Begin(t.Context(), job, 1)
+		require.NoError(t, err)
+		assert.Equal(t, payvault.BatchAccepted, state.Outcome.Status)
+	})
+}
+
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

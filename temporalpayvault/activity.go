@@ -1,0 +1,327 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"example.com/payvault"
+)
+
+// batchSize is how many cards a request has.
+const batchSize = payvault.MaxAccountUpdaterCards
+
+// order is what a workflow has an activity submit.
+type order struct {
+	Job        string
+	Source     string
+	Snapshot   Snapshot
+	Span       span
+	Run        string        // the run that may send without a journal: a reset makes another one
+	Attempt    int32         // of the workflow
+	InFlight   int           // requests
+	Interval   time.Duration // between two requests
+	MaxUnknown int
+}
+
+// report is what an activity has done.
+type report struct {
+	Outcomes []Outcome `json:"o"`
+	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
+}
+
+// Reasons to pause.
+const (
+	stopUnknown = "too many batches of unknown outcome"
+	stopChanged = "the snapshot of the cards has changed"
+)
+
+// left returns the batches of s that are not decided.
+func (r *report) left(s span) []span {
+	decided := make(map[int]bool, len(r.Outcomes))
+	for _, o := range r.Outcomes {
+		decided[o.Batch] = true
+	}
+	var left []span
+	for i := s.From; i < s.To; i++ {
+		last := len(left) - 1
+		switch {
+		case decided[i]:
+		case last >= 0 && left[last].To == i:
+			left[last].To++
+		default:
+			left = append(left, span{From: i, To: i + 1})
+		}
+	}
+	return left
+}
+
+func activityOptions(name string) activity.RegisterOptions {
+	return activity.RegisterOptions{Name: name}
+}
+
+// snapshot describes the cards of a job.
+func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error) {
+	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
+	s, err := a.Cards.Snapshot(ctx, ref)
+	if err != nil {
+		return nil, silent(err, TypeSource, "the source of the cards has failed")
+	}
+	return &s, nil
+}
+
+// submit submits batches. Each is sent at most once, whatever happens to workers.
+func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
+	info := activity.GetInfo(ctx)
+	if again := o.Attempt > 1 || o.Run != info.WorkflowExecution.RunID; again && a.Journal == nil {
+		return nil, temporal.NewNonRetryableApplicationError(
+			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
+	}
+	var known progress
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &known); err != nil {
+			return nil, err // and nothing is guessed
+		}
+	}
+	s := a.newSubmission(ctx, o, known)
+	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
+	s.run(ctx, a)
+	return s.end(ctx)
+}
+
+// newSubmission takes what an earlier attempt, now lost, had announced and not reported for unknown. With a journal
+// that is for the journal to say.
+func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
+	s := &submission{
+		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}), journal: a.Journal,
+		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
+		due:       time.Now(),
+	}
+	if a.record != nil {
+		s.record = a.record
+	}
+	for _, outcome := range known.Outcomes {
+		s.outcomes[outcome.Batch] = outcome
+	}
+	lost := known.Sending
+	if o.Span.Lost {
+		for i := o.Span.From; i < o.Span.To; i++ {
+			lost = append(lost, i)
+		}
+	}
+	for _, i := range lost {
+		if _, decided := s.outcomes[i]; !decided && a.Journal == nil {
+			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
+		}
+	}
+	for i := o.Span.From; i < o.Span.To; i++ {
+		if _, decided := s.outcomes[i]; !decided {
+			s.todo = append(s.todo, i)
+		}
+	}
+	return s
+}
+
+// submission is one attempt of an activity. It is the journal of the SubmitAll that it runs, whose batches are those
+// of todo.
+type submission struct {
+	order
+	heartbeat
+
+	todo     []int // batches that are not decided, in order
+	journal  payvault.Journal
+	given    atomic.Int64    // batches of todo that the stream has begun to give
+	unknown  int             // batches that became so
+	due      time.Time       // of the last request
+	stopping <-chan struct{} // closed when the worker stops
+
+	stop   sync.Once
+	halted chan struct{} // closed when no more cards are to be read
+	reason string        // why the job has to pause; set before halted is closed
+	err    error         // why the attempt has failed; set before halted is closed
+}
+
+// halt ends the stream of cards. The first call counts.
+func (s *submission) halt(reason string, err error) {
+	s.stop.Do(func() {
+		s.reason, s.err = reason, err
+		close(s.halted)
+	})
+}
+
+// run sends the batches that are not decided.
+func (s *submission) run(ctx context.Context, a *Activities) {
+	if len(s.todo) == 0 {
+		return
+	}
+	now, err := a.Cards.Snapshot(ctx, s.Source)
+	if err != nil {
+		s.sourceFailed(err)
+		return
+	}
+	if now != s.Snapshot {
+		s.halt(stopChanged, nil)
+		return
+	}
+	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
+	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
+		if b.Err != nil && !b.Earlier {
+			s.consider(b)
+		}
+	}
+}
+
+// sourceFailed ends the attempt, or has the job pause if the source does not want to be asked again.
+func (s *submission) sourceFailed(err error) {
+	err = silent(err, TypeSource, "the source of the cards has failed")
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.NonRetryable() {
+		s.halt(app.Message(), nil)
+		return
+	}
+	s.halt("", err)
+}
+
+// consider looks at why a batch has failed.
+func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
+	e, _ := errors.AsType[*payvault.Error](b.Err)
+	_, canceled := errors.AsType[*temporal.CanceledError](b.Err)
+	switch {
+	case canceled:
+		s.halt("", nil)
+	case errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
+	case errors.Is(e, payvault.ErrInvalidRequest), errors.Is(e, payvault.ErrMerchantNotSupported): // and would again
+		i := s.todo[b.Index]
+		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
+	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
+		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
+			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
+	case e.Delivery == payvault.Unknown:
+		if s.unknown++; s.unknown >= s.MaxUnknown {
+			s.halt(stopUnknown, nil)
+		}
+	}
+}
+
+// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat. If that
+// cannot be recorded any more, the next attempt takes what was announced for unknown.
+func (s *submission) end(ctx context.Context) (*report, error) {
+	s.halt("", nil) // whoever comes now is too late
+	r := &report{Outcomes: s.progress().Outcomes, Stop: s.reason}
+	err := s.err
+	if err == nil && isClosed(s.stopping) && len(r.left(s.Span)) > 0 {
+		err = errWorkerStops()
+	}
+	if err == nil || s.reason != "" {
+		return r, nil
+	}
+	_ = s.flush(ctx)
+	return nil, err
+}
+
+// cards reads the batches that are not decided. It ends between two batches.
+func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		undecided := &report{Outcomes: s.progress().Outcomes}
+		for _, part := range undecided.left(s.Span) {
+			start, end := part.From*batchSize, min(part.To*batchSize, s.Snapshot.Cards)
+			cards, err := source.Cards(ctx, s.Source, start, end)
+			if err != nil {
+				s.sourceFailed(err)
+				return
+			}
+			if len(cards) != end-start {
+				s.halt(stopChanged, nil)
+				return
+			}
+			for batch := range slices.Chunk(cards, batchSize) {
+				if !s.pace(ctx) {
+					return
+				}
+				s.given.Add(1)
+				for _, card := range batch {
+					if !yield(card) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// pace waits until the next request is due, and reports whether to go on.
+func (s *submission) pace(ctx context.Context) bool {
+	s.due = s.due.Add(s.Interval)
+	if now := time.Now(); s.due.Before(now) {
+		s.due = now
+	}
+	timer := time.NewTimer(time.Until(s.due))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.halted:
+	case <-s.stopping:
+	}
+	return ctx.Err() == nil && !isClosed(s.halted) && !isClosed(s.stopping)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Begin announces a batch in the heartbeat, and asks the journal if there is one. It implements [payvault.Journal], as
+// End does. The batch after the last that was given stands for the end of the stream, which is not that of the job.
+func (s *submission) Begin(ctx context.Context, job string, index int) (payvault.BatchState, error) {
+	if index >= int(s.given.Load()) {
+		return payvault.BatchState{}, nil
+	}
+	i := s.todo[index]
+	if err := s.announce(ctx, i); err != nil || s.journal == nil {
+		return payvault.BatchState{}, err
+	}
+	state, err := s.journal.Begin(ctx, job, i)
+	switch {
+	case err != nil:
+		s.settle(i, nil)
+	case state.Outcome != nil:
+		s.settle(i, outcomeOf(i, *state.Outcome))
+	case state.Begun:
+		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchUnknown})
+	}
+	return state, err
+}
+
+// End keeps what came of a batch for the next heartbeat, and records it in the journal.
+func (s *submission) End(ctx context.Context, job string, index int, o payvault.BatchOutcome) error {
+	if index >= int(s.given.Load()) {
+		return nil
+	}
+	i := s.todo[index]
+	s.settle(i, outcomeOf(i, o))
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.End(ctx, job, i, o)
+}
+
+// outcomeOf returns nil for a batch that was not performed.
+func outcomeOf(batch int, o payvault.BatchOutcome) *Outcome {
+	if o.Status == payvault.BatchNotSent {
+		return nil
+	}
+	return &Outcome{Batch: batch, Status: o.Status, RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code}
+}

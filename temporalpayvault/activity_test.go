@@ -1,0 +1,311 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+const op = payvault.OpAccountUpdaterSubmit
+
+func once(srv *payvaulttest.Server) *payvault.Client {
+	return srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
+}
+
+// The attempt after one that was lost: what it had announced and not reported is unknown, and is not sent.
+func TestSubmit_lostWorker(t *testing.T) {
+	t.Parallel()
+	accepted := []Outcome{{Batch: 0, Status: payvault.BatchAccepted, RequestID: "r"}}
+	for name, test := range map[string]struct {
+		before *progress
+		span   span
+		status payvault.BatchStatus
+		sent   int
+	}{
+		"not announced":               {nil, span{To: 1}, payvault.BatchAccepted, 1},
+		"announced, not reported":     {&progress{Sending: []int{0}}, span{To: 1}, payvault.BatchUnknown, 0},
+		"reported":                    {&progress{Outcomes: accepted}, span{To: 1}, payvault.BatchAccepted, 0},
+		"activity failed":             {nil, span{To: 1, Lost: true}, payvault.BatchUnknown, 0},
+		"activity failed at the rest": {&progress{Outcomes: accepted}, span{To: 1, Lost: true}, payvault.BatchAccepted, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 100}
+			o := orderOf(d)
+			o.Span = test.span
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, test.before).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, map[int]payvault.BatchStatus{0: test.status}, done.statuses())
+			assert.Equal(t, test.sent, srv.Commits(op))
+		})
+	}
+}
+
+// With a journal it is the journal that knows.
+func TestSubmit_lostWorkerWithJournal(t *testing.T) {
+	t.Parallel()
+	srv, d, b := newServer(t), deck{n: 400}, newBook()
+	for i := range 2 {
+		_, err := b.Begin(t.Context(), "job", i)
+		require.NoError(t, err)
+	}
+	known := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "r1"}
+	require.NoError(t, b.End(t.Context(), "job", 1, known))
+	a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
+	done, err := newAttempt(a, &progress{Sending: []int{0, 1, 2}}).submit(orderOf(d))
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{
+		0: payvault.BatchUnknown, 1: payvault.BatchAccepted, 2: payvault.BatchAccepted, 3: payvault.BatchAccepted,
+	}, done.statuses())
+	assert.Equal(t, map[int]int{2: 1, 3: 1}, performed(t, srv))
+	assert.Len(t, b.rows, 4, "the end of an activity is not that of the cards")
+
+	// The same job under another ID, or after a reset.
+	again := orderOf(d)
+	again.Run, again.Attempt = "another", 2
+	done, err = newAttempt(a, nil).submit(again)
+	require.NoError(t, err)
+	assert.Len(t, done.statuses(), 4)
+	assert.Equal(t, 2, srv.Commits(op))
+}
+
+func TestSubmit_resetWithoutJournal(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*order){
+		"reset": func(o *order) { o.Run = "the run before" }, "retried": func(o *order) { o.Attempt = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 100}
+			o := orderOf(d)
+			change(&o)
+			_, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok)
+			assert.Equal(t, TypeReset, app.Type())
+			assert.True(t, app.NonRetryable())
+			assert.Empty(t, srv.Requests())
+		})
+	}
+}
+
+// Nothing is sent that the server has not acknowledged, so an attempt that it has given up sends nothing.
+func TestSubmit_superseded(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 10_000}
+	r := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil)
+	r.refuse = func(p progress) error {
+		if len(p.Outcomes) > 2 {
+			return errSuperseded
+		}
+		return nil
+	}
+	_, err := r.submit(orderOf(d))
+	require.Error(t, err)
+	for i := range performed(t, srv) {
+		known := r.recorded()
+		assert.True(t, slices.Contains(known.Sending, i) || slices.ContainsFunc(known.Outcomes,
+			func(o Outcome) bool { return o.Batch == i }), "batch %d was sent and not announced", i)
+	}
+	assert.Less(t, srv.Commits(op), 50)
+}
+
+func TestSubmit_announcesBeforeSending(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 2000}
+	var r *attempt
+	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(req *http.Request) (*http.Response, error) {
+			assert.NotEmpty(t, r.recorded().Sending)
+			return http.DefaultTransport.RoundTrip(req)
+		})}))
+	r = newAttempt(&Activities{Client: c, Cards: d}, nil)
+	done, err := r.submit(orderOf(d))
+	require.NoError(t, err)
+	assert.Empty(t, audit(t, 20, performed(t, srv), done.statuses()))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What the service has turned away is taken back before the next attempt, which is due when the service says.
+func TestSubmit_rateLimited(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 500}
+	a := &Activities{Client: once(srv), Cards: d}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
+	o := orderOf(d)
+	o.InFlight = 1
+	r := newAttempt(a, nil)
+	_, err := r.submit(o)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, TypeSafeToRetry, app.Type())
+	assert.Equal(t, 2*time.Hour, app.NextRetryDelay())
+	last := r.recorded()
+	assert.Empty(t, last.Sending)
+
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, &last).submit(o)
+	require.NoError(t, err)
+	assert.Empty(t, audit(t, 5, performed(t, srv), done.statuses()))
+	assert.NotContains(t, done.statuses(), payvault.BatchUnknown)
+	assert.Equal(t, 5, srv.Commits(op))
+}
+
+func TestSubmit_keyRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 2000}
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: status})
+			o := orderOf(d)
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+			require.NoError(t, err)
+			assert.Contains(t, done.Stop, strconv.Itoa(status))
+			assert.Empty(t, done.Outcomes, "nothing was performed")
+			assert.Equal(t, []span{{From: 0, To: 20}}, done.left(o.Span))
+			assert.Less(t, len(srv.Requests()), 10, "and little was asked")
+		})
+	}
+}
+
+func TestSubmit_unknownLimit(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	o := orderOf(d)
+	o.MaxUnknown = 4
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, stopUnknown, done.Stop)
+	assert.GreaterOrEqual(t, len(done.Outcomes), 4)
+	assert.Less(t, len(done.Outcomes), 4+3*o.InFlight)
+	for _, outcome := range done.Outcomes {
+		assert.Equal(t, payvault.BatchUnknown, outcome.Status)
+	}
+}
+
+// badCard has a card that no service would take.
+type badCard struct{ deck }
+
+func (d badCard) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	cards, err := d.deck.Cards(ctx, ref, start, end)
+	cards[100].ExpDate = "13/99"
+	return cards, err
+}
+
+func TestSubmit_localCheck(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: badCard{d}}, nil).submit(orderOf(d))
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{
+		0: payvault.BatchAccepted, 1: payvault.BatchRefused, 2: payvault.BatchAccepted,
+	}, done.statuses())
+}
+
+func TestSubmit_snapshotChanged(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]CardSource{
+		"another checksum": deck{n: 300, checksum: "other"}, "fewer cards": shrunk{deck{n: 300}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			o := orderOf(deck{n: 300})
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: source}, nil).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, stopChanged, done.Stop)
+			assert.Equal(t, []span{o.Span}, done.left(o.Span))
+			assert.Empty(t, srv.Requests())
+		})
+	}
+}
+
+type shrunk struct{ deck }
+
+func (d shrunk) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	return d.deck.Cards(ctx, ref, start, end-1)
+}
+
+// What a source says may quote a card.
+func TestSubmit_sourceFails(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	failing := deck{n: 300, err: errors.New("line 7: 4111111111111111 is odd")}
+	_, err := newAttempt(&Activities{Client: srv.Client(), Cards: failing}, nil).submit(orderOf(failing))
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, TypeSource, app.Type())
+	assert.False(t, app.NonRetryable())
+	assert.NotContains(t, err.Error(), "4111")
+
+	failing.err = temporal.NewNonRetryableApplicationError("no such file", "File", nil)
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: failing}, nil).submit(orderOf(failing))
+	require.NoError(t, err)
+	assert.Contains(t, done.Stop, "no such file")
+	assert.Empty(t, srv.Requests())
+}
+
+// A worker that stops ends what is in flight and leaves the rest to another one.
+func TestSubmit_workerStops(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 10_000}
+	var requests atomic.Int32
+	stopping := make(chan struct{})
+	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(req *http.Request) (*http.Response, error) {
+			if requests.Add(1) == 5 {
+				close(stopping)
+			}
+			return http.DefaultTransport.RoundTrip(req)
+		})}))
+	r := newAttempt(&Activities{Client: c, Cards: d}, nil)
+	r.SetWorkerStopChannel(stopping)
+	_, err := r.submit(orderOf(d))
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, "WorkerStops", app.Type())
+	assert.False(t, app.NonRetryable())
+	last := r.recorded()
+	assert.Empty(t, last.Sending)
+	assert.Len(t, last.Outcomes, srv.Commits(op))
+	assert.Less(t, srv.Commits(op), 20)
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &submission{order: order{Interval: 100 * time.Millisecond}, halted: make(chan struct{}), due: time.Now()}
+		began := time.Now()
+		for range 20 {
+			assert.True(t, s.pace(t.Context()))
+		}
+		assert.Equal(t, 2*time.Second, time.Since(began))
+		time.AfterFunc(time.Millisecond, func() { s.halt("", nil) })
+		assert.False(t, s.pace(t.Context()))
+		assert.Equal(t, 2*time.Second+time.Millisecond, time.Since(began))
+	})
+}
+
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}}
+	assert.Equal(t, []span{{From: 2, To: 3}, {From: 4, To: 5}, {From: 7, To: 9}}, r.left(span{From: 2, To: 9}))
+	assert.Empty(t, r.left(span{From: 5, To: 7}))
+}

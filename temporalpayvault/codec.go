@@ -1,0 +1,182 @@
+package temporalpayvault
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"errors"
+	"fmt"
+	"reflect"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"example.com/payvault"
+)
+
+const (
+	encodingEncrypted = "binary/encrypted"
+	metadataKeyID     = "encryption-key-id"
+	keyBytes          = 32
+)
+
+type codec struct {
+	current string
+	ciphers map[string]cipher.AEAD
+}
+
+// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM: with the key of the ID current, of 32 bytes
+// like the others, which decrypt what was encrypted before. To change keys, give the new one to all workers and
+// clients first, then make it current, and keep the old one as long as there are histories.
+//
+// Payloads that are not encrypted are read too, so that a codec can be introduced while workflows run, and inputs can
+// be typed in the user interface.
+func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
+	c := &codec{current, map[string]cipher.AEAD{}}
+	for id, key := range keys {
+		if len(key) != keyBytes {
+			return nil, fmt.Errorf("temporalpayvault: key %q has %d bytes, not %d", id, len(key), keyBytes)
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		if c.ciphers[id], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+			return nil, err
+		}
+	}
+	if c.ciphers[current] == nil {
+		return nil, fmt.Errorf("temporalpayvault: there is no key %q", current)
+	}
+	return c, nil
+}
+
+// Encode encrypts payloads.
+func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return each(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+		plain, err := proto.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		return &commonpb.Payload{
+			Metadata: map[string][]byte{
+				converter.MetadataEncoding: []byte(encodingEncrypted), metadataKeyID: []byte(c.current),
+			},
+			//nolint:gosec // the cipher makes the nonce itself
+			Data: c.ciphers[c.current].Seal(nil, nil, plain, []byte(c.current)),
+		}, nil
+	})
+}
+
+// Decode decrypts payloads.
+func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return each(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingEncrypted {
+			return p, nil
+		}
+		id := string(p.GetMetadata()[metadataKeyID])
+		key := c.ciphers[id]
+		if key == nil {
+			return nil, fmt.Errorf("temporalpayvault: there is no key %q", id)
+		}
+		plain, err := key.Open(nil, nil, p.GetData(), []byte(id))
+		if err != nil {
+			return nil, fmt.Errorf("temporalpayvault: key %q: %w", id, err)
+		}
+		out := &commonpb.Payload{}
+		return out, proto.Unmarshal(plain, out)
+	})
+}
+
+func each(
+	payloads []*commonpb.Payload, convert func(*commonpb.Payload) (*commonpb.Payload, error),
+) ([]*commonpb.Payload, error) {
+	out := make([]*commonpb.Payload, len(payloads))
+	for i, p := range payloads {
+		var err error
+		if out[i], err = convert(p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// NewConverters returns what the options of a client take, so that neither payloads nor texts of failures can be read
+// in a history. A value with a [payvault.Secret] is passed whole.
+//
+// Without a codec the converters refuse values with a Secret, which Temporal's own converters write as [REDACTED].
+func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
+	data := converter.NewCompositeDataConverter(
+		converter.NewNilPayloadConverter(), converter.NewByteSlicePayloadConverter(),
+		converter.NewProtoJSONPayloadConverter(), converter.NewProtoPayloadConverter(),
+		&secretConverter{converter.NewJSONPayloadConverter(), codec != nil},
+	)
+	if codec != nil {
+		data = converter.NewCodecDataConverter(data, codec)
+	}
+	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+		DataConverter: data, EncodeCommonAttributes: codec != nil,
+	})
+}
+
+// secretConverter writes the texts of secrets, or refuses to.
+type secretConverter struct {
+	*converter.JSONPayloadConverter
+
+	encrypted bool
+}
+
+// ToPayload converts a value.
+func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
+	if !holdsSecret(reflect.ValueOf(value), 0) {
+		return c.JSONPayloadConverter.ToPayload(value)
+	}
+	if !c.encrypted {
+		return nil, errors.New("temporalpayvault: a value with a payvault.Secret needs converters with a codec")
+	}
+	wire, err := payvault.MarshalWire(value)
+	if err != nil {
+		return nil, err
+	}
+	return &commonpb.Payload{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(c.Encoding())}, Data: wire,
+	}, nil
+}
+
+// maxDepth is deeper than any value that JSON can be made of.
+const maxDepth = 1000
+
+// holdsSecret reports whether a Secret that is not empty can be reached from v.
+func holdsSecret(v reflect.Value, depth int) bool {
+	if !v.IsValid() || depth > maxDepth {
+		return depth > maxDepth
+	}
+	if v.Type() == reflect.TypeFor[payvault.Secret]() {
+		return !v.IsZero()
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return holdsSecret(v.Elem(), depth+1)
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if holdsSecret(field, depth+1) {
+				return true
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if holdsSecret(v.Index(i), depth+1) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if holdsSecret(it.Key(), depth+1) || holdsSecret(it.Value(), depth+1) {
+				return true
+			}
+		}
+	default:
+	}
+	return false
+}

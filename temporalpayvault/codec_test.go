@@ -1,0 +1,207 @@
+package temporalpayvault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+const number = "4111111111111111"
+
+func key(b byte) []byte { return bytes.Repeat([]byte{b}, keyBytes) }
+
+func newCodec(t *testing.T, current string, ids ...string) converter.PayloadCodec {
+	t.Helper()
+	keys := map[string][]byte{}
+	for _, id := range ids {
+		keys[id] = key(id[0])
+	}
+	c, err := NewCodec(current, keys)
+	require.NoError(t, err)
+	return c
+}
+
+func TestNewCodec_refuses(t *testing.T) {
+	t.Parallel()
+	_, err := NewCodec("a", map[string][]byte{"a": key('a')[1:]})
+	require.ErrorContains(t, err, `"a" has 31 bytes`)
+	_, err = NewCodec("b", map[string][]byte{"a": key('a')})
+	require.ErrorContains(t, err, `no key "b"`)
+}
+
+func TestCodec_rotation(t *testing.T) {
+	t.Parallel()
+	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + number + `"`)}
+	before, err := newCodec(t, "a", "a").Encode([]*commonpb.Payload{p})
+	require.NoError(t, err)
+	assert.NotContains(t, before[0].String(), number)
+	assert.NotContains(t, before[0].String(), "json")
+
+	both := newCodec(t, "b", "a", "b")
+	after, err := both.Encode([]*commonpb.Payload{p})
+	require.NoError(t, err)
+	assert.Equal(t, "b", string(after[0].GetMetadata()[metadataKeyID]))
+	plain, err := both.Decode([]*commonpb.Payload{before[0], after[0], p})
+	require.NoError(t, err)
+	for _, got := range plain {
+		assert.True(t, proto.Equal(p, got))
+	}
+
+	_, err = newCodec(t, "a", "a").Decode(after)
+	require.ErrorContains(t, err, `no key "b"`)
+	after[0].Metadata[metadataKeyID] = []byte("a")
+	_, err = both.Decode(after)
+	require.Error(t, err, "the key of another ID")
+	before[0].Data[20] ^= 1
+	_, err = both.Decode(before)
+	require.Error(t, err, "changed")
+}
+
+// order of a user's own, with secrets where Go lets one hide them.
+type envelope struct {
+	Name  string
+	Cards []payvault.AccountUpdaterCard
+	Any   any
+	Map   map[string]*payvault.Secret
+}
+
+func TestNewConverters(t *testing.T) {
+	t.Parallel()
+	secret := payvault.NewSecret(number)
+	card := payvault.AccountUpdaterCard{CardNumber: secret, ExpDate: "1230"}
+	sealed, sealedFailures := NewConverters(newCodec(t, "a", "a"))
+	open, _ := NewConverters(nil)
+	for name, value := range map[string]any{
+		"itself":  secret,
+		"request": card,
+		"pointer": &card,
+		"slice":   envelope{Cards: []payvault.AccountUpdaterCard{card}},
+		"any":     envelope{Any: secret},
+		"map":     envelope{Map: map[string]*payvault.Secret{"k": &secret}},
+		"nested":  map[string][]any{"x": {1, card}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := open.ToPayload(value)
+			require.ErrorContains(t, err, "codec")
+			assert.NotContains(t, err.Error(), number)
+			p, err := sealed.ToPayload(value)
+			require.NoError(t, err)
+			raw, err := proto.Marshal(p)
+			require.NoError(t, err)
+			assert.NotContains(t, string(raw), number)
+			var back json.RawMessage
+			require.NoError(t, sealed.FromPayload(p, &back))
+			assert.Contains(t, string(back), number)
+		})
+	}
+	p, err := sealed.ToPayload(card)
+	require.NoError(t, err)
+	var back payvault.AccountUpdaterCard
+	require.NoError(t, sealed.FromPayload(p, &back))
+	assert.Equal(t, number, back.CardNumber.Reveal())
+
+	for _, c := range []converter.DataConverter{open, sealed} { // what holds none
+		p, err := c.ToPayload(payvault.AccountUpdaterCard{CardID: "c"})
+		require.NoError(t, err)
+		require.NoError(t, c.FromPayload(p, &back))
+		assert.Equal(t, "c", back.CardID)
+		assert.True(t, back.CardNumber.IsZero())
+	}
+
+	failure := sealedFailures.ErrorToFailure(fmt.Errorf("about %s: %w", number,
+		temporal.NewApplicationError("bad "+number, "T", number)))
+	raw, err := proto.Marshal(failure)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), number)
+	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
+}
+
+func TestHoldsSecret_endless(t *testing.T) {
+	t.Parallel()
+	type ring struct{ Next *ring }
+	var r ring
+	r.Next = &r
+	open, _ := NewConverters(nil)
+	_, err := open.ToPayload(&r)
+	require.Error(t, err)
+}
+
+// tap keeps what passes a converter.
+type tap struct {
+	converter.DataConverter
+
+	mu   *sync.Mutex
+	seen *bytes.Buffer
+}
+
+func (c tap) ToPayload(v any) (*commonpb.Payload, error) {
+	p, err := c.DataConverter.ToPayload(v)
+	c.keep(p)
+	return p, err
+}
+
+func (c tap) ToPayloads(vs ...any) (*commonpb.Payloads, error) {
+	ps, err := c.DataConverter.ToPayloads(vs...)
+	for _, p := range ps.GetPayloads() {
+		c.keep(p)
+	}
+	return ps, err
+}
+
+func (c tap) keep(p *commonpb.Payload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen.Write(p.GetData())
+}
+
+// Without any encryption, nothing that is passed gives a card away, whatever the service and the source say.
+func TestSubmitCards_secrets(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	for i := range 3 {
+		inject(t, srv, payvaulttest.Fault{
+			Operation: op, Kind: payvaulttest.OtherCode, Code: 2, Times: 1,
+			Message: fmt.Sprintf("card 4111 1111 0000 000%d of 41111111%08d is bad", i, i),
+		})
+	}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
+	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
+	env := newWorkflows(&Activities{Client: once(srv), Cards: &failsOnce{deck: d}, Journal: newBook()})
+	env.SetDataConverter(seen)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10})
+	s := summary(t, env)
+	assert.Equal(t, 3, s.Refused)
+	text := seen.seen.String()
+	assert.Greater(t, len(text), 5000, "it was looked at")
+	assert.NotContains(t, text, "41111111")
+	assert.NotContains(t, text, "4111 1111")
+	assert.NotContains(t, text, "c-1")
+}
+
+// failsOnce fails at first, and says more than it should.
+type failsOnce struct {
+	deck
+
+	once sync.Once
+}
+
+func (d *failsOnce) Snapshot(ctx context.Context, ref string) (s Snapshot, err error) {
+	s, err = d.deck.Snapshot(ctx, ref)
+	d.once.Do(func() { err = errors.New("after 4111111100000001") })
+	return s, err
+}

@@ -1,0 +1,64 @@
+package temporalpayvault
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+
+	"example.com/payvault"
+)
+
+// Types of application errors.
+const (
+	TypeSafeToRetry    = "SafeToRetry"    // of Error: retried, after what the service asked to wait
+	TypeOutcomeUnknown = "OutcomeUnknown" // of Error: may have been performed; not retried, look it up
+	TypeRefused        = "Refused"        // of Error: the service decided, or a local check failed; not retried
+
+	TypeReset  = "Reset"      // a workflow that may have sent before was reset or retried, and has no journal
+	TypeSource = "CardSource" // the source failed; what it says is left out
+	TypeSink   = "Sink"       // the sink failed; what it says is left out
+)
+
+// Failure is the detail of an application error of [Error].
+type Failure struct {
+	Op         payvault.Operation  `json:"op"`
+	StatusCode int                 `json:"status,omitempty"`
+	Code       string              `json:"code,omitempty"`
+	Fields     map[string][]string `json:"fields,omitempty"`
+	Delivery   string              `json:"delivery"` // as payvault.Delivery prints
+	Attempts   int                 `json:"attempts"`
+}
+
+// Error maps an error of package payvault for an activity to return, so that Temporal retries nothing that may have
+// been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
+// the error, and no cause. Other errors are returned as they are.
+func Error(err error) error {
+	e, ok := errors.AsType[*payvault.Error](err)
+	if !ok || e == nil {
+		return err
+	}
+	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{Failure{
+		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
+		Delivery: e.Delivery.String(), Attempts: e.Attempts,
+	}}}
+	kind := TypeRefused
+	switch {
+	case payvault.SafeToRetry(err):
+		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
+	case errors.Is(err, payvault.ErrOutcomeUnknown):
+		kind = TypeOutcomeUnknown
+	}
+	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
+}
+
+// silent is the error of the caller's own code, without what it says. Application errors are the caller's own words
+// for the history.
+func silent(err error, kind, text string) error {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return app
+	}
+	return temporal.NewApplicationError(text, kind)
+}
+
+// errWorkerStops makes the server give the rest to another worker.
+func errWorkerStops() error { return temporal.NewApplicationError("the worker stops", "WorkerStops") }

@@ -1,0 +1,84 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func TestError(t *testing.T) {
+	t.Parallel()
+	limit := func(after string) payvaulttest.Fault {
+		return payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: after}
+	}
+	status := func(n int) payvaulttest.Fault { return payvaulttest.Fault{Kind: payvaulttest.Respond, Status: n} }
+	refusal := payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 2, Message: "card 4111 1111 1111 1111 is bad"}
+	for name, test := range map[string]struct {
+		fault payvaulttest.Fault
+		cards int
+		want  string
+		retry bool
+		delay time.Duration
+		code  string
+	}{
+		"rate limit":      {limit("7"), 1, TypeSafeToRetry, true, 7 * time.Second, "429"},
+		"rate limit, 12h": {limit("43200"), 1, TypeSafeToRetry, true, 12 * time.Hour, "429"},
+		"lost answer":     {payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit}, 1, TypeOutcomeUnknown, false, 0, ""},
+		"503":             {status(503), 1, TypeOutcomeUnknown, false, 0, ""},
+		"401":             {status(401), 1, TypeRefused, false, 0, ""},
+		"refused":         {refusal, 1, TypeRefused, false, 0, "2"},
+		"local check":     {payvaulttest.Fault{}, 101, TypeRefused, false, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			c := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+			if test.fault.Kind != "" {
+				test.fault.Times = 1
+				inject(t, srv, test.fault)
+			}
+			cards, err := deck{n: test.cards}.Cards(t.Context(), "", 0, test.cards)
+			require.NoError(t, err)
+			_, err = c.AccountUpdater.Submit(t.Context(), cards)
+			app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+			require.True(t, ok)
+			assert.Equal(t, test.want, app.Type())
+			assert.Equal(t, !test.retry, app.NonRetryable())
+			assert.Equal(t, test.delay, app.NextRetryDelay())
+			assert.NoError(t, errors.Unwrap(app), "a cause may hold more")
+			assert.NotContains(t, app.Error(), "1111")
+			var f Failure
+			require.NoError(t, app.Details(&f))
+			e, _ := errors.AsType[*payvault.Error](err)
+			assert.Equal(t, Failure{e.Op, e.StatusCode, test.code, e.Fields, e.Delivery.String(), e.Attempts}, f)
+		})
+	}
+}
+
+func TestError_notSent(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cards, err := deck{n: 1}.Cards(ctx, "", 0, 1)
+	require.NoError(t, err)
+	_, err = srv.Client().AccountUpdater.Submit(ctx, cards)
+	app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+	require.True(t, ok)
+	assert.Equal(t, TypeSafeToRetry, app.Type())
+	assert.False(t, app.NonRetryable())
+}
+
+func TestError_others(t *testing.T) {
+	t.Parallel()
+	assert.NoError(t, Error(nil))
+	assert.Equal(t, context.Canceled, Error(context.Canceled))
+}

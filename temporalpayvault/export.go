@@ -1,0 +1,326 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"example.com/payvault"
+)
+
+// Sink takes the pages of an export. It is called concurrently, but not for the same list, unless a worker that was
+// taken for lost is still at work.
+//
+// A page is given again when a worker was lost: writing it again has to replace what was written before at the same
+// position, and then every page is there once. What its errors say is left out of histories, unless they are a
+// [temporal.ApplicationError].
+type Sink interface {
+	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
+	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
+}
+
+// Position says where a page belongs.
+type Position struct {
+	Export       string                  // name of the export
+	Subscription payvault.SubscriptionID // 0 for customers
+	Page         int                     // zero-based
+	Offset       int                     // records of the list before the page
+}
+
+// SubscriptionSource gives the workers the subscriptions that an export only refers to. A reference stands for the same
+// subscriptions, in the same order, while an export of it runs. What its errors say is left out of histories, unless
+// they are a [temporal.ApplicationError].
+type SubscriptionSource interface {
+	// Count returns how many there are.
+	Count(ctx context.Context, ref string) (int, error)
+	// Subscriptions returns those from position start to position end, which is not included.
+	Subscriptions(ctx context.Context, ref string, start, end int) ([]payvault.SubscriptionID, error)
+}
+
+// ExportJob is the input of [ExportLists].
+type ExportJob struct {
+	Name          string               // for the Sink
+	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
+	List          payvault.ListOptions // what to list; Page and Prefetch do not count
+
+	ListsPerActivity int           // 100 if it is not positive
+	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
+	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
+
+	State *ExportState // of the runs before: leave it nil
+}
+
+// ExportState is what a run of an export hands to the next one when it continues as new.
+type ExportState struct {
+	Counted bool          `json:"counted"`
+	Summary ExportSummary `json:"summary"`
+	Carried
+}
+
+// ExportSummary is the result of [ExportLists], and while it runs the answer to [QueryProgress].
+type ExportSummary struct {
+	Lists   int `json:"lists"` // to export: subscriptions, or 1 for the customers
+	Done    int `json:"done"`  // exported to their end
+	Failed  int `json:"failed"`
+	Pages   int `json:"pages"` // without those that were written again
+	Records int `json:"records"`
+
+	FailedLists []FailedList `json:"failed_lists,omitempty"` // at most 1,000 of them
+
+	Paused string `json:"paused,omitempty"` // why; "" if it is not
+}
+
+// FailedList is a list that the service refuses. The pages before the one that was refused have been written.
+type FailedList struct {
+	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
+	Reason       string                  `json:"reason"`                 // text of the error
+}
+
+const defaultLists = 100
+
+// ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
+// each page to the [Sink]. It only reads, so it may be started again at any time.
+//
+// It pauses until [SignalResume], with the reason in [ExportSummary], after [SignalPause], when the service answers 401
+// or 403, and when an activity fails for good. A list that the service refuses otherwise is left and counted.
+func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
+	if job.State == nil {
+		job.State = &ExportState{}
+	}
+	state, sum := job.State, &job.State.Summary
+	err := workflow.SetQueryHandler(ctx, QueryProgress, func() (*ExportSummary, error) { return sum, nil })
+	if err != nil {
+		return nil, err
+	}
+	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
+	switch {
+	case state.Counted:
+	case job.Subscriptions == "":
+		sum.Lists = 1
+	default:
+		if err := workflow.ExecuteActivity(ctx, activityCount, job.Subscriptions).Get(ctx, &sum.Lists); err != nil {
+			return nil, err
+		}
+	}
+	state.Counted = true
+	d := &dispatch{
+		Carried: &state.Carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
+		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
+		paused: &sum.Paused, resumed: func() {},
+	}
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
+		var r exported
+		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
+			d.lost(s, err)
+			return
+		}
+		if r.At.From < s.To {
+			state.Redo = append(state.Redo, r.At)
+		}
+		sum.add(r)
+	})
+	switch {
+	case temporal.IsCanceledError(err):
+		return nil, temporal.NewCanceledError(*sum)
+	case err != nil || done:
+		return sum, err
+	}
+	return nil, workflow.NewContinueAsNewError(ctx, ExportLists, job)
+}
+
+func (s *ExportSummary) add(r exported) {
+	s.Done += r.Done
+	s.Failed += len(r.Failed)
+	s.Pages += r.Pages
+	s.Records += r.Records
+	s.FailedLists = append(s.FailedLists, r.Failed[:min(len(r.Failed), maxListed-len(s.FailedLists))]...)
+	if s.Paused == "" {
+		s.Paused = r.Stop
+	}
+}
+
+// exportOrder is what a workflow has an activity export.
+type exportOrder struct {
+	Export        string
+	Subscriptions string
+	List          payvault.ListOptions
+	Span          span
+}
+
+// exported is what an activity has done: its heartbeat and its result.
+type exported struct {
+	At      span         `json:"at"` // what is left, from its page on
+	Done    int          `json:"done"`
+	Pages   int          `json:"pages"`
+	Records int          `json:"records"`
+	Failed  []FailedList `json:"failed,omitempty"`
+	Stop    string       `json:"stop,omitempty"` // why the export has to pause
+}
+
+// count counts the subscriptions of an export.
+func (a *Activities) count(ctx context.Context, ref string) (int, error) {
+	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
+	n, err := a.Subscriptions.Count(ctx, ref)
+	if err != nil {
+		return 0, silent(err, TypeSource, "the source of the subscriptions has failed")
+	}
+	return n, nil
+}
+
+// export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the pages
+// since then are written again.
+func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
+	e := &exporter{Activities: a, exportOrder: o, exported: exported{At: o.Span}}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &e.exported); err != nil {
+			return nil, err
+		}
+	}
+	defer keepAlive(ctx, func() { e.beat(ctx) })()
+	if err := e.run(ctx); err != nil {
+		return nil, err
+	}
+	return &e.exported, nil
+}
+
+// exporter is one attempt of an activity.
+type exporter struct {
+	*Activities
+	exportOrder
+
+	mu sync.Mutex // of exported, which one goroutine changes and another one sends
+	exported
+}
+
+func (e *exporter) beat(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	activity.RecordHeartbeat(ctx, e.exported)
+}
+
+func (e *exporter) run(ctx context.Context) error {
+	ids := []payvault.SubscriptionID{0}
+	if e.exportOrder.Subscriptions != "" {
+		var err error
+		ids, err = e.Activities.Subscriptions.Subscriptions(ctx, e.exportOrder.Subscriptions, e.At.From, e.At.To)
+		if err != nil {
+			return silent(err, TypeSource, "the source of the subscriptions has failed")
+		}
+		if len(ids) != e.At.To-e.At.From {
+			return temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
+		}
+	}
+	for _, id := range ids {
+		err := e.list(ctx, id)
+		switch {
+		case err == nil:
+			e.next(1, nil)
+		case errors.Is(err, payvault.ErrUnauthorized), errors.Is(err, payvault.ErrForbidden):
+			e.Stop = "the service answers with an error of the key: " + err.Error()
+			return nil
+		case isRefusal(err):
+			e.next(0, []FailedList{{id, err.Error()}})
+		default:
+			return Error(err)
+		}
+		e.beat(ctx)
+	}
+	return nil
+}
+
+// isRefusal reports whether asking for a list again would be of no use.
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*payvault.Error](err)
+	return (ok || errors.Is(err, payvault.ErrMalformedResponse)) && !payvault.SafeToRetry(err)
+}
+
+// next goes on with the next list.
+func (e *exporter) next(done int, failed []FailedList) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Done += done
+	e.Failed = append(e.Failed, failed...)
+	e.At = span{From: e.At.From + 1, To: e.At.To}
+}
+
+// list writes the pages of a list that have not been written.
+func (e *exporter) list(ctx context.Context, id payvault.SubscriptionID) error {
+	if e.exportOrder.Subscriptions == "" {
+		return pages(ctx, e, id, e.Client.Customers.List, e.Sink.WriteCustomers)
+	}
+	transactions := func(
+		ctx context.Context, o *payvault.ListOptions, opts ...payvault.CallOption,
+	) (*payvault.Page[payvault.Transaction], error) {
+		return e.Client.Subscriptions.Transactions(ctx, id, o, opts...)
+	}
+	return pages(ctx, e, id, transactions, e.Sink.WriteTransactions)
+}
+
+// pages walks from the page that e has come to. It ends with the last page that the service claims.
+func pages[T any](
+	ctx context.Context, e *exporter, id payvault.SubscriptionID,
+	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
+	write func(context.Context, Position, []T) error,
+) error {
+	options := e.List
+	var before []T
+	for {
+		options.Page = e.At.Page
+		page, err := get(ctx, &options)
+		if err != nil {
+			return err
+		}
+		if err := check(page, before); err != nil {
+			return err
+		}
+		before = page.Items
+		at := Position{Export: e.Export, Subscription: id, Page: e.At.Page, Offset: e.At.Offset}
+		if len(page.Items) > 0 {
+			if err := write(ctx, at, page.Items); err != nil {
+				return silent(err, TypeSink, "the sink has failed")
+			}
+			e.wrote(len(page.Items))
+			e.beat(ctx)
+		}
+		if len(page.Items) == 0 || page.TotalPages > 0 && at.Page+1 >= page.TotalPages {
+			return nil
+		}
+		if isClosed(activity.GetWorkerStopChannel(ctx)) {
+			return errWorkerStops()
+		}
+	}
+}
+
+func (e *exporter) wrote(records int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Pages++
+	e.Records += records
+	e.At.Page++
+	e.At.Offset += records
+}
+
+// check refuses a page on which a walk would never end, or would end early.
+func check[T any](page *payvault.Page[T], before []T) error {
+	switch {
+	case len(page.Items) == 0 && page.Number+1 < page.TotalPages:
+		return malformed("page " + strconv.Itoa(page.Number) + " is empty, though more are claimed")
+	case len(page.Items) > 0 && reflect.DeepEqual(page.Items, before):
+		return malformed("page " + strconv.Itoa(page.Number) + " repeats the one before it")
+	}
+	return nil
+}
+
+func malformed(text string) error {
+	return fmt.Errorf("%w: %s", payvault.ErrMalformedResponse, text)
+}

@@ -1,0 +1,259 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// shelf is a sink that replaces what it has at a position.
+type shelf struct {
+	mu     sync.Mutex
+	pages  map[Position][]string
+	writes int
+	fail   func(n int) error // may be nil
+}
+
+func newShelf() *shelf { return &shelf{pages: map[Position][]string{}} }
+
+func (s *shelf) WriteCustomers(_ context.Context, at Position, customers []payvault.Customer) error {
+	var ids []string
+	for _, c := range customers {
+		ids = append(ids, c.ID)
+	}
+	return s.write(at, ids)
+}
+
+func (s *shelf) WriteTransactions(_ context.Context, at Position, transactions []payvault.Transaction) error {
+	var ids []string
+	for _, x := range transactions {
+		ids = append(ids, x.PGID)
+	}
+	return s.write(at, ids)
+}
+
+func (s *shelf) write(at Position, ids []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	if s.fail != nil {
+		if err := s.fail(s.writes); err != nil {
+			return err
+		}
+	}
+	s.pages[at] = ids
+	return nil
+}
+
+// check holds the pages of a list to have no hole: each begins where the one before ends.
+func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records int) {
+	t.Helper()
+	at, seen := Position{Export: "night", Subscription: id}, map[string]bool{}
+	for at.Page = 0; at.Page < pages; at.Page++ {
+		ids, ok := s.pages[at]
+		require.True(t, ok, "%+v", at)
+		at.Offset += len(ids)
+		for _, id := range ids {
+			assert.False(t, seen[id], "%s twice", id)
+			seen[id] = true
+		}
+	}
+	assert.Equal(t, records, at.Offset)
+}
+
+func customers(t *testing.T, srv *payvaulttest.Server, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := srv.Client().Customers.Create(t.Context(), &payvault.CustomerCreateRequest{
+			ID: fmt.Sprintf("c%04d", i), FirmName: "A",
+		})
+		require.NoError(t, err)
+	}
+}
+
+// ids is a source of subscriptions.
+type ids []payvault.SubscriptionID
+
+func (s ids) Count(context.Context, string) (int, error) { return len(s), nil }
+
+func (s ids) Subscriptions(_ context.Context, _ string, start, end int) ([]payvault.SubscriptionID, error) {
+	return s[start:end], nil
+}
+
+// subscriptions gives subscription i of n 7 × i transactions.
+func subscriptions(srv *payvaulttest.Server, n int) (source ids) {
+	for i := range n {
+		sub := payvaulttest.Subscription{MerchantID: srv.Merchant().MerchantID}
+		for k := range 7 * i {
+			sub.Transactions = append(sub.Transactions, payvaulttest.Transaction{PGID: fmt.Sprintf("t%d-%d", i, k)})
+		}
+		source = append(source, srv.Subscriptions.Seed(sub).ID)
+	}
+	return source
+}
+
+func exportSummary(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s ExportSummary) {
+	t.Helper()
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&s))
+	return s
+}
+
+func TestExportLists_customers(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 95)
+	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
+	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
+	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))
+	sink.check(t, 0, 10, 95)
+}
+
+func TestExportLists_transactions(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	source := subscriptions(srv, 12)
+	source = append(source, 999_999) // which there is not
+	sink.fail = func(n int) error {
+		if n%9 == 0 {
+			return errors.New("disk full at 4111111111111111")
+		}
+		return nil
+	}
+	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink, Subscriptions: source})
+	env.ExecuteWorkflow(ExportLists, ExportJob{
+		Name: "night", Subscriptions: "all", List: payvault.ListOptions{Count: 10}, ListsPerActivity: 3, Concurrency: 2,
+	})
+	s := exportSummary(t, env)
+	assert.Equal(t, []int{13, 12, 1, 7 * 66}, []int{s.Lists, s.Done, s.Failed, s.Records})
+	require.Len(t, s.FailedLists, 1)
+	assert.Equal(t, payvault.SubscriptionID(999_999), s.FailedLists[0].Subscription)
+	pages := 0
+	for i, id := range source[:12] {
+		n := (7*i + 9) / 10
+		sink.check(t, id, n, 7*i)
+		pages += n
+	}
+	assert.Equal(t, pages, s.Pages)
+	assert.Len(t, sink.pages, pages)
+}
+
+// The attempt after a lost one goes on at the page that the heartbeat names.
+func TestExport_lostWorker(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 30)
+	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10})
+	value, err := r.ExecuteActivity(activityExport, exportOrder{
+		Export: "night", List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
+	})
+	require.NoError(t, err)
+	var done exported
+	require.NoError(t, value.Get(&done))
+	assert.Equal(t, exported{At: span{From: 1, To: 1}, Done: 1, Pages: 3, Records: 30}, done)
+	assert.Len(t, sink.pages, 2)
+	assert.Contains(t, sink.pages, Position{Export: "night", Page: 1, Offset: 10})
+}
+
+func TestExport_workerStops(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 30)
+	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+	stopping := make(chan struct{})
+	close(stopping)
+	r.SetWorkerStopChannel(stopping)
+	_, err := r.ExecuteActivity(activityExport, exportOrder{List: payvault.ListOptions{Count: 10}, Span: span{To: 1}})
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, "WorkerStops", app.Type())
+	assert.Len(t, sink.pages, 1)
+}
+
+func TestExportLists_keyRefused(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 30)
+	var mend func()
+	sink.fail = func(n int) error {
+		if n == 2 {
+			mend = inject(t, srv, payvaulttest.Fault{
+				Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
+			})
+		}
+		return nil
+	}
+	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(QueryProgress)
+		require.NoError(t, err)
+		var s ExportSummary
+		require.NoError(t, value.Get(&s))
+		assert.Contains(t, s.Paused, "403")
+		assert.Equal(t, 20, s.Records)
+		mend()
+		env.SignalWorkflow(SignalResume, nil)
+	}, time.Hour)
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10}})
+	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 3, Records: 30}, exportSummary(t, env))
+	assert.Equal(t, 3, sink.writes, "it went on where it was")
+}
+
+// A service that answers the same page for ever, or ends early, is no reason to walk for ever, or to miss records.
+func TestExportLists_hostile(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"repeats": `{"code":0,"data":[{"customer_id":"1"}]}`,
+		"empty":   `{"code":0,"data":[],"totalPages":3,"totalRecords":30}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Body: body})
+			env := newWorkflows(&Activities{Client: srv.Client(), Sink: newShelf()})
+			env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
+			s := exportSummary(t, env)
+			require.Equal(t, 1, s.Failed)
+			assert.True(t, strings.Contains(s.FailedLists[0].Reason, "malformed"), s.FailedLists[0].Reason)
+		})
+	}
+}
+
+func TestExportLists_continueAsNew(t *testing.T) {
+	t.Parallel()
+	job := ExportJob{Name: "night", Subscriptions: "all", ListsPerActivity: 2, Concurrency: 1, ActivitiesPerRun: 4}
+	for runs := 1; ; runs++ {
+		env := newWorkflows(&Activities{Subscriptions: make(ids, 20)})
+		env.OnActivity(activityExport, mock.Anything, mock.Anything).Return(
+			func(_ context.Context, o exportOrder) (*exported, error) {
+				return &exported{At: span{From: o.Span.To, To: o.Span.To}, Done: 2, Pages: 5, Records: 50}, nil
+			})
+		env.ExecuteWorkflow(ExportLists, job)
+		var next *workflow.ContinueAsNewError
+		if !errors.As(env.GetWorkflowError(), &next) {
+			assert.Equal(t, ExportSummary{Lists: 20, Done: 20, Pages: 50, Records: 500}, exportSummary(t, env))
+			assert.Equal(t, 3, runs)
+			return
+		}
+		job = ExportJob{}
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &job))
+	}
+}

@@ -1,0 +1,119 @@
+package temporalpayvault
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// progress is what a heartbeat holds: the journal of an activity.
+type progress struct {
+	Outcomes []Outcome `json:"o,omitempty"` // what is known
+	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent
+}
+
+// heartbeat is the progress of an attempt. Batches that are announced at the same time share a call of the server.
+type heartbeat struct {
+	record func(context.Context, progress) error // returns when the server has it
+	turn   sync.Mutex                            // held while one is recorded, so that they arrive in order
+
+	mu       sync.Mutex
+	outcomes map[int]Outcome
+	sending  map[int]bool // of the announced batches, whether the server knows
+}
+
+// announce returns when the server knows that a batch may be sent.
+func (h *heartbeat) announce(ctx context.Context, batch int) error {
+	h.mu.Lock()
+	h.sending[batch] = false
+	h.mu.Unlock()
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	h.mu.Lock()
+	shared := h.sending[batch]
+	h.mu.Unlock()
+	if shared {
+		return nil
+	}
+	err := h.write(ctx)
+	if err != nil {
+		h.settle(batch, nil) // it is not sent
+	}
+	return err
+}
+
+// settle says what came of a batch; nil if it was not sent, or turned away.
+func (h *heartbeat) settle(batch int, o *Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sending, batch)
+	if o != nil {
+		h.outcomes[batch] = *o
+	}
+}
+
+// flush records the progress.
+func (h *heartbeat) flush(ctx context.Context) error {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	return h.write(ctx)
+}
+
+func (h *heartbeat) write(ctx context.Context) error {
+	p := h.progress()
+	if err := h.record(ctx, p); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, batch := range p.Sending {
+		if _, announced := h.sending[batch]; announced {
+			h.sending[batch] = true
+		}
+	}
+	return nil
+}
+
+// progress returns a copy.
+func (h *heartbeat) progress() progress {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
+	return progress{slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending))}
+}
+
+// recordHeartbeat returns when the server has a heartbeat. The server refuses that of an attempt which it has given up.
+func recordHeartbeat(ctx context.Context, p progress) error {
+	info := activity.GetInfo(ctx)
+	timeout := orDefault(info.HeartbeatTimeout, defaultHeartbeat)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken, p)
+}
+
+// keepAlive calls beat from time to time, until the function that it returns is called.
+func keepAlive(ctx context.Context, beat func()) (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(orDefault(activity.GetInfo(ctx).HeartbeatTimeout, defaultHeartbeat) / 3)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				beat()
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wg.Wait()
+	}
+}

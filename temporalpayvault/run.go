@@ -1,0 +1,152 @@
+package temporalpayvault
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Names of the query and of the signals of both workflows.
+const (
+	QueryProgress = "progress" // answers with what the workflow would return
+	SignalPause   = "pause"    // hands out nothing more; what is in flight goes on to its end
+	SignalResume  = "resume"   // goes on, also after a pause of the workflow's own
+)
+
+const (
+	defaultConcurrency = 8
+	defaultHeartbeat   = 30 * time.Second
+	day                = 24 * time.Hour
+
+	bySignal = "by a signal"
+)
+
+// span is a range of what a workflow hands out to its activities: batches, or lists.
+type span struct {
+	From int  `json:"f"`
+	To   int  `json:"t"`           // not included
+	Lost bool `json:"l,omitempty"` // an activity has failed without a report of what it had done
+
+	// Of an export: where in its first list it begins.
+	Page   int `json:"p,omitempty"`
+	Offset int `json:"o,omitempty"`
+}
+
+// Carried is what a run of a workflow hands to the next one when it continues as new.
+type Carried struct {
+	Next int    `json:"next"` // was not handed out yet
+	Redo []span `json:"redo,omitempty"`
+	Mark int    `json:"mark,omitempty"` // unknown batches before the last resume
+}
+
+// dispatch hands out spans, some at a time, until there are none, and pauses.
+type dispatch struct {
+	*Carried
+
+	total       int
+	per         int     // of total in a span
+	concurrency int     // spans in flight
+	most        int     // spans in a run; 0 for as many as the server wants
+	paused      *string // why; "" if it is not
+	resumed     func()
+
+	started  int
+	inFlight int
+	failed   error
+}
+
+// run has spans done, and reports whether that were all. If not, the workflow is to continue as new.
+func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (bool, error) {
+	for {
+		err := workflow.Await(ctx, func() bool {
+			d.receive(ctx)
+			return d.mayStart(ctx) || d.mayEnd(ctx)
+		})
+		if err != nil { // canceled: so are the activities in flight, which report what they have done
+			cleanup, cancel := workflow.NewDisconnectedContext(ctx)
+			defer cancel()
+			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.inFlight == 0 }))
+		}
+		if d.mayEnd(ctx) {
+			return !d.hasWork(), d.failed
+		}
+		s := d.take()
+		d.inFlight++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			do(ctx, s)
+			d.inFlight--
+		})
+	}
+}
+
+// receive takes the signals that have come. If both have, it is the pause that counts.
+func (d *dispatch) receive(ctx workflow.Context) {
+	for workflow.GetSignalChannel(ctx, SignalResume).ReceiveAsync(nil) {
+		*d.paused = ""
+		d.resumed()
+	}
+	for workflow.GetSignalChannel(ctx, SignalPause).ReceiveAsync(nil) {
+		*d.paused = bySignal
+	}
+}
+
+func (d *dispatch) hasWork() bool { return len(d.Redo) > 0 || d.Next < d.total }
+
+func (d *dispatch) enough(ctx workflow.Context) bool {
+	return d.most > 0 && d.started >= d.most || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
+func (d *dispatch) mayStart(ctx workflow.Context) bool {
+	return d.inFlight < d.concurrency && d.failed == nil && *d.paused == "" && d.hasWork() && !d.enough(ctx)
+}
+
+func (d *dispatch) mayEnd(ctx workflow.Context) bool {
+	return d.inFlight == 0 && (d.failed != nil || !d.hasWork() || d.enough(ctx))
+}
+
+func (d *dispatch) take() span {
+	d.started++
+	if len(d.Redo) > 0 {
+		s := d.Redo[0]
+		d.Redo = d.Redo[1:]
+		return s
+	}
+	s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
+	d.Next = s.To
+	return s
+}
+
+// lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.
+func (d *dispatch) lost(s span, err error) {
+	s.Lost = true
+	d.Redo = append(d.Redo, s)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case temporal.IsCanceledError(err):
+	case ok && app.Type() == TypeReset:
+		d.failed = err
+	default:
+		*d.paused = "an activity has failed: " + err.Error()
+	}
+}
+
+// withActivities sets how activities are run. A lost worker is told by its heartbeat; an attempt that makes progress
+// may take long.
+func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: day + least,
+		HeartbeatTimeout:    orDefault(heartbeat, defaultHeartbeat),
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	})
+}
+
+// orDefault returns n, or what stands in for it if it is not positive.
+func orDefault[T int | time.Duration](n, instead T) T {
+	if n > 0 {
+		return n
+	}
+	return instead
+}

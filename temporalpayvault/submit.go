@@ -1,0 +1,207 @@
+package temporalpayvault
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"example.com/payvault"
+)
+
+// CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
+// their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
+// histories, since it may quote a card, unless they are a [temporal.ApplicationError].
+type CardSource interface {
+	// Snapshot describes what a reference stands for. It is called once for a job, and again before each of its
+	// activities: a job whose snapshot has changed sends nothing and pauses.
+	Snapshot(ctx context.Context, ref string) (Snapshot, error)
+	// Cards returns the cards from position start to position end, which is not included.
+	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
+}
+
+// Snapshot is what a reference to cards stands for.
+type Snapshot struct {
+	Cards    int    `json:"cards"`    // how many there are
+	Checksum string `json:"checksum"` // another one for other cards, or another order; nothing that gives a card away
+}
+
+// Activities are what a worker needs. The journal and whatever the workflows it runs do not use may be nil.
+type Activities struct {
+	Client        *payvault.Client
+	Cards         CardSource
+	Journal       payvault.Journal // shared by all workers; sends a job no second time, see SubmitCards
+	Subscriptions SubscriptionSource
+	Sink          Sink
+
+	record func(context.Context, progress) error // of tests: the SDK's test environments have no client for activities
+}
+
+const (
+	activitySnapshot = "payvault.snapshot"
+	activitySubmit   = "payvault.submit"
+	activityCount    = "payvault.count"
+	activityExport   = "payvault.export"
+)
+
+// Register registers the workflows and activities of this package with a worker.
+func Register(r worker.Registry, a *Activities) {
+	r.RegisterWorkflow(SubmitCards)
+	r.RegisterWorkflow(ExportLists)
+	for name, f := range map[string]any{
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+	} {
+		r.RegisterActivityWithOptions(f, activityOptions(name))
+	}
+}
+
+// Job is the input of [SubmitCards].
+type Job struct {
+	Source string // reference of the cards, for the CardSource
+	Name   string // names the cards in the journal, for the same service and merchant; Source if it is empty
+
+	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive
+	Concurrency        int     // activities in flight; 8 if it is not positive
+	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
+	RequestsPerSecond  float64 // of all activities together, each has its share; 0 for no limit but that of the service
+
+	MaxUnknown       int           // pauses after so many batches of unknown outcome; 100 if it is not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
+	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
+
+	State *JobState // of the runs before: leave it nil
+}
+
+// JobState is what a run of a job hands to the next one when it continues as new.
+type JobState struct {
+	Snapshot Snapshot `json:"snapshot"`
+	Summary  Summary  `json:"summary"`
+	Carried
+}
+
+// Summary is the result of [SubmitCards], and while it runs the answer to [QueryProgress].
+type Summary struct {
+	Cards    int `json:"cards"`
+	Batches  int `json:"batches"` // of 100 cards; the last may have fewer
+	Accepted int `json:"accepted"`
+	Refused  int `json:"refused"` // by the service, or by a local check
+	Unknown  int `json:"unknown"` // may have been performed; not sent again
+
+	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
+	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them; all are in the journal
+
+	Paused string `json:"paused,omitempty"` // why; "" if it is not
+}
+
+// Outcome is what came of a batch.
+type Outcome struct {
+	Batch      int                  `json:"b"`           // zero-based: cards 100 × Batch to 100 × Batch + 99
+	Status     payvault.BatchStatus `json:"s"`           // accepted, refused or unknown
+	RequestID  string               `json:"r,omitempty"` // if it was accepted
+	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
+	Code       string               `json:"c,omitempty"` // platform code of a refusal
+}
+
+const (
+	defaultBatches    = 50
+	defaultInFlight   = 4
+	defaultMaxUnknown = 100
+	maxListed         = 1000
+)
+
+// SubmitCards is a workflow that submits all cards of a snapshot to the account updater, in batches of 100, each at
+// most once. It returns when every batch is accepted, refused or unknown. Batches are neither sent nor decided in
+// order.
+//
+// It pauses until [SignalResume], with the reason in [Summary], after [SignalPause], when the service answers 401 or
+// 403 (nothing was performed, and the batch is sent again after the pause), when MaxUnknown batches have become
+// unknown since it began or was resumed, when the snapshot has changed, and when an activity fails for good. Then
+// activities in flight go on to their end, so a few more batches may become unknown.
+//
+// Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
+// nothing else knows that its cards were sent. With one, the same Name sends nothing again, whatever is started.
+func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
+	if job.State == nil {
+		job.State = &JobState{}
+	}
+	state, sum := job.State, &job.State.Summary
+	err := workflow.SetQueryHandler(ctx, QueryProgress, func() (*Summary, error) { return sum, nil })
+	if err != nil {
+		return nil, err
+	}
+	job.setDefaults()
+	interval := job.interval()
+	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*interval)
+	if sum.Cards == 0 {
+		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &state.Snapshot); err != nil {
+			return nil, err
+		}
+		sum.Cards = state.Snapshot.Cards
+		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
+	}
+	d := &dispatch{
+		Carried: &state.Carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
+		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
+	}
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+		info := workflow.GetInfo(ctx)
+		o := order{
+			Job: cmp.Or(job.Name, job.Source, info.WorkflowExecution.ID), Source: job.Source, Snapshot: state.Snapshot, Span: s,
+			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt,
+			InFlight: job.InFlight, Interval: interval, MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
+		}
+		var r report
+		if err := workflow.ExecuteActivity(ctx, activitySubmit, o).Get(ctx, &r); err != nil {
+			d.lost(s, err)
+			return
+		}
+		state.Redo = append(state.Redo, r.left(s)...)
+		sum.add(r.Outcomes)
+		if sum.Unknown-state.Mark >= job.MaxUnknown {
+			r.Stop = cmp.Or(r.Stop, stopUnknown)
+		}
+		sum.Paused = cmp.Or(sum.Paused, r.Stop)
+	})
+	switch {
+	case temporal.IsCanceledError(err):
+		return nil, temporal.NewCanceledError(*sum)
+	case err != nil || done:
+		return sum, err
+	}
+	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
+}
+
+func (j *Job) setDefaults() {
+	j.BatchesPerActivity = orDefault(j.BatchesPerActivity, defaultBatches)
+	j.Concurrency = orDefault(j.Concurrency, defaultConcurrency)
+	j.InFlight = orDefault(j.InFlight, defaultInFlight)
+	j.MaxUnknown = orDefault(j.MaxUnknown, defaultMaxUnknown)
+}
+
+// interval is the time between the requests of one activity.
+func (j *Job) interval() time.Duration {
+	if j.RequestsPerSecond <= 0 {
+		return 0
+	}
+	return time.Duration(float64(j.Concurrency) / j.RequestsPerSecond * float64(time.Second))
+}
+
+func (s *Summary) add(outcomes []Outcome) {
+	for _, o := range outcomes {
+		switch o.Status {
+		case payvault.BatchAccepted:
+			s.Accepted++
+		case payvault.BatchRefused:
+			if s.Refused++; len(s.RefusedBatches) < maxListed {
+				s.RefusedBatches = append(s.RefusedBatches, o)
+			}
+		default:
+			if s.Unknown++; len(s.UnknownBatches) < maxListed {
+				s.UnknownBatches = append(s.UnknownBatches, o.Batch)
+			}
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// newWorkflows gives a test environment with skipped time, in which the heartbeats of activities are kept.
+func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(quiet())
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(30 * time.Second)
+	own := *a
+	own.record = (&heartbeats{}).record
+	Register(env, &own)
+	return env
+}
+
+func summary(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Summary) {
+	t.Helper()
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&s))
+	return s
+}
+
+func progressOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Summary) {
+	t.Helper()
+	value, err := env.QueryWorkflow(QueryProgress)
+	require.NoError(t, err)
+	require.NoError(t, value.Get(&s))
+	return s
+}
+
+func TestSubmitCards(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 12_345}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 2})
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "36000", Times: 3}) // ten hours
+	refusal := payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Message: "declined", Times: 1}
+	inject(t, srv, refusal)
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+	began := env.Now()
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 20, Concurrency: 3, InFlight: 2})
+	s := summary(t, env)
+	assert.Equal(t, []int{12_345, 124, 121, 1, 2}, []int{s.Cards, s.Batches, s.Accepted, s.Refused, s.Unknown})
+	assert.Len(t, s.UnknownBatches, 2)
+	require.Len(t, s.RefusedBatches, 1)
+	assert.Equal(t, "7", s.RefusedBatches[0].Code)
+	statuses := map[int]payvault.BatchStatus{}
+	for i := range s.Batches {
+		statuses[i] = payvault.BatchAccepted
+	}
+	for _, i := range s.UnknownBatches {
+		statuses[i] = payvault.BatchUnknown
+	}
+	statuses[s.RefusedBatches[0].Batch] = payvault.BatchRefused
+	assert.Empty(t, audit(t, s.Batches, performed(t, srv), statuses))
+	assert.GreaterOrEqual(t, env.Now().Sub(began), 10*time.Hour)
+}
+
+func TestSubmitCards_noCards(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{}})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.Equal(t, Summary{}, summary(t, env))
+}
+
+// accepting stands in for the activity.
+func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
+	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, o order) (*report, error) { return accept(o.Span), nil })
+}
+
+func accept(s span) *report {
+	var r report
+	for i := s.From; i < s.To; i++ {
+		r.Outcomes = append(r.Outcomes, Outcome{Batch: i, Status: payvault.BatchAccepted})
+	}
+	return &r
+}
+
+// The next run goes on where this one ends.
+func TestSubmitCards_continueAsNew(t *testing.T) {
+	t.Parallel()
+	job := Job{Source: "deck", BatchesPerActivity: 4, Concurrency: 2, ActivitiesPerRun: 3, Name: "n"}
+	for runs := 1; ; runs++ {
+		env := newWorkflows(&Activities{Cards: deck{n: 2500}})
+		accepting(env)
+		env.ExecuteWorkflow(SubmitCards, job)
+		var next *workflow.ContinueAsNewError
+		if !errors.As(env.GetWorkflowError(), &next) {
+			assert.Equal(t, 25, summary(t, env).Accepted)
+			assert.Equal(t, 3, runs)
+			return
+		}
+		job = decodeJob(t, next)
+		assert.Equal(t, 12*runs, job.State.Summary.Accepted)
+		assert.Equal(t, "n", job.Name)
+	}
+}
+
+func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 2500}})
+	accepting(env)
+	env.SetContinueAsNewSuggested(true)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
+}
+
+func TestSubmitCards_pauseAndResume(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
+	accepting(env).After(time.Minute)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalPause, nil) }, 90*time.Second)
+	var paused Summary
+	env.RegisterDelayedCallback(func() {
+		paused = progressOf(t, env)
+		env.SignalWorkflow(SignalResume, nil)
+	}, 5*time.Hour)
+	began := env.Now()
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
+	s := summary(t, env)
+	assert.Equal(t, 100, s.Accepted)
+	assert.Empty(t, s.Paused)
+	assert.Equal(t, bySignal, paused.Paused)
+	assert.Equal(t, 40, paused.Accepted, "what was in flight has ended")
+	assert.Equal(t, 5*time.Hour+3*time.Minute, env.Now().Sub(began).Round(time.Second))
+}
+
+// It does not send the whole job into a service that refuses the key.
+func TestSubmitCards_keyRefused(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 10_000}
+	mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized})
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+	var paused Summary
+	env.RegisterDelayedCallback(func() {
+		paused = progressOf(t, env)
+		mend()
+		env.SignalWorkflow(SignalResume, nil)
+	}, 24*time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10})
+	assert.Contains(t, paused.Paused, "401")
+	assert.Zero(t, paused.Refused)
+	assert.Equal(t, 100, summary(t, env).Accepted)
+	assert.Equal(t, 100, srv.Commits(op))
+}
+
+func TestSubmitCards_unknownLimit(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 10_000}
+	mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+	var paused Summary
+	env.RegisterDelayedCallback(func() {
+		paused = progressOf(t, env)
+		mend()
+		env.SignalWorkflow(SignalResume, nil)
+	}, 24*time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{
+		Source: "deck", BatchesPerActivity: 10, Concurrency: 1, InFlight: 1, MaxUnknown: 4,
+	})
+	assert.Equal(t, stopUnknown, paused.Paused)
+	assert.Less(t, paused.Unknown, 8)
+	s := summary(t, env)
+	assert.Equal(t, 100, s.Accepted+s.Unknown)
+	assert.Equal(t, paused.Unknown, s.Unknown)
+	assert.Equal(t, 100, srv.Commits(op))
+}
+
+// An activity that has failed without a report is not done again as if nothing had been sent.
+func TestSubmitCards_activityLost(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	var orders []order
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(_ context.Context, o order) (*report, error) {
+		if orders = append(orders, o); len(orders) == 2 {
+			return nil, temporal.NewNonRetryableApplicationError("failed by an operator", "Operator", nil)
+		}
+		return accept(o.Span), nil
+	})
+	env.RegisterDelayedCallback(func() {
+		assert.Contains(t, progressOf(t, env).Paused, "failed by an operator")
+		env.SignalWorkflow(SignalResume, nil)
+	}, time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
+	assert.Equal(t, 30, summary(t, env).Accepted)
+	require.Len(t, orders, 4)
+	assert.Equal(t, span{From: 10, To: 20, Lost: true}, orders[2].Span)
+}
+
+func TestSubmitCards_reset(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(nil,
+		temporal.NewNonRetryableApplicationError("reset", TypeReset, nil))
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	app, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	require.True(t, ok)
+	assert.Equal(t, TypeReset, app.Type())
+}
+
+// Canceled, it waits for what is in flight, and says what it has done.
+func TestSubmitCards_cancel(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
+	var calls int
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(_ context.Context, o order) (*report, error) {
+		if calls++; calls == 3 {
+			env.CancelWorkflow()
+		}
+		return accept(o.Span), nil
+	})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok)
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.GreaterOrEqual(t, s.Accepted, 20)
+	assert.Less(t, s.Accepted, 50)
+	assert.Equal(t, 100, s.Batches)
+}
+
+func TestJob_interval(t *testing.T) {
+	t.Parallel()
+	job := Job{RequestsPerSecond: 20, Concurrency: 5}
+	assert.Equal(t, 250*time.Millisecond, job.interval())
+	job.RequestsPerSecond = 0
+	assert.Zero(t, job.interval())
+}
+
+func TestSummary_bounded(t *testing.T) {
+	t.Parallel()
+	var s Summary
+	for i := range 3000 {
+		s.add([]Outcome{{Batch: i, Status: payvault.BatchUnknown}, {Batch: i, Status: payvault.BatchRefused}})
+	}
+	assert.Equal(t, []int{3000, 3000, maxListed, maxListed},
+		[]int{s.Unknown, s.Refused, len(s.UnknownBatches), len(s.RefusedBatches)})
+}
