@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -62,7 +63,7 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	case errors.Is(refusal, errDown):
 		resp.StatusCode = http.StatusServiceUnavailable
 	}
-	time.Sleep(50 * time.Millisecond)
+	<-time.After(50 * time.Millisecond)
 	return resp, err
 }
 
@@ -105,7 +106,7 @@ func TestLimited(t *testing.T) {
 				start := time.Now()
 				failed := bulk(t, impl, s, test.items)
 				share := (s.performed - s.rate) / s.rate / time.Since(start).Seconds()
-				fmt.Printf("BenchmarkLimited/rate=%v/items=%d/after=%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
+				_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/rate=%v/items=%d/after=%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
 					test.rate, test.items, test.retryAfter, impl, share, s.requests/s.performed-1, failed)
 				if impl == "payvault" {
 					assert.Zero(t, failed)
@@ -128,7 +129,7 @@ func TestDown(t *testing.T) {
 			var running sync.WaitGroup
 			for range calls {
 				running.Go(func() {
-					err := errDown
+					var err error
 					if impl == "aws-standard" {
 						err = retryer.call(t.Context(), s)
 					} else {
@@ -136,10 +137,10 @@ func TestDown(t *testing.T) {
 					}
 					assert.Error(t, err)
 				})
-				time.Sleep(100 * time.Millisecond)
+				<-time.After(100 * time.Millisecond)
 			}
 			running.Wait()
-			fmt.Printf("BenchmarkDown/impl=%s 1 %.3f requests/call\n", impl, s.requests/calls)
+			_, _ = fmt.Fprintf(os.Stdout, "BenchmarkDown/impl=%s 1 %.3f requests/call\n", impl, s.requests/calls)
 		})
 	}
 }
@@ -161,7 +162,7 @@ func (a *aws) call(ctx context.Context, s *limited) error {
 			return err
 		}
 		err = s.serve()
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 		_ = done(err)
 		_ = release(err)
 		if err == nil || attempt == a.retryer.MaxAttempts() || !a.retryer.IsErrorRetryable(err) {
@@ -176,6 +177,6 @@ func (a *aws) call(ctx context.Context, s *limited) error {
 		if none != nil {
 			return none
 		}
-		time.Sleep(delay)
+		<-time.After(delay)
 	}
 }
