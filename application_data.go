@@ -73,7 +73,8 @@ const (
 )
 
 // ApplicationData is the data of an application, one field per documented key (interface §2.4), and Extra for other keys.
-// Fields that are empty are not sent. Its JSON form is the list of pairs {key, value} of the wire.
+// Fields that are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what
+// would be taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
 //
 // Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend on
 // the business type.

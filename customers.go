@@ -55,9 +55,9 @@ func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
 
 // Customer is a stored customer profile (interface §2.2).
 type Customer struct {
-	ID                string            `json:"customer_id,omitzero"`
-	RecID             int64             `json:"rec_id,omitzero"`  // assigned by the service
-	NodeID            MerchantID        `json:"node_id,omitzero"` // the merchant ID
+	ID                string            `json:"customer_id,omitzero"` // the CustomerID of transactions and cancellations
+	RecID             int64             `json:"rec_id,omitzero"`      // assigned by the service
+	NodeID            MerchantID        `json:"node_id,omitzero"`     // the merchant ID
 	FirstName         string            `json:"customer_first_name,omitzero"`
 	LastName          string            `json:"customer_last_name,omitzero"`
 	FirmName          string            `json:"customer_firm_name,omitzero"`
@@ -104,7 +104,7 @@ type BillingCardRequest struct {
 	TypeID      TypeID     `json:"type_id,omitzero"`     // ACH account type
 	TRNumber    Secret     `json:"tr_number,omitzero"`   // ACH routing number
 	DDANumber   Secret     `json:"dda_number,omitzero"`  // ACH account number
-	CardID      string     `json:"card_id,omitzero"`
+	CardID      string     `json:"card_id,omitzero"`     // a card ID; what it does in a request is not shown
 	FirstName   string     `json:"billing_first_name,omitzero"`
 	LastName    string     `json:"billing_last_name,omitzero"`
 	FirmName    string     `json:"billing_firm_name,omitzero"`
@@ -126,7 +126,7 @@ type BillingCardRequest struct {
 type BillingCard struct {
 	CardNumber   string      `json:"card_number,omitzero"` // masked
 	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY
-	CardID       string      `json:"card_id,omitzero"`
+	CardID       string      `json:"card_id,omitzero"`     // a card ID, as Tokenize gives one
 	FirstName    string      `json:"billing_first_name,omitzero"`
 	LastName     string      `json:"billing_last_name,omitzero"`
 	FirmName     string      `json:"billing_firm_name,omitzero"`

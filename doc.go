@@ -134,7 +134,7 @@
 // Redirects are not followed. The API key travels only in the Authorization header, only to the host of the base URL.
 //
 // This package puts nothing of a request into an error: no body, query, header or path value. But an error has what the service says,
-// as Error.Code, Message, Detail and Fields, and the first three stand in its text and so in log records. They are
+// as Error.Code, Message, Detail and Fields, and all of that stands in its text and so in log records. They are
 // cleared of every run of 12 digits or more, whosever card number it may be and whatever stands between the digits but
 // letters; a date with a time may go with them. And they are cleared of what the call is known to hold, wherever that
 // has three characters or more: the secrets of the request, number, name and data of a swiped card, all API keys that
@@ -152,7 +152,8 @@
 // # Logs, traces and metrics
 //
 // [WithLogger] logs one record for each attempt, "payvault attempt" at Debug, and one for each call, "payvault call": at Debug if it
-// succeeds, at Warn if it fails, and at Error if its outcome is unknown. Their attributes:
+// succeeds, at Warn if it fails or something of the answer to a write could not be read, and at Error if its outcome is unknown. Their
+// attributes:
 //
 //	operation     text        such as "invoices.send"
 //	status        int         HTTP status; 0 if no response arrived
@@ -162,6 +163,9 @@
 //	duration      duration    of a call with its waits
 //	error_class   text        one word, see CallResult.ErrorClass; only with an error
 //	error         text        of the error, on one line, with the service's message; only with an error
+//	unread        text        JSON pointers to what could not be read of the answer to a write; only if there are any
+//	waited        duration    of an attempt that was held back by the pace of its operation
+//	budget_spent  bool        of an attempt that was not repeated since the budget of retries was spent
 //
 // [WithObserver] tells the same to any other code, and package otelpayvault, a module of its own, makes OpenTelemetry spans and
 // metrics of it. None of them gets an ID, a query, a header or a body of the request. What the service says is in the attribute error,

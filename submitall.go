@@ -57,9 +57,13 @@ type AccountUpdaterBatch struct {
 //
 // When ctx ends, the batches in flight end with it, and the rest of the stream is yielded as not sent: keep ranging
 // to learn the outcome of every batch. With a Journal that was not asked about a batch any more, an earlier run may have
-// sent it: [SafeToRetry] is false, and running the job again is what tells. A failing journal ends a walk in the same way, but for the batches in
-// flight, which go on to their end. Such a walk always ends with an error, if need be that of a batch without
-// cards.
+// sent it: [SafeToRetry] is false, and running the job again is what tells. So it is when a refusal with status 429 asks for
+// a longer wait than RetryPolicy.MaxRetryAfter. A failing journal ends a walk in the same way, but for the batches in
+// flight, which go on to their end and are not repeated. Such a walk always ends with an error, if need be that of a
+// batch without cards.
+//
+// What a killed process had begun and not ended is of unknown outcome for good, also what it had not sent yet: up to
+// 3 × Concurrency − 1 batches.
 //
 // Leaving the loop ends the batches in flight too; the outcome of those that were not yielded yet is known to the
 // journal only. A stream that blocks is left behind when it gives nothing for a second after the end of ctx, or

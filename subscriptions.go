@@ -35,7 +35,7 @@ type Transaction struct {
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
 	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
 	BatchNumber         int64             `json:"batch_number,omitzero"` // not the same as BatchID
-	CustomerID          string            `json:"customer_id,omitzero"`
+	CustomerID          string            `json:"customer_id,omitzero"`  // the ID of a Customer
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
 	BatchID             int64             `json:"batch_id,omitzero"`        // not the same as BatchNumber
@@ -47,7 +47,7 @@ type Transaction struct {
 
 // SubscriptionCancelRequest names the customer whose subscription ends (interface §4, rule 11). The customer ID is required.
 type SubscriptionCancelRequest struct {
-	CustomerID string     `json:"customer_id"`
+	CustomerID string     `json:"customer_id"`          // the ID of a Customer
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 

@@ -76,7 +76,7 @@ type TokenizeResponse struct {
 	RCode      string `json:"rcode"`                // 000
 	RMsg       string `json:"rmsg,omitzero"`        // result message
 	PGID       string `json:"pg_id,omitzero"`       // ID of the gateway record
-	CardID     string `json:"card_id,omitzero"`     // card ID
+	CardID     string `json:"card_id,omitzero"`     // names the saved card: with it Tokenize updates the card
 	CardNumber string `json:"card_number,omitzero"` // masked: first four and last six digits
 	EchoFields string `json:"echo_fields,omitzero"` // as sent; see ParsePairs
 }

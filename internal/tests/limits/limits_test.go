@@ -1,4 +1,6 @@
-// Package limits holds the client to its bounds of memory and time, whatever the service answers. Its tests run one at a
+//go:build !race
+
+// The client is held to its bounds of memory and time, whatever the service answers. The tests run one at a
 // time, since they measure the heap of their process.
 package limits
 
@@ -145,12 +147,15 @@ func TestHostileBodies(t *testing.T) {
 			client := clientOf(t, io.NopCloser(strings.NewReader(text)), false)
 			heap := peak(func() { _ = perform(t.Context(), client) })
 			assert.LessOrEqual(t, heap, uint64(mostHeap), what)
+			if heap > most {
+				most, of = heap, what
+			}
+			if operation != "list" { // what is compressed is read in the same way
+				continue
+			}
 			client = clientOf(t, io.NopCloser(bytes.NewReader(zipped.Bytes())), true)
 			unzipped := peak(func() { _ = perform(t.Context(), client) })
 			assert.LessOrEqual(t, unzipped, uint64(mostHeap), "%s, compressed", what)
-			if heap = max(heap, unzipped); heap > most {
-				most, of = heap, what
-			}
 		}
 	}
 	t.Logf("at most %d MB, for %s", most/1e6, of)
