@@ -189,7 +189,11 @@ func TestCommandComments(t *testing.T) {
 		var usage strings.Builder
 		for _, content := range new(comment.Parser).Parse(file.Doc.Text()).Content {
 			if code, ok := content.(*comment.Code); ok {
-				usage.WriteString(regexp.MustCompile(`(?m)#.*$|^go build .*$`).ReplaceAllString(code.Text, ""))
+				text := regexp.MustCompile(`(?m)#.*$|^(go build|temporal) .*$|^go run -C \S+`).ReplaceAllString(code.Text, "")
+				if !strings.HasPrefix(dir, "cmd") { // it may have to run beside
+					text = regexp.MustCompile(`(?m)^go run \./cmd/.*$`).ReplaceAllString(text, "")
+				}
+				usage.WriteString(text)
 			}
 		}
 		flags := regexp.MustCompile(`[\s\[]-([a-z][\w-]*)`).FindAllStringSubmatch(usage.String(), -1)
