@@ -345,8 +345,8 @@ func (w *bulkWalk) over(ctx context.Context) error {
 // off may have been recorded.
 func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	if b.Err = w.over(ctx); b.Err != nil {
-		if e, ok := errors.AsType[*Error](b.Err); ok {
-			e.unasked = w.Journal != nil
+		if e, ok := errors.AsType[*Error](b.Err); ok && w.Journal != nil && !e.refusedLocally() { // that one is shared
+			e.unasked = true
 		}
 		b.unsent = true
 		return false
