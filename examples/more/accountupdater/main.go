@@ -101,7 +101,7 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 		switch n := batch.End - batch.Start; {
 		case batch.Err == nil:
 			accepted += n
-		case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrUnauthorized),
+		case notSent(batch.Err), payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrUnauthorized),
 			errors.Is(batch.Err, payvault.ErrForbidden): // the next ones would fail in the same way
 			err = cmp.Or(err, batch.Err)
 			halt(err)
@@ -120,6 +120,11 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 		err = errors.New("not all cards are accepted")
 	}
 	return err
+}
+
+func notSent(err error) bool {
+	e, ok := errors.AsType[*payvault.Error](err)
+	return ok && e.Delivery == payvault.NotSent
 }
 
 // until is a journal that begins nothing more when the walk is over, so that what is in flight is not cut off.
