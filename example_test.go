@@ -303,10 +303,11 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: &memory{}, Job: "cards of November"}
 	for range 2 {
 		for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+			e, _ := errors.AsType[*payvault.Error](batch.Err)
 			switch {
 			case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; no run sends it again
 				fmt.Println("batch", batch.Index, "may have arrived")
-			case payvault.SafeToRetry(batch.Err):
+			case payvault.SafeToRetry(batch.Err), e != nil && e.Delivery == payvault.NotSent:
 				fmt.Println("batch", batch.Index, "is left to the next run")
 			case batch.Err != nil:
 				fmt.Println("batch", batch.Index, "is refused:", batch.Err)
