@@ -54,7 +54,7 @@ func FuzzListQuery(f *testing.F) {
 	a := newFuzzAPI(f)
 	for _, seed := range []string{
 		"", "count=1&page=1", "order_on=amt_tran&order_by=desc", "filter=amt_tran%2CGREATER_THAN%2C1", "filter=a,b,c",
-		"filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-12-31", "filter=amt_tran%2CEQUALS%2C1e99999999", "page=%zz", "merchant_id=100001",
+		"filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-12-31", "filter=amt_tran%2CEQUALS%2C1e99999999", "page=%zz", "%80", "merchant_id=100001",
 	} {
 		f.Add(seed)
 	}

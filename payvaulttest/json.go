@@ -42,7 +42,10 @@ func bind[T any](text []byte) (T, error) {
 }
 
 // encode writes an answer; only what users hand in can fail.
-func encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
+// What a request holds that is not UTF-8, such as the name of a parameter, is answered with the replacement character.
+func encode(v any) ([]byte, error) {
+	return json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // isBlank reports whether s has nothing that can be seen. Such a text is none where one is required.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
