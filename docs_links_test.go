@@ -1,6 +1,8 @@
 package payvault_test
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/doc"
@@ -10,12 +12,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
 )
 
 // TestDocLinks: what a comment puts into brackets has to exist, or godoc shows the brackets.
@@ -223,59 +229,37 @@ func commandComments(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-// TestReplayTable holds the table of the package comment against the classes of the operations, which the tests of the
-// operations prove.
-func TestReplayTable(t *testing.T) {
+// TestOperationTable holds the table of README against the table of operations, and against the methods of the services.
+func TestOperationTable(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{"Client.Call": "repeated with Request.Replay"}
-	cases := opCases()
-	for i := range cases {
-		want[methodOf(cases[i].name)] = map[bool]string{true: "repeated", false: "error, never repeated"}[cases[i].replay]
-	}
-	got := map[string]string{}
-	for _, row := range replayTable(t) {
-		require.Len(t, row, 3, "%s", row)
-		assert.Equal(t, "repeated", row[1], "%s", row)
-		service, methods, _ := strings.Cut(row[0], ".")
-		for method := range strings.SplitSeq(methods, ", ") {
-			got[service+"."+method] = row[2]
-		}
-	}
-	assert.Equal(t, want, got)
-}
-
-// replayTable returns the cells of the rows.
-func replayTable(t *testing.T) [][]string {
-	t.Helper()
-	var rows [][]string
-	for _, b := range commentBlocks(t) {
-		if b.dir != "." || !strings.HasPrefix(b.text, "operation  ") || !strings.Contains(b.text, "nothing was sent") {
+	calls := map[string][]string{} // by the method that makes one request
+	for service := range reflect.TypeFor[payvault.Client]().Fields() {
+		if !service.IsExported() {
 			continue
 		}
-		for line := range strings.Lines(b.text) {
-			rows = append(rows, regexp.MustCompile(`  +`).Split(strings.TrimSpace(line), -1))
+		for method := range service.Type.Methods() {
+			once := service.Name + "." + cmp.Or(strings.Replace(method.Name, "All", "", 1), "List")
+			calls[once] = append(calls[once], "`"+service.Name+"."+method.Name+"`")
 		}
 	}
-	require.NotEmpty(t, rows)
-	return rows[1:]
+	repeated := map[payvault.Replay]string{
+		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes", payvault.ReplayRead: "yes",
+	}
+	var table strings.Builder
+	table.WriteString("| operation | method | sent again after a lost answer |\n|---|---|---|\n")
+	for _, op := range payvault.Operations() {
+		once := methodOf(op.Op)
+		require.NotEmpty(t, calls[once], "no method %s", once)
+		slices.SortFunc(calls[once], func(a, b string) int { return cmp.Compare(strings.Count(a, "All"), strings.Count(b, "All")) })
+		fmt.Fprintf(&table, "| %s %s | %s | %s |\n", op.Method, op.Path, strings.Join(calls[once], ", "), repeated[op.Replay])
+		delete(calls, once)
+	}
+	assert.Empty(t, calls, "methods of no operation")
+	compareText(t, "README.md", `(?s)(<!-- operations[^\n]*-->\n).*?(<!-- end of operations -->)`, table.String())
 }
 
-// methodOf turns the name of a case, such as "customers.list by All", into that of the method with its condition.
-func methodOf(name string) string {
-	name = strings.ReplaceAll(name, "card_id", "a CardID")
-	operation, condition, _ := strings.Cut(name, " ")
-	service, method, _ := strings.Cut(operation, ".")
-	method = camelCase(method)
-	if other, ok := strings.CutPrefix(condition, "by "); ok {
-		method, condition = other, ""
-	}
-	return strings.TrimSpace(camelCase(service) + "." + method + " " + condition)
-}
-
-func camelCase(name string) string {
-	words := strings.Split(name, "_")
-	for i, word := range words {
-		words[i] = strings.ToUpper(word[:1]) + word[1:]
-	}
-	return strings.Join(words, "")
+// methodOf gives the method of an operation: "Applications.SaveData" for "applications.save_data".
+func methodOf(op payvault.Operation) string {
+	name := regexp.MustCompile(`(^|[._])[a-z]`).ReplaceAllStringFunc(string(op), strings.ToUpper)
+	return strings.ReplaceAll(name, "_", "")
 }

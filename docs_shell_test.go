@@ -21,9 +21,9 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestReadmeCurl sends the requests that README shows to the emulator, seeded as the program is, in their order: each succeeds
-// and together they are all operations, once each.
-func TestReadmeCurl(t *testing.T) {
+// TestEmulatorCurl sends the requests that the README of the program shows to the emulator, seeded as the program is, in their order:
+// each succeeds and together they are all operations, once each.
+func TestEmulatorCurl(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("cmd/payvault-emulator/seed.json")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestReadmeCurl(t *testing.T) {
 	t.Cleanup(srv.Close)
 
 	var called []payvault.Operation
-	for _, b := range markdownFile(t, "README.md") {
+	for _, b := range markdownFile(t, "cmd/payvault-emulator/README.md") {
 		for _, command := range commands(b.text) {
 			if b.language != "sh" || command[0] != "curl" {
 				continue
@@ -50,18 +50,14 @@ func TestReadmeCurl(t *testing.T) {
 			called = append(called, requests[len(requests)-1].Operation)
 		}
 	}
-	list, err := os.ReadFile("testdata/operations.txt")
-	require.NoError(t, err)
 	var all []payvault.Operation
-	for line := range strings.Lines(string(list)) {
-		if !strings.HasPrefix(line, "#") {
-			all = append(all, payvault.Operation(strings.Split(line, "\t")[1]))
-		}
+	for _, op := range payvault.Operations() {
+		all = append(all, op.Op)
 	}
 	assert.ElementsMatch(t, all, called)
 }
 
-// curlRequest makes the request of a curl command, as far as README uses curl.
+// curlRequest makes the request of a curl command, as far as that README uses curl.
 func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	t.Helper()
 	method, target, user := http.MethodGet, "", ""
@@ -187,7 +183,7 @@ func checkCommand(textDir string, words []string) error {
 		return named("Makefile", args, "(?m)^%s:")
 	case ".ci/run":
 		return named(".ci/run", args, `(?m)^step_%s\(\)`)
-	case "curl", "git", "mkdir", "cd": // curl has a test of its own
+	case "curl", "git", "mkdir", "cd", "cp": // curl has a test of its own
 		return nil
 	default:
 		return fmt.Errorf("unknown command %q", name)

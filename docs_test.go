@@ -38,9 +38,9 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				assert.NoError(t, checkCommand(b.dir, command), "%s: %s", b.name, command)
 			}
-		case "text": // what a program prints
+		case "text", "mermaid": // what a program prints, and pictures
 		default:
-			assert.Fail(t, "unknown language", "%s: %q; go, sh and text are known", b.name, b.language)
+			assert.Fail(t, "unknown language", "%s: %q; go, sh, text and mermaid are known", b.name, b.language)
 		}
 	}
 	require.Greater(t, len(snippets), 5)
@@ -187,7 +187,7 @@ func wholeFile(text string) string {
 	body := given + text + "\n}\nreturn nil\n}\n"
 	var imports strings.Builder
 	for _, path := range []string{
-		"context", "errors", "fmt", "log/slog", "net/http", "os", "time", "example.com/payvault", "example.com/payvault/payvaulttest",
+		"context", "errors", "fmt", "log/slog", "net/http", "os", "slices", "time", "example.com/payvault", "example.com/payvault/payvaulttest",
 	} {
 		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.[A-Z]`).MatchString(body) {
 			fmt.Fprintf(&imports, "import %q\n", path)

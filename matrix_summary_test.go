@@ -95,20 +95,16 @@ func (o matrixOutcome) word(f *matrixFault) string {
 	return "error: " + o.delivery
 }
 
-// TestMatrixSummary holds what README.md and doc.go say of the matrix against its rules.
+// TestMatrixSummary holds what docs/failures.md says of the matrix against its rules.
 func TestMatrixSummary(t *testing.T) {
 	t.Parallel()
 	rows := summary(t, matrixFaults(t))
-	var readme, doc strings.Builder
-	readme.WriteString("`go test -run 'TestMatrix$' -v .` runs every operation through every failure and prints the cells. In short:\n\n" +
-		"| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n")
-	fmt.Fprintf(&doc, "//\t%-49s  %-15s  %s\n", "failure", "replayable", "all others")
+	var table strings.Builder
+	table.WriteString("| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n")
 	for _, row := range rows {
-		fmt.Fprintf(&readme, "| %s |\n", strings.Join(row, " | "))
-		fmt.Fprintf(&doc, "//\t%-49s  %-15s  %s\n", row[0], row[1], row[2])
+		fmt.Fprintf(&table, "| %s |\n", strings.Join(row, " | "))
 	}
-	compareText(t, "README.md", `(?s)(<!-- matrix[^\n]*-->\n).*?(\n<!-- end of matrix -->)`, readme.String())
-	compareText(t, "doc.go", `(?s)(for every operation and prints:\n//\n).*?(//\n// # Secrets)`, doc.String())
+	compareText(t, "docs/failures.md", `(?s)(<!-- matrix[^\n]*-->\n).*?(<!-- end of matrix -->)`, table.String())
 }
 
 // compareText compares a text with what stands in a file between two places, and writes it there if -update is given.
@@ -120,7 +116,7 @@ func compareText(t *testing.T, file, places, want string) {
 	require.NotNil(t, at, file)
 	begin, end := at[3], at[4]
 	if *update {
-		require.NoError(t, os.WriteFile(file, slices.Concat(content[:begin], []byte(want), content[end:]), 0o600)) //nolint:gosec // one of two names
+		require.NoError(t, os.WriteFile(file, slices.Concat(content[:begin], []byte(want), content[end:]), 0o600)) //nolint:gosec // of the repository
 		return
 	}
 	assert.Equal(t, want, string(content[begin:end]), "%s: write it anew with: go test -run 'TestMatrixSummary$' . -update", file)
