@@ -258,6 +258,28 @@ func TestOperationTable(t *testing.T) {
 	compareText(t, "README.md", `(?s)(<!-- operations[^\n]*-->\n).*?(<!-- end of operations -->)`, table.String())
 }
 
+// TestExamples wants an example with its output for each method of each service, and for what else a reader looks for first.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	content, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	var shown []string
+	for _, example := range doc.Examples(content) {
+		if example.Output != "" {
+			shown = append(shown, example.Name)
+		}
+	}
+	wanted := []string{"", "_afterFailure", "_rateLimit", "NewClient", "Error", "Journal", "OpenFile", "WithLogger"}
+	for service := range reflect.TypeFor[payvault.Client]().Fields() {
+		if service.IsExported() {
+			for method := range service.Type.Methods() {
+				wanted = append(wanted, service.Type.Elem().Name()+"_"+method.Name)
+			}
+		}
+	}
+	assert.Subset(t, shown, wanted)
+}
+
 // methodOf gives the method of an operation: "Applications.SaveData" for "applications.save_data".
 func methodOf(op payvault.Operation) string {
 	name := regexp.MustCompile(`(^|[._])[a-z]`).ReplaceAllStringFunc(string(op), strings.ToUpper)
