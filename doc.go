@@ -47,13 +47,13 @@
 // An operation is replayable if performing it twice changes nothing: the lists, Validate and SaveData, and Tokenize with
 // a CardID. [WithReplay] says so of one call. It never follows from the HTTP method. After a failure:
 //
-//	failure                                   replayable           all others
-//	nothing was sent                          repeated             repeated
-//	status 429                                repeated             repeated
-//	lost, timed out, status 502, 503, 504     repeated             error of unknown outcome
-//	any other status from 500 on              error, Unknown       error of unknown outcome
-//	2xx or 3xx that is no documented answer   error, Unknown       error of unknown outcome
-//	status 400 to 499, or a code that refuses error, Answered      error, Answered
+//	failure                                    replayable       all others
+//	nothing was sent                           repeated         repeated
+//	status 429                                 repeated         repeated
+//	lost, timed out, status 502, 503, 504      repeated         error of unknown outcome
+//	any other status from 500 on               error, Unknown   error of unknown outcome
+//	2xx or 3xx that is no documented answer    error, Unknown   error of unknown outcome
+//	status 400 to 499, or a code that refuses  error, Answered  error, Answered
 //
 // There are four attempts at most, within a budget that the calls of a client share. Refusals with status 429 slow down
 // all calls of the operation. See [RetryPolicy], and docs/failures.md for every failure.
