@@ -594,8 +594,7 @@ func ExampleOpenFile() {
 	// The file is streamed on each attempt, and so is one that is made in memory.
 	letter := payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ..."))
 	for _, file := range []*payvault.File{evidence, letter} {
-		response := &payvault.DisputeResponse{Type: payvault.DisputeOther, Evidence: file}
-		fmt.Println(response.Evidence)
+		fmt.Println(file)
 	}
 	// Output:
 	// {Name:"evidence.pdf" Size:554}
