@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 const (
@@ -38,9 +39,9 @@ const (
 	badDate                        = "not a date of the form YYYY-MM-DD"
 )
 
-// service stands for the payment service in one test. It lives under a base path, takes the requests that it
+// exchanges stands for the payment service in one test. It lives under a base path, takes the requests that it
 // expects, and fails the test on any other and on those that do not come.
-type service struct {
+type exchanges struct {
 	t         *testing.T
 	server    *httptest.Server
 	mu        sync.Mutex
@@ -57,9 +58,9 @@ type exchange struct {
 }
 
 // newService starts a service that expects nothing yet.
-func newService(t *testing.T) *service {
+func newService(t *testing.T) *exchanges {
 	t.Helper()
-	s := &service{t: t}
+	s := &exchanges{t: t}
 	s.server = httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.server.Close()
@@ -73,7 +74,7 @@ func newService(t *testing.T) *service {
 }
 
 // client returns a client of the service.
-func (s *service) client(opts ...payvault.Option) *payvault.Client {
+func (s *exchanges) client(opts ...payvault.Option) *payvault.Client {
 	s.t.Helper()
 	c, err := payvault.NewClient(s.server.URL+basePath, apiKey, opts...)
 	require.NoError(s.t, err)
@@ -84,7 +85,7 @@ func (s *service) client(opts ...payvault.Option) *payvault.Client {
 // expect makes the service take one request with exactly this method, target (the escaped path below the base path,
 // with the query), JSON body and no unusual header. Body and answer name files of testdata or are JSON
 // themselves; an empty body stands for none.
-func (s *service) expect(method, target, body, answer string) *exchange {
+func (s *exchanges) expect(method, target, body, answer string) *exchange {
 	s.t.Helper()
 	wantBody, reply := fixture(s.t, body), fixture(s.t, answer)
 	var e *exchange
@@ -107,7 +108,7 @@ func (s *service) expect(method, target, body, answer string) *exchange {
 }
 
 // handle makes the service take one request to a target and leaves the rest to serve.
-func (s *service) handle(method, target string, serve http.HandlerFunc) *exchange {
+func (s *exchanges) handle(method, target string, serve http.HandlerFunc) *exchange {
 	e := &exchange{method: method, target: target, left: 1, status: http.StatusOK, header: http.Header{}, serve: serve}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,7 @@ func (e *exchange) withStatus(code int) { e.status = code }
 func (e *exchange) withHeader(key, value string) { e.header.Add(key, value) }
 
 // ServeHTTP finds the first exchange that is left for a request.
-func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *exchanges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.next(r)
 	if e == nil {
 		s.t.Errorf("unexpected request: %s %s", r.Method, r.RequestURI)
@@ -135,7 +136,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r)
 }
 
-func (s *service) next(r *http.Request) *exchange {
+func (s *exchanges) next(r *http.Request) *exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.exchanges {
@@ -148,7 +149,7 @@ func (s *service) next(r *http.Request) *exchange {
 }
 
 // checkHeader holds a request against the exact headers that it may have.
-func (s *service) checkHeader(r *http.Request, contentType string, extra http.Header) {
+func (s *exchanges) checkHeader(r *http.Request, contentType string, extra http.Header) {
 	want := extra.Clone()
 	want.Set("Accept", "application/json")
 	want.Set("Accept-Encoding", "gzip")
@@ -309,4 +310,66 @@ func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
 		StatusCode: http.StatusOK, Header: c.header, ContentLength: int64(len(c.body)),
 		Body: io.NopCloser(bytes.NewReader(c.body)), Request: req,
 	}, nil
+}
+
+type roundTripper = service.RoundTripper
+
+func asError(tb testing.TB, err error) *payvault.Error { tb.Helper(); return service.AsError(tb, err) }
+
+func assertHidden(tb testing.TB, err error, hidden ...string) {
+	tb.Helper()
+	service.AssertHidden(tb, err, hidden...)
+}
+
+func observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *service.Server {
+	tb.Helper()
+	return service.Observe(tb, answer)
+}
+
+func say(w http.ResponseWriter, status int, body string) { service.Say(w, status, body) }
+
+func tableCards() []payvault.AccountUpdaterCard {
+	return []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}
+}
+
+func tableClient(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
+	tb.Helper()
+	return service.Client(tb, baseURL, append([]payvault.Option{payvault.WithMerchantID(4242)}, opts...)...)
+}
+
+func cannedClient(tb testing.TB, rt http.RoundTripper) *payvault.Client {
+	tb.Helper()
+	c, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key", service.Over(rt),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Microsecond, MaxBackoff: time.Microsecond}))
+	require.NoError(tb, err)
+	return c
+}
+
+func newGates(n, open int) []chan struct{} {
+	gates := make([]chan struct{}, n)
+	for i := range gates {
+		if gates[i] = make(chan struct{}); i < open {
+			close(gates[i])
+		}
+	}
+	return gates
+}
+
+func plainCode(text string) string {
+	return strings.NewReplacer("{", "", "}", "", "[", "", "]", "", `"`, "", `\`, "").Replace(text)
+}
+
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	b, err := json.Marshal(text)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func fuzzClient(t *testing.T, answer func(*http.Request) (int, []byte), opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	return tableClient(t, "http://127.0.0.1"+basePath, append(opts, service.Over(roundTripper(func(r *http.Request) (*http.Response, error) {
+		status, body := answer(r)
+		return service.Reply(status, string(body)), nil
+	})))...)
 }

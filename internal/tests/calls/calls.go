@@ -90,14 +90,23 @@ func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json"))
 
 // Fixture reads a file of testdata, without the line break at its end.
 func Fixture(name string) string {
-	dir := "testdata"
+	text, err := os.ReadFile(filepath.Join(Root(), "testdata", filepath.FromSlash(name)))
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
+// Root is the directory of the repository, as seen from a package in it.
+func Root() string {
+	dir := "."
 	for range 5 { // as deep as a package can lie
-		if text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
-			return strings.TrimSuffix(string(text), "\n")
+		if _, err := os.Stat(filepath.Join(dir, "testdata", "operations.txt")); err == nil {
+			return dir
 		}
 		dir = filepath.Join("..", dir)
 	}
-	panic("testdata has no " + name)
+	panic("calls: not run within the repository")
 }
 
 // All returns every way to make every operation, in the order of the table.

@@ -339,8 +339,8 @@ func fullData() payvault.ApplicationData {
 	}
 }
 
-// mixedData is applications/save_data.request.mixed.json.
-func mixedData() payvault.ApplicationData {
+// MixedData is applications/save_data.request.mixed.json.
+func MixedData() payvault.ApplicationData {
 	return payvault.ApplicationData{
 		LimitedPartnership:        new(true),
 		ProcessingHistory:         new(false),

@@ -30,8 +30,8 @@ func tokens() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpTokensTokenize), GoName: "Tokens.Tokenize",
 		Full: fullTokenize(), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
-		Refused:  &payvault.TokenizeRequest{ExpDate: "2029-12"},
-		Problems: map[string][]string{"merchant_id": {Required}, "exp_date": {BadExpDate}},
+		Refused:  &payvault.TokenizeRequest{MerchantID: ThirdParty, ExpDate: "2029-12"},
+		Problems: map[string][]string{"merchant_id": {ThirdNamed}, "exp_date": {BadExpDate}},
 		Want:     tokenized(), Tolerant: tokenized(), do: of(tokenize),
 		ways: []Call{
 			{Name: "without a CardID", Operation: Operation{do: of(

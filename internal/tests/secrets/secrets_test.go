@@ -1,4 +1,6 @@
-package payvault_test
+// Package secrets looks for what must not be seen in whatever shows a value, an error or a record of the SDK, for every type
+// and every operation.
+package secrets
 
 import (
 	"bytes"
@@ -7,12 +9,8 @@ import (
 	stdjson "encoding/json"
 	"encoding/xml"
 	"fmt"
-	"go/ast"
 	htmltemplate "html/template"
 	"io"
-	"log/slog"
-	"maps"
-	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -25,32 +23,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/canary"
+	"example.com/payvault/internal/tests/service"
 )
 
-// TestRedaction_allTypes keeps the list of types complete: a new one is covered, or this test fails.
-func TestRedaction_allTypes(t *testing.T) {
-	t.Parallel()
-	var want []string
-	for _, file := range rootSources(t) {
-		for _, decl := range file.Decls {
-			group, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range group.Specs {
-				if spec, ok := spec.(*ast.TypeSpec); ok && spec.Name.IsExported() {
-					if _, isStruct := spec.Type.(*ast.StructType); isStruct {
-						want = append(want, spec.Name.Name)
-					}
-				}
-			}
-		}
-	}
-	assert.ElementsMatch(t, want, slices.Collect(maps.Keys(canary.Types())))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eachFilled calls check with a pointer to a filled value of every exported type, once for each content of its fields
 // of type any.
@@ -84,7 +64,7 @@ func TestRedaction_fmt(t *testing.T) {
 		t.Helper()
 		all := common
 		if content == "nothing" || content == "a secret" {
-			all = append(verbs(), common...)
+			all = append(service.Verbs(), common...)
 		}
 		for shape, value := range canary.Shapes(pointer) {
 			for _, verb := range all {
@@ -109,10 +89,10 @@ func TestRedaction_slog(t *testing.T) {
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
 	eachFilled(t, func(t *testing.T, _ string, pointer any) {
 		t.Helper()
-		assertSilent(t, handlers(pointer), "pointer", both)
+		assertSilent(t, service.Logged(pointer), "pointer", both)
 		for _, shapes := range []map[string]any{canary.Shapes(pointer), canary.Hidden(pointer)} {
 			for shape, value := range shapes {
-				assertSilent(t, handlers(value), shape, secret)
+				assertSilent(t, service.Logged(value), shape, secret)
 			}
 		}
 	})
@@ -194,13 +174,13 @@ func TestRedaction_shows(t *testing.T) {
 		assert.Contains(t, text, "1230", name)
 	}
 	assert.Equal(t, "{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}", fmt.Sprintf("%+v", card))
-	assert.Contains(t, handlers(card), `value="{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}"`)
-	assert.Contains(t, handlers(&card), `"value":{"card_number":"[REDACTED]","exp_date":"1230","card_id":"mine"}`)
-	assert.Contains(t, handlers(card.CardNumber), "value=[REDACTED]")
-	assert.Contains(t, handlers(card.CardNumber), `"value":"[REDACTED]"`)
+	assert.Contains(t, service.Logged(card), `value="{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}"`)
+	assert.Contains(t, service.Logged(&card), `"value":{"card_number":"[REDACTED]","exp_date":"1230","card_id":"mine"}`)
+	assert.Contains(t, service.Logged(card.CardNumber), "value=[REDACTED]")
+	assert.Contains(t, service.Logged(card.CardNumber), `"value":"[REDACTED]"`)
 	file := payvault.FileFromBytes("a.pdf", []byte(canary.Raw))
 	assert.Equal(t, `{Name:"a.pdf" Size:9}`, fmt.Sprint(*file))
-	assert.Contains(t, handlers(file), `"value":{"Name":"a.pdf","Size":9}`)
+	assert.Contains(t, service.Logged(file), `"value":{"Name":"a.pdf","Size":9}`)
 	response := payvault.Response{StatusCode: 200, Body: []byte(canary.Raw), Attempts: 2, Duration: time.Second}
 	assert.Equal(t, "{StatusCode:200 Body:9 bytes Attempts:2 Duration:1s}", fmt.Sprint(response))
 	assert.Equal(t, "{Body:9 bytes}", fmt.Sprint(payvault.Notification{Body: []byte(canary.Raw)}))
@@ -245,70 +225,12 @@ func TestSecrets_client(t *testing.T) {
 			client.Invoices, client.AccountUpdater, client.Webhooks,
 		}
 		for _, value := range values {
-			for _, verb := range verbs() {
+			for _, verb := range service.Verbs() {
 				assertSilent(t, fmt.Sprintf(verb, value), verb, secret)
 			}
-			assertSilent(t, handlers(value), "log", secret)
+			assertSilent(t, service.Logged(value), "log", secret)
 		}
 	}
-	assert.Contains(t, handlers(newClient().ForMerchant(17)), "for_merchant=17")
-	assert.Contains(t, handlers(newClient()), "base_url=https://sandbox.example.com")
-}
-
-// TestSecrets_debugLog runs every operation, with success and with failures, under a logger that keeps everything.
-func TestSecrets_debugLog(t *testing.T) {
-	t.Parallel()
-	const key = "key-" + canary.Secret
-	answers := map[string]func(c opCase) http.HandlerFunc{
-		"success": func(c opCase) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) { say(w, 200, c.success) }
-		},
-	}
-	for _, answer := range badAnswers() {
-		answers[answer.name] = func(opCase) http.HandlerFunc { return answer.serve }
-	}
-	answers["an echo"] = func(opCase) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			text, _ := stdjson.Marshal(map[string]any{"code": 7, "message": "you are " + r.Header.Get("Authorization")})
-			say(w, 200, string(text))
-		}
-	}
-	hidden := canary.Forms(
-		canary.Secret, key, "4111111111111111", "123456780", "0003334440", "987654321", // secrets of the table
-		"70005", "70007", "70009", "70010", string(tableInvoice), string(tableWebhook), // IDs
-		"a@example.com", "Legal Person", "880055554444", // bodies
-		"<html>", "X-Header", "header-value",
-	)
-	for name, answer := range answers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var records bytes.Buffer
-			for i, c := range opCases() {
-				if i%2 == len(name)%2 && name != "success" && name != "an echo" {
-					continue // half of them for each failure
-				}
-				server := observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-					w.Header().Set("X-Header", "header-value")
-					answer(c)(w, r)
-				})
-				logger := slog.New(slog.NewJSONHandler(&records, &slog.HandlerOptions{
-					Level: slog.LevelDebug,
-					ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-						if a.Key == slog.TimeKey || a.Key == "duration" { // digits that may look like an ID
-							return slog.Attr{}
-						}
-						return a
-					},
-				}))
-				client, err := payvault.NewClient(server.URL, key, payvault.WithMerchantID(880055554444),
-					payvault.WithLogger(logger), impatient(2), payvault.WithMaxResponseBytes(failureCap))
-				require.NoError(t, err)
-				_, _ = c.call(t.Context(), client, payvault.WithHeader("X-Header", "header-value"))
-				client.CloseIdleConnections()
-				server.Close()
-			}
-			assert.Contains(t, records.String(), `"operation":"customers.`)
-			assertSilent(t, records.String(), "debug log", hidden)
-		})
-	}
+	assert.Contains(t, service.Logged(newClient().ForMerchant(17)), "for_merchant=17")
+	assert.Contains(t, service.Logged(newClient()), "base_url=https://sandbox.example.com")
 }

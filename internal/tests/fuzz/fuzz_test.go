@@ -1,4 +1,5 @@
-package payvault_test
+// Package fuzz looks for inputs that no one has thought of: answers, values, IDs, filters, names, base URLs and keys.
+package fuzz
 
 import (
 	"bytes"
@@ -16,26 +17,31 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
 )
+
+var errDone = errors.New("done")
 
 // fuzzClient returns a client whose requests are answered in memory.
 func fuzzClient(t *testing.T, answer func(*http.Request) (int, []byte), opts ...payvault.Option) *payvault.Client {
 	t.Helper()
-	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
-		status, body := answer(r)
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
-	})
-	return tableClient(t, "http://127.0.0.1"+basePath, append(opts, payvault.WithHTTPClient(&http.Client{Transport: transport}))...)
+	return service.Client(t, "http://127.0.0.1"+service.BasePath, append(opts, service.Over(service.RoundTripper(
+		func(r *http.Request) (*http.Response, error) {
+			status, body := answer(r)
+			return service.Reply(status, string(body)), nil
+		})))...)
 }
 
 // seedFiles adds all files of testdata of an extension.
 func seedFiles(f *testing.F, extension string, add func(text []byte)) {
 	f.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", "*", "*"+extension))
+	names, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*"+extension))
 	require.NoError(f, err)
 	require.NotEmpty(f, names)
 	for _, name := range names {
@@ -52,8 +58,11 @@ func FuzzReply(f *testing.F) {
 		f.Add(200, text)
 		f.Add(422, text)
 	})
-	for _, answer := range append(append(notJSON(), badCodes()...), badShapes()...) {
-		f.Add(200, rawOf(answer))
+	for _, text := range []string{
+		"", "[]", "{}", "[[[[", `{"code":0,"rcode":"000"}}`, `{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7"}`,
+		`{"code":null,"rcode":null}`, `{"code":[0],"rcode":["000"]}`, `{"code":"0","data":{"message":{},"customer_id":[],"app":[]}}`,
+	} {
+		f.Add(200, []byte(text))
 	}
 	f.Add(302, []byte(`{"code":0}`))
 	f.Add(503, []byte(`<html>`))
@@ -62,51 +71,42 @@ func FuzzReply(f *testing.F) {
 		if status < 100 || status > 999 {
 			status = 200
 		}
-		client := fuzzClient(t, func(*http.Request) (int, []byte) { return status, body }, impatient(1))
-		for _, c := range opCases() {
-			result, err := c.call(t.Context(), client)
+		client := fuzzClient(t, func(*http.Request) (int, []byte) { return status, body }, service.Impatient(1))
+		for _, c := range calls.All() {
+			result, err := c.Do(t.Context(), client, calls.Documented(), c.Full)
 			if err == nil {
-				isList := strings.Contains(c.name, " by ")
+				isList := strings.Contains(c.Name, " by ")
 				validated, isValidation := result.(*payvault.Validation)
 				switch {
 				case isValidation && !validated.OK():
-					assert.True(t, hasCode(body, "code", "2"), "%s: code 2 is an answer", c.name)
+					assert.True(t, hasCode(body, "code", "2"), "%s: code 2 is an answer", c.Name)
 				case !isList:
-					assertSuccessIsReal(t, c, status, body)
+					assertSuccessIsReal(t, &c, status, body)
 				}
 				continue
 			}
-			assert.Nil(t, result, c.name)
-			e := asError(t, err)
-			assert.Equal(t, c.op, e.Op)
+			assert.Nil(t, result, c.Name)
+			e := service.AsError(t, err)
+			assert.Equal(t, c.Op, e.Op)
 			assert.False(t, strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }), "%q", err)
 			assert.Less(t, len(err.Error()), 8000)
-			if e.Delivery == payvault.Unknown {
-				assertOutcomeUnknown(t, c, err)
-			}
+			unsure := e.Delivery == payvault.Unknown && c.Replay != payvault.ReplayRead
+			assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 		}
 	})
 }
 
-// rawOf is the body of a bad answer.
-func rawOf(answer badAnswer) []byte {
-	if answer.want.raw == nil {
-		return nil
-	}
-	return []byte(*answer.want.raw)
-}
-
 // assertSuccessIsReal holds a success against the body, which it reads in another way than the package does.
-func assertSuccessIsReal(t *testing.T, c opCase, status int, body []byte) {
+func assertSuccessIsReal(t *testing.T, c *calls.Call, status int, body []byte) {
 	t.Helper()
-	assert.Equal(t, 2, status/100, c.name)
+	assert.Equal(t, 2, status/100, c.Name)
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	require.True(t, json.Valid(body), "%s", c.name)
-	if c.op == payvault.OpTokensTokenize {
-		assert.True(t, hasCode(body, "rcode", "000"), "%s: %q", c.name, body)
+	require.True(t, json.Valid(body), "%s", c.Name)
+	if c.Op == payvault.OpTokensTokenize {
+		assert.True(t, hasCode(body, "rcode", "000"), "%s: %q", c.Name, body)
 		return
 	}
-	assert.True(t, hasCode(body, "code", "0"), "%s: %q", c.name, body)
+	assert.True(t, hasCode(body, "code", "0"), "%s: %q", c.Name, body)
 }
 
 // hasCode reports whether the object has the member with this value, quoted or not, and with no other value: a member
@@ -256,7 +256,7 @@ func FuzzFilter(f *testing.F) {
 		_, err := client.Customers.List(t.Context(), &payvault.ListOptions{Filters: []payvault.Filter{filter}})
 		if err != nil {
 			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-			assert.Len(t, asError(t, err).Fields["filter[0]"], 1)
+			assert.Len(t, service.AsError(t, err).Fields["filter[0]"], 1)
 			assert.Empty(t, raw, "nothing was sent")
 			return
 		}
@@ -296,7 +296,7 @@ func FuzzFileName(f *testing.F) {
 	})
 }
 
-// checkForm wants the two parts of interface §4, rule 9, and nothing else.
+// checkForm wants the two parts of the form, and nothing else.
 func checkForm(t *testing.T, contentType string, body, content []byte) {
 	t.Helper()
 	_, params, err := mime.ParseMediaType(contentType)
@@ -333,13 +333,11 @@ func FuzzBaseURL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent *url.URL
-		client, err := payvault.NewClient(text, apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				sent = r.URL
-				assert.Equal(t, r.URL.Host, r.Host)
-				return nil, errShutdown
-			}),
-		}))
+		client, err := payvault.NewClient(text, service.APIKey, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.URL
+			assert.Equal(t, r.URL.Host, r.Host)
+			return nil, errDone
+		})))
 		if err != nil {
 			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
 			if len(text) > 12 && !strings.Contains("payvault: client.new: invalid request: base_url is not an absolute http or https URL", text) {
@@ -351,7 +349,7 @@ func FuzzBaseURL(f *testing.F) {
 		require.NoError(t, err)
 		assert.True(t, base.Scheme == "https" || base.Hostname() == "localhost" || strings.HasPrefix(base.Hostname(), "127.") || strings.Contains(base.Hostname(), ":"), "%q", text)
 		_, err = client.Webhooks.AddEvent(t.Context(), "w", "e")
-		require.True(t, errors.Is(err, errShutdown), "%v", err)
+		require.True(t, errors.Is(err, errDone), "%v", err)
 		assert.Equal(t, base.Scheme+"://"+base.Host, sent.Scheme+"://"+sent.Host)
 		assert.Equal(t, strings.TrimSuffix(base.EscapedPath(), "/")+"/platform/webhook/w/event/e", sent.EscapedPath())
 		assert.Empty(t, sent.RawQuery+sent.Fragment)
@@ -367,12 +365,10 @@ func FuzzKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key string) {
 		var user, password string
 		var ok bool
-		client, err := payvault.NewClient("https://sandbox.example.com", key, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				user, password, ok = r.BasicAuth()
-				return &http.Response{StatusCode: 401, Body: io.NopCloser(strings.NewReader(`{"code":7,"message":` + quoted(t, key) + `}`))}, nil
-			}),
-		}))
+		client, err := payvault.NewClient("https://sandbox.example.com", key, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			user, password, ok = r.BasicAuth()
+			return &http.Response{StatusCode: 401, Body: io.NopCloser(strings.NewReader(`{"code":7,"message":` + quoted(t, key) + `}`))}, nil
+		})))
 		if err != nil {
 			assert.True(t, strings.TrimSpace(key) == "" || strings.ContainsFunc(key, unicode.IsControl), "%q", key)
 			return
@@ -383,7 +379,7 @@ func FuzzKey(f *testing.F) {
 		assert.Empty(t, user)
 		assert.Equal(t, key, password)
 		if len(key) >= 3 && strings.ToValidUTF8(key, "") == key {
-			assert.Equal(t, "[REDACTED]", asError(t, err).Message)
+			assert.Equal(t, "[REDACTED]", service.AsError(t, err).Message)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package payvault_test
+package repository
 
 import (
 	"encoding/json"

@@ -1,18 +1,18 @@
 //go:build !race
 
-package payvault_test
+package operations
 
 import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // TestAllocations guards the client's own cost, that of the answer in memory included. The race detector allocates too.
@@ -46,7 +46,7 @@ func TestAllocations(t *testing.T) {
 			return err
 		}},
 	} {
-		opts := append(test.opts, payvault.WithHTTPClient(&http.Client{Transport: newCanned([]byte(test.answer))}))
+		opts := append(test.opts, service.Over(service.Canned(200, test.answer)))
 		client, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key", opts...)
 		require.NoError(t, err)
 		ctx := t.Context()

@@ -1,4 +1,4 @@
-package payvault_test
+package repository
 
 import (
 	"bytes"
@@ -210,34 +210,32 @@ func checkGo(textDir string, args []string) error {
 	if len(args) > 1 && args[0] == "-C" {
 		dir, args = args[1], args[2:]
 	}
-	program := ""
+	named := textDir // the last directory that is named
 	for i, arg := range args {
 		switch path, isPath := strings.CutPrefix(arg, "./"); {
 		case isPath && path != "...":
-			found := slices.IndexFunc([]string{dir, textDir}, func(base string) bool {
+			bases := []string{dir, textDir}
+			found := slices.IndexFunc(bases, func(base string) bool {
 				files, err := filepath.Glob(filepath.Join(base, path, "*.go"))
 				return err == nil && len(files) > 0
 			})
 			if found < 0 {
 				return fmt.Errorf("no package %s", arg)
 			}
-			program = filepath.Join([]string{dir, textDir}[found], path)
+			named = filepath.Join(bases[found], path)
 		case arg == "-run" || arg == "-bench":
 			name, _, _ := strings.Cut(strings.Trim(args[i+1], "^$"), "/") // without that of a part
-			if err := checkTest(textDir, name); err != nil {
+			pattern := regexp.MustCompile(`func (Test|Benchmark|Example|Fuzz)\w*` + strings.TrimPrefix(name, "Test"))
+			if err := contains(named, "*_test.go", pattern); err != nil {
 				return err
 			}
-		case program != "" && args[0] == "run" && strings.HasPrefix(arg, "-"):
-			if err := checkFlag(program, strings.TrimLeft(arg, "-")); err != nil {
+		case named != textDir && args[0] == "run" && strings.HasPrefix(arg, "-"):
+			if err := checkFlag(named, strings.TrimLeft(arg, "-")); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func checkTest(textDir, name string) error {
-	return contains(textDir, "*_test.go", regexp.MustCompile(`func (Test|Benchmark|Example|Fuzz)\w*`+strings.TrimPrefix(name, "Test")))
 }
 
 func checkFlag(program, name string) error {

@@ -1,4 +1,4 @@
-package payvault_test
+package repository
 
 import (
 	"cmp"
@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // TestDocLinks: what a comment puts into brackets has to exist, or godoc shows the brackets.
@@ -255,7 +256,7 @@ func TestOperationTable(t *testing.T) {
 		delete(calls, once)
 	}
 	assert.Empty(t, calls, "methods of no operation")
-	compareText(t, "README.md", `(?s)(<!-- operations[^\n]*-->\n).*?(<!-- end of operations -->)`, table.String())
+	service.CompareDoc(t, "README.md", "operations", table.String(), *update)
 }
 
 // TestExamples wants an example with its output for each method of each service, and for what else a reader looks for first.

@@ -1,4 +1,4 @@
-package payvault_test
+package operations
 
 import (
 	"context"
@@ -15,103 +15,6 @@ import (
 
 	"example.com/payvault"
 )
-
-const addEventPath = "/platform/webhook/WEBHOOK9001/event/transaction_status_updated"
-
-func TestWebhooksAddEvent(t *testing.T) {
-	t.Parallel()
-	confirmed := &payvault.Confirmation{Message: "Example text: transaction_status_updated was added"}
-	tests := map[string]struct {
-		answer string
-		want   *payvault.Confirmation
-	}{
-		"full":     {"webhooks/add_event.response.json", confirmed},
-		"tolerant": {"webhooks/add_event.response.tolerant.json", confirmed},
-		"no text":  {`{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			srv := newService(t)
-			srv.expect(http.MethodPost, addEventPath+fixture(t, "webhooks/add_event.query"), "", test.answer)
-			client := srv.client(payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3"))
-
-			got, err := client.Webhooks.AddEvent(t.Context(), "WEBHOOK9001", payvault.EventTransactionStatusUpdated)
-			require.NoError(t, err)
-			assert.Equal(t, test.want, got)
-		})
-	}
-}
-
-func TestWebhooksAddEvent_events(t *testing.T) {
-	t.Parallel()
-	srv := newService(t)
-	client := srv.client()
-	for event, name := range map[payvault.Event]string{
-		payvault.EventAccountUpdaterRequestCreated:   "account_updater_request_created",
-		payvault.EventAccountUpdaterRequestCompleted: "account_updater_request_completed",
-		"of_a_later_version":                         "of_a_later_version",
-	} {
-		srv.expect(http.MethodPost, "/platform/webhook/WEBHOOK9001/event/"+name, "", "webhooks/add_event.response.json")
-		_, err := client.Webhooks.AddEvent(t.Context(), "WEBHOOK9001", event)
-		require.NoError(t, err)
-	}
-}
-
-func TestWebhooksAddEvent_rejected(t *testing.T) {
-	t.Parallel()
-	srv := newService(t)
-	srv.expect(http.MethodPost, addEventPath, "", "webhooks/add_event.error.json")
-
-	got, err := srv.client().Webhooks.AddEvent(t.Context(), "WEBHOOK9001", payvault.EventTransactionStatusUpdated)
-	assertRejected(t, err, payvault.Error{
-		Op: payvault.OpWebhooksAddEvent, Code: "5", Message: "Example refusal of webhooks.add_event",
-		Detail: "Example detail: transaction_status_updated was not added",
-	})
-	assert.Nil(t, got)
-}
-
-func TestWebhooksAddEvent_invalid(t *testing.T) {
-	t.Parallel()
-	client := newService(t).client()
-	for _, text := range []string{"", ".", ".."} {
-		_, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(text), "event")
-		assertInvalid(t, err, payvault.OpWebhooksAddEvent, fields{"webhook_id": {badSegment}})
-
-		_, err = client.Webhooks.AddEvent(t.Context(), "WEBHOOK9001", payvault.Event(text))
-		assertInvalid(t, err, payvault.OpWebhooksAddEvent, fields{"event": {badSegment}})
-
-		got, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(text), payvault.Event(text))
-		assertInvalid(t, err, payvault.OpWebhooksAddEvent, fields{"webhook_id": {badSegment}, "event": {badSegment}})
-		assert.Nil(t, got)
-	}
-}
-
-func TestWebhooksAddEvent_hostileSegments(t *testing.T) {
-	t.Parallel()
-	for text, escaped := range hostileSegments() {
-		t.Run(escaped, func(t *testing.T) {
-			t.Parallel()
-			srv := newService(t)
-			srv.expect(http.MethodPost, "/platform/webhook/"+escaped+"/event/"+escaped, "", "webhooks/add_event.response.json")
-
-			_, err := srv.client().Webhooks.AddEvent(t.Context(), payvault.WebhookID(text), payvault.Event(text))
-			require.NoError(t, err)
-		})
-	}
-}
-
-func TestWebhooksAddEvent_forMerchant(t *testing.T) {
-	t.Parallel()
-	got, err := newService(t).client().ForMerchant(actingFor).Webhooks.AddEvent(t.Context(), "WEBHOOK9001", "event")
-	assertNoMerchant(t, err, payvault.OpWebhooksAddEvent)
-	assert.Nil(t, got)
-}
-
-func TestConfirmation_wire(t *testing.T) {
-	t.Parallel()
-	assertWire(t, payvault.Confirmation{Message: "Example text: transaction_status_updated was added"}, fixtureData(t, "webhooks/add_event.response.json"))
-}
 
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
