@@ -162,12 +162,6 @@ func first[T any](items iter.Seq2[*T, error]) (*T, error) {
 	return nil, nil //nolint:nilnil // an empty list
 }
 
-func tokenize(
-	ctx context.Context, c *payvault.Client, _ IDs, r *payvault.TokenizeRequest, opts ...payvault.CallOption,
-) (*payvault.TokenizeResponse, error) {
-	return c.Tokens.Tokenize(ctx, r, opts...)
-}
-
 // Table returns every operation that the calls are known of, all values new.
 func Table() []Operation {
 	table := []Operation{

@@ -32,60 +32,35 @@ func instant(text string) payvault.Timestamp {
 // fullTokenize is tokens/tokenize.request.json.
 func fullTokenize() *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
-		MerchantID:          212345,
-		ProfileID:           "PROFILE-1001",
-		DeveloperID:         "example-developer-1",
-		LocID:               "LOC-1002",
-		VendorID:            1003,
-		CardholderName:      "Jane Example",
-		AVSAddress:          "101 Verification Street",
-		AVSZip:              "10001",
-		EmailAddress:        []string{"jane.one@example.com", "jane.two@example.com"},
-		CardNumber:          secret("4111111111111111"),
-		ExpDate:             payvault.ExpDate(12, 2029),
-		CVV2:                secret("123"),
-		CardID:              "CARDID1004",
-		CardSwipe:           secret("%B4111111111111111^EXAMPLE/JANE^2912201000000000000?;4111111111111111=2912201000000000000?"),
-		ClientIP:            "192.0.2.10",
-		TRNumber:            secret("123456780"),
-		DDANumber:           secret("0001112220"),
-		TypeID:              payvault.TypeACH,
-		PayloadWalletOnePay: secret("RkFLRS1XQUxMRVQtT05FLVBBWUxPQUQ="),
-		PayloadWalletTwoPay: secret("RkFLRS1XQUxMRVQtVFdPLVBBWUxPQUQ="),
-		SingleUse:           true,
-		EchoFields:          payvault.Pairs{{Name: "order", Value: "A-1005"}, {Name: "basket", Value: "B-1006"}},
-		SessionID:           "SESSION-1007",
-		UserID:              1008,
-		ReportData:          payvault.Pairs{{Name: "campaign", Value: "C-1009"}, {Name: "region", Value: "R-1010"}},
+		MerchantID: 212345, ProfileID: "PROFILE-1001", DeveloperID: "example-developer-1", LocID: "LOC-1002",
+		VendorID: 1003, CardholderName: "Jane Example", AVSAddress: "101 Verification Street", AVSZip: "10001",
+		EmailAddress: []string{"jane.one@example.com", "jane.two@example.com"},
+		CardNumber:   secret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2029), CVV2: secret("123"),
+		CardID:    "CARDID1004",
+		CardSwipe: secret("%B4111111111111111^EXAMPLE/JANE^2912201000000000000?;4111111111111111=2912201000000000000?"),
+		ClientIP:  "192.0.2.10", TRNumber: secret("123456780"), DDANumber: secret("0001112220"),
+		TypeID: payvault.TypeACH, PayloadWalletOnePay: secret("RkFLRS1XQUxMRVQtT05FLVBBWUxPQUQ="),
+		PayloadWalletTwoPay: secret("RkFLRS1XQUxMRVQtVFdPLVBBWUxPQUQ="), SingleUse: true,
+		EchoFields: payvault.Pairs{{Name: "order", Value: "A-1005"}, {Name: "basket", Value: "B-1006"}},
+		SessionID:  "SESSION-1007", UserID: 1008,
+		ReportData: payvault.Pairs{{Name: "campaign", Value: "C-1009"}, {Name: "region", Value: "R-1010"}},
 	}
 }
 
 // tokenized is tokens/tokenize.response.json.
 func tokenized() *payvault.TokenizeResponse {
 	return &payvault.TokenizeResponse{
-		RCode:      "000",
-		RMsg:       "Example success message",
-		PGID:       "PG1011",
-		CardID:     "CARDID1004",
-		CardNumber: "4111xxxxxx111111",
-		EchoFields: `[{"order":"A-1005"},{"basket":"B-1006"}]`,
+		RCode: "000", RMsg: "Example success message", PGID: "PG1011", CardID: "CARDID1004",
+		CardNumber: "4111xxxxxx111111", EchoFields: `[{"order":"A-1005"},{"basket":"B-1006"}]`,
 	}
 }
 
 // fullCustomer is customers/create.request.json.
 func fullCustomer() *payvault.CustomerCreateRequest {
 	return &payvault.CustomerCreateRequest{
-		ID:                     "CUST2001",
-		AutoGenerateCustomerID: true,
-		FirstName:              "Carla",
-		LastName:               "Customer",
-		FirmName:               "Customer Firm Inc",
-		Phone:                  "2125550101",
-		Email:                  "carla@example.com",
-		ReferenceID:            "REF2002",
-		Comments:               "A comment on the customer",
-		DeveloperID:            "example-developer-2",
-		MerchantID:             212346,
+		ID: "CUST2001", AutoGenerateCustomerID: true, FirstName: "Carla", LastName: "Customer",
+		FirmName: "Customer Firm Inc", Phone: "2125550101", Email: "carla@example.com", ReferenceID: "REF2002",
+		Comments: "A comment on the customer", DeveloperID: "example-developer-2", MerchantID: 212346,
 		ShippingAddresses: []payvault.ShippingAddress{
 			{
 				FirstName: "Sam", LastName: "Shipper", FirmName: "Shipping Firm LLC",
@@ -115,17 +90,9 @@ func minimalCustomer() *payvault.CustomerCreateRequest {
 // storedCustomer is customers/create.response.json.
 func storedCustomer() *payvault.Customer {
 	return &payvault.Customer{
-		ID:                "CUST2001",
-		RecID:             2011,
-		NodeID:            212346,
-		FirstName:         "Carla",
-		LastName:          "Customer",
-		FirmName:          "Customer Firm Inc",
-		Phone:             "2125550101",
-		Email:             "carla@example.com",
-		ReferenceID:       "REF2002",
-		Comments:          "A comment on the customer",
-		DeveloperID:       "example-developer-2",
+		ID: "CUST2001", RecID: 2011, NodeID: 212346, FirstName: "Carla", LastName: "Customer",
+		FirmName: "Customer Firm Inc", Phone: "2125550101", Email: "carla@example.com", ReferenceID: "REF2002",
+		Comments: "A comment on the customer", DeveloperID: "example-developer-2",
 		PrimaryCardNumber: "6011xxxxxx111117",
 		ShippingAddresses: []payvault.ShippingAddress{
 			{
@@ -154,17 +121,9 @@ func listedCustomers() *payvault.Page[payvault.Customer] {
 		Number: 2, TotalPages: 3, TotalRecords: 52,
 		Items: []payvault.Customer{
 			{
-				ID:                "CUST2101",
-				RecID:             2102,
-				NodeID:            212349,
-				FirstName:         "Lena",
-				LastName:          "Listed",
-				FirmName:          "Listed Firm Inc",
-				Phone:             "2125550121",
-				Email:             "lena@example.com",
-				ReferenceID:       "REF2103",
-				Comments:          "A comment on the listed customer",
-				DeveloperID:       "example-developer-3",
+				ID: "CUST2101", RecID: 2102, NodeID: 212349, FirstName: "Lena", LastName: "Listed",
+				FirmName: "Listed Firm Inc", Phone: "2125550121", Email: "lena@example.com", ReferenceID: "REF2103",
+				Comments: "A comment on the listed customer", DeveloperID: "example-developer-3",
 				PrimaryCardNumber: "6011xxxxxx111117",
 				ShippingAddresses: []payvault.ShippingAddress{{
 					ID: 2104, FirstName: "Stella", LastName: "Sender", FirmName: "Sender Firm LLC",
@@ -187,23 +146,19 @@ func listedCustomers() *payvault.Page[payvault.Customer] {
 // fullListOptions is customers/list.query, and subscriptions/transactions.query.
 func fullListOptions() *payvault.ListOptions {
 	return &payvault.ListOptions{
-		OrderOn: "tran_time",
-		OrderBy: payvault.Descending,
+		OrderOn: "tran_time", OrderBy: payvault.Descending,
 		Filters: []payvault.Filter{
 			payvault.BetweenDates("tran_date", day(2026, time.January, 1), day(2026, time.January, 31)),
 			payvault.Where("tran_status", "EQUALS", "P"),
 		},
-		Count:      25,
-		Page:       2,
-		MerchantID: 212346,
+		Count: 25, Page: 2, MerchantID: 212346,
 	}
 }
 
 // fullPayee is payees/create.request.json.
 func fullPayee() *payvault.PayeeCreateRequest {
 	return &payvault.PayeeCreateRequest{
-		Name:  "Paula Payee",
-		Email: []string{"paula.one@example.com", "paula.two@example.com"},
+		Name: "Paula Payee", Email: []string{"paula.one@example.com", "paula.two@example.com"},
 		Address: payvault.PayeeAddress{
 			Address1: "301 Payee Road", Address2: "Payee Unit 6", City: "Boston", State: "MA", Zip: "02101",
 			CountryCode: "840", Country: "United States",
@@ -218,9 +173,7 @@ func fullPayee() *payvault.PayeeCreateRequest {
 // storedPayee is payees/create.response.json.
 func storedPayee() *payvault.Payee {
 	return &payvault.Payee{
-		ID:    3001,
-		Name:  "Paula Payee",
-		Phone: "2125550131",
+		ID: 3001, Name: "Paula Payee", Phone: "2125550131",
 		Email: []string{"paula.one@example.com", "paula.two@example.com"},
 		Address: payvault.PayeeAddress{
 			Address1: "301 Payee Road", Address2: "Payee Unit 6", City: "Boston", State: "MA", Zip: "02101",
@@ -242,12 +195,8 @@ func fullApplication() *payvault.ApplicationCreateRequest {
 func createdApplication() *payvault.ApplicationCreated {
 	return &payvault.ApplicationCreated{
 		App: payvault.Application{
-			ID:              4004,
-			MerchantID:      0,
-			Status:          payvault.ApplicationIncomplete,
-			DBAName:         "Example Trading Name",
-			DBTimestamp:     instant("2026-01-15T14:30:42Z"),
-			SubmitTimestamp: instant("2026-01-16T15:31:43Z"),
+			ID: 4004, MerchantID: 0, Status: payvault.ApplicationIncomplete, DBAName: "Example Trading Name",
+			DBTimestamp: instant("2026-01-15T14:30:42Z"), SubmitTimestamp: instant("2026-01-16T15:31:43Z"),
 			CreditTimestamp: instant("2026-01-17T16:32:44Z"),
 		},
 		Pricing: payvault.Pricing{ID: 4005, Plan: json.RawMessage(`{"example_plan_key":"Example plan value"}`)},
@@ -270,27 +219,16 @@ func fulfillmentAddress() payvault.ApplicationAddress {
 
 func ownership() payvault.Ownership {
 	return payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{
-		Name:                   payvault.OwnerName{FirstName: "Olga", LastName: "Owner"},
-		PersonType:             payvault.PersonType{Owner: true, Control: true, User: true},
-		ID:                     "OWNER4102",
-		ContactType:            payvault.ContactType{Admin: true},
-		Phone:                  "2125550142",
-		Email:                  "olga@example.com",
-		DOB:                    day(1980, time.May, 21),
-		SSN:                    secret("000123456"),
-		Passport:               secret("PASSPORT4103"),
-		PassportExpirationDate: "2031-06-22",
-		PassportIssueDate:      "2021-06-23",
-		DLNumber:               secret("LICENSE4104"),
-		DLState:                "NJ",
-		DLExpirationDate:       "2030-07-24",
-		DLIssueDate:            "2022-07-25",
-		InterestPercent:        new(amount("62.5")),
-		RelatedBusinesses:      []json.RawMessage{json.RawMessage(`"Example Related Business LLC"`)},
-		CbExp:                  "Example text in cbExp",
-		Legal:                  new(true),
-		LegalExp:               "Example text in legalExp",
-		Title:                  "Managing Member",
+		Name:       payvault.OwnerName{FirstName: "Olga", LastName: "Owner"},
+		PersonType: payvault.PersonType{Owner: true, Control: true, User: true}, ID: "OWNER4102",
+		ContactType: payvault.ContactType{Admin: true}, Phone: "2125550142", Email: "olga@example.com",
+		DOB: day(1980, time.May, 21), SSN: secret("000123456"), Passport: secret("PASSPORT4103"),
+		PassportExpirationDate: "2031-06-22", PassportIssueDate: "2021-06-23", DLNumber: secret("LICENSE4104"),
+		DLState: "NJ", DLExpirationDate: "2030-07-24", DLIssueDate: "2022-07-25",
+		InterestPercent:   new(amount("62.5")),
+		RelatedBusinesses: []json.RawMessage{json.RawMessage(`"Example Related Business LLC"`)},
+		CbExp:             "Example text in cbExp", Legal: new(true), LegalExp: "Example text in legalExp",
+		Title: "Managing Member",
 		Address: payvault.ApplicationAddress{
 			FirmName: "Owner Address Firm", Address1: "402 Owner Street", Address2: "Owner Unit 8",
 			City: "Calgary", State: "AB", Zip: "07001", Zip4: "4105", Country: "124", Attempted: true, Validated: true,
@@ -301,54 +239,34 @@ func ownership() payvault.Ownership {
 // fullData is applications/save_data.request.json.
 func fullData() payvault.ApplicationData {
 	return payvault.ApplicationData{
-		LegalName:                 "Example Legal Name LLC",
-		BusinessName:              "Example Business Name",
-		BusinessWebsites:          "https://shop.example.com",
-		BusinessEmail:             "business@example.com",
-		BusinessPhone:             "2125550141",
-		BusinessAddress:           businessAddress(),
-		BusinessType:              payvault.BusinessLLC,
-		LimitedPartnership:        new(false),
-		TradingStatus:             payvault.TradingNonPublic,
-		TaxIDType:                 payvault.TaxIDEIN,
-		TaxID:                     secret("001234567"),
-		StateFiled:                "NV",
-		BusinessEstablished:       day(2015, time.March, 14),
-		BusinessMCC:               "5999",
-		BusinessDescription:       "Example description of the business",
-		Ownership:                 ownership(),
-		ProcessingHistory:         new(true),
-		BusinessServicesProcess:   payvault.ServicesProcessFulfill,
-		BusinessServicesAuthTime:  []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
-		CardBrands:                &payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
-		CardVolume:                new(amount("25000.00")),
-		ACHVolume:                 new(amount("5000.00")),
-		TotalVolume:               new(amount("30000.00")),
-		HighTicket:                new(amount("1500.00")),
-		FulfillmentProviderFlag:   payvault.FulfillmentThirdParty,
+		LegalName: "Example Legal Name LLC", BusinessName: "Example Business Name",
+		BusinessWebsites: "https://shop.example.com",
+		BusinessEmail:    "business@example.com", BusinessPhone: "2125550141", BusinessAddress: businessAddress(),
+		BusinessType: payvault.BusinessLLC, LimitedPartnership: new(false), TradingStatus: payvault.TradingNonPublic,
+		TaxIDType: payvault.TaxIDEIN, TaxID: secret("001234567"), StateFiled: "NV",
+		BusinessEstablished: day(2015, time.March, 14), BusinessMCC: "5999",
+		BusinessDescription: "Example description of the business", Ownership: ownership(),
+		ProcessingHistory: new(true), BusinessServicesProcess: payvault.ServicesProcessFulfill,
+		BusinessServicesAuthTime: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
+		CardBrands:               &payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
+		CardVolume:               new(amount("25000.00")), ACHVolume: new(amount("5000.00")), TotalVolume: new(amount("30000.00")),
+		HighTicket: new(amount("1500.00")), FulfillmentProviderFlag: payvault.FulfillmentThirdParty,
 		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
-		DeliveryConfirmation:      new(true),
-		FulfillmentName:           "Example Fulfillment House",
-		FulfillmentContact:        "Frank Fulfiller",
-		FulfillmentEmail:          "fulfillment@example.com",
-		FulfillmentPhone:          "2125550143",
-		FulfillmentAddress:        fulfillmentAddress(),
-		FulfillmentProcessFlag:    new(false),
-		BankRouting:               secret("123456780"),
-		BankAccountNumber:         secret("0004445550"),
+		DeliveryConfirmation:      new(true), FulfillmentName: "Example Fulfillment House",
+		FulfillmentContact: "Frank Fulfiller", FulfillmentEmail: "fulfillment@example.com",
+		FulfillmentPhone: "2125550143", FulfillmentAddress: fulfillmentAddress(), FulfillmentProcessFlag: new(false),
+		BankRouting: secret("123456780"), BankAccountNumber: secret("0004445550"),
 	}
 }
 
 // MixedData is applications/save_data.request.mixed.json.
 func MixedData() payvault.ApplicationData {
 	return payvault.ApplicationData{
-		LimitedPartnership:        new(true),
-		ProcessingHistory:         new(false),
+		LimitedPartnership: new(true), ProcessingHistory: new(false),
 		BusinessServicesAuthTime:  []payvault.AuthTime{payvault.AuthTime90Plus},
 		CardBrands:                &payvault.CardBrands{VI: true, DI: true},
 		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Pickup: true, Service: true},
-		DeliveryConfirmation:      new(false),
-		FulfillmentProcessFlag:    new(true),
+		DeliveryConfirmation:      new(false), FulfillmentProcessFlag: new(true),
 	}
 }
 
@@ -449,15 +367,11 @@ func tolerantFields() []payvault.SavedField {
 // fullResponse is disputes/respond.request.json, with disputes/evidence.pdf.
 func fullResponse() *payvault.DisputeResponse {
 	return &payvault.DisputeResponse{
-		Message:         "Example message of the response to the dispute",
-		Type:            payvault.DisputeCreditProcessed,
-		AmtTran:         amount("125.50"),
-		BatchDate:       day(2026, time.January, 16),
-		ReferenceNumber: "REFNUM5001",
-		EvidenceType:    "EXAMPLE_CE_TYPE",
-		AllocationType:  "EXAMPLE_ID_TYPE",
-		Reason:          "Example description of the reason",
-		Evidence:        payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf"))),
+		Message: "Example message of the response to the dispute", Type: payvault.DisputeCreditProcessed,
+		AmtTran: amount("125.50"), BatchDate: day(2026, time.January, 16), ReferenceNumber: "REFNUM5001",
+		EvidenceType: "EXAMPLE_CE_TYPE", AllocationType: "EXAMPLE_ID_TYPE",
+		Reason:   "Example description of the reason",
+		Evidence: payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf"))),
 	}
 }
 
@@ -474,31 +388,13 @@ func listedTransactions() *payvault.Page[payvault.Transaction] {
 		Number: 2, TotalPages: 3, TotalRecords: 52,
 		Items: []payvault.Transaction{
 			{
-				MerchantID:          212346,
-				Time:                instant("2026-01-15T09:30:42-05:00"),
-				Status:              payvault.TransactionStatusP,
-				AuthCode:            "AUTH6001",
-				RCode:               "000",
-				RMsg:                "Example transaction message",
-				CardNumber:          "4111xxxxxx111111",
-				CardType:            "VI",
-				PurchaseID:          "PURCHASE6002",
-				PGID:                "PG6003",
-				CardholderFirstName: "Tara",
-				CardholderLastName:  "Transactor",
-				AmtTran:             amount("125.50"),
-				Currency:            "840",
-				DisputeFlag:         true,
-				AmtRefunded:         amount("25.10"),
-				BatchNumber:         6004,
-				CustomerID:          "CUST6005",
-				SubscriptionID:      6006,
-				MerchRefNum:         "MERCHREF6007",
-				BatchID:             6008,
-				BatchDate:           day(2026, time.January, 16),
-				SettleDate:          day(2026, time.January, 17),
-				AmtFunded:           amount("98.75"),
-				FundedCurrency:      "124",
+				MerchantID: 212346, Time: instant("2026-01-15T09:30:42-05:00"), Status: payvault.TransactionStatusP,
+				AuthCode: "AUTH6001", RCode: "000", RMsg: "Example transaction message", CardNumber: "4111xxxxxx111111",
+				CardType: "VI", PurchaseID: "PURCHASE6002", PGID: "PG6003", CardholderFirstName: "Tara",
+				CardholderLastName: "Transactor", AmtTran: amount("125.50"), Currency: "840", DisputeFlag: true,
+				AmtRefunded: amount("25.10"), BatchNumber: 6004, CustomerID: "CUST6005", SubscriptionID: 6006,
+				MerchRefNum: "MERCHREF6007", BatchID: 6008, BatchDate: day(2026, time.January, 16),
+				SettleDate: day(2026, time.January, 17), AmtFunded: amount("98.75"), FundedCurrency: "124",
 			},
 			{Time: instant("2026-01-18T10:41:53-05:00"), PGID: "PG6009"},
 		},

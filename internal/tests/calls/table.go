@@ -8,7 +8,11 @@ import (
 	"example.com/payvault"
 )
 
-type ctx = context.Context
+type (
+	ctx    = context.Context
+	client = payvault.Client
+	opt    = payvault.CallOption
+)
 
 // What local checks say.
 const (
@@ -32,25 +36,28 @@ func tokens() Operation {
 		Full: fullTokenize(), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
 		Refused:  &payvault.TokenizeRequest{MerchantID: ThirdParty, ExpDate: "2029-12"},
 		Problems: map[string][]string{"merchant_id": {ThirdNamed}, "exp_date": {BadExpDate}},
-		Want:     tokenized(), Tolerant: tokenized(), do: of(tokenize),
+		Want:     tokenized(), Tolerant: tokenized(),
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.TokenizeRequest, o ...opt) (*payvault.TokenizeResponse, error) {
+			return c.Tokens.Tokenize(ctx, r, o...)
+		}),
 		ways: []Call{
-			{Name: "without a CardID", Operation: Operation{do: of(
-				func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.TokenizeRequest, o ...payvault.CallOption) (
-					*payvault.TokenizeResponse, error,
-				) {
-					request := *r
-					request.CardID = ""
-					return tokenize(ctx, c, ids, &request, o...)
-				})}},
-			{Name: "with a CardID", Repeats: true, Operation: Operation{do: of(
-				func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.TokenizeRequest, o ...payvault.CallOption) (
-					*payvault.TokenizeResponse, error,
-				) {
-					request := *r
-					request.CardID = ids.Card
-					return tokenize(ctx, c, ids, &request, o...)
-				})}},
+			{Name: "without a CardID", Operation: Operation{do: of(tokenizeWith(func(IDs) string { return "" }))}},
+			{
+				Name: "with a CardID", Repeats: true,
+				Operation: Operation{do: of(tokenizeWith(func(ids IDs) string { return ids.Card }))},
+			},
 		},
+	}
+}
+
+type tokenizing = func(ctx, *client, IDs, *payvault.TokenizeRequest, ...opt) (*payvault.TokenizeResponse, error)
+
+// tokenizeWith sets the CardID of the request.
+func tokenizeWith(card func(IDs) string) tokenizing {
+	return func(ctx ctx, c *client, ids IDs, r *payvault.TokenizeRequest, o ...opt) (*payvault.TokenizeResponse, error) {
+		request := *r
+		request.CardID = card(ids)
+		return c.Tokens.Tokenize(ctx, &request, o...)
 	}
 }
 
@@ -76,9 +83,7 @@ func createCustomer() Operation {
 			"billing_cards[2].exp_date": {BadExpDate},
 		},
 		Want: storedCustomer(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *payvault.Client, _ IDs, r *payvault.CustomerCreateRequest, o ...payvault.CallOption) (
-			*payvault.Customer, error,
-		) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.CustomerCreateRequest, o ...opt) (*payvault.Customer, error) {
 			return c.Customers.Create(ctx, r, o...)
 		}),
 	}
@@ -92,15 +97,11 @@ func listCustomers() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpCustomersList), GoName: "Customers.List",
 		Full: fullListOptions(), Refused: refused, Problems: problems, Want: listedCustomers(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *payvault.Client, _ IDs, r *payvault.ListOptions, o ...payvault.CallOption) (
-			*payvault.Page[payvault.Customer], error,
-		) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Customer], error) {
 			return c.Customers.List(ctx, r, o...)
 		}),
 		ways: []Call{{Name: "by Customers.All", Operation: Operation{GoName: "Customers.All", do: of(
-			func(ctx ctx, c *payvault.Client, _ IDs, r *payvault.ListOptions, o ...payvault.CallOption) (
-				*payvault.Customer, error,
-			) {
+			func(ctx ctx, c *client, _ IDs, r *payvault.ListOptions, o ...opt) (*payvault.Customer, error) {
 				return first(c.Customers.All(ctx, r, o...))
 			})}}},
 	}
@@ -118,9 +119,7 @@ func createPayee() Operation {
 			"payee_name": {Required}, "payee_account.verified_date": {assigned}, "merchant_id": {ThirdNamed},
 		},
 		Want: storedPayee(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *payvault.Client, _ IDs, r *payvault.PayeeCreateRequest, o ...payvault.CallOption) (
-			*payvault.Payee, error,
-		) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.PayeeCreateRequest, o ...opt) (*payvault.Payee, error) {
 			return c.Payees.Create(ctx, r, o...)
 		}),
 	}
@@ -130,7 +129,7 @@ func deletePayee() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpPayeesDelete), GoName: "Payees.Delete", Once: true,
 		Problems: map[string][]string{"payee_id": {Required}}, Want: done{}, Tolerant: done{},
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, _ none, o ...payvault.CallOption) (done, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (done, error) {
 			return done{}, c.Payees.Delete(ctx, ids.Payee, o...)
 		}),
 	}
@@ -147,9 +146,7 @@ func createApplication() Operation {
 		Refused:  &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 		Problems: map[string][]string{"channel_id": {Required}, "sales_rep": {Required}},
 		Want:     createdApplication(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *payvault.Client, _ IDs, r *payvault.ApplicationCreateRequest, o ...payvault.CallOption) (
-			*payvault.ApplicationCreated, error,
-		) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ApplicationCreateRequest, o ...opt) (*payvault.ApplicationCreated, error) {
 			return c.Applications.Create(ctx, r, o...)
 		}),
 	}
@@ -171,9 +168,7 @@ func saveData() Operation {
 			"ownership": {"is set twice"}, "data": {"has a field without a key"},
 		},
 		Want: savedFields(), Tolerant: tolerantFields(),
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, r payvault.ApplicationData, o ...payvault.CallOption) (
-			[]payvault.SavedField, error,
-		) {
+		do: of(func(ctx ctx, c *client, ids IDs, r payvault.ApplicationData, o ...opt) ([]payvault.SavedField, error) {
 			return c.Applications.SaveData(ctx, ids.Application, r, o...)
 		}),
 	}
@@ -183,7 +178,7 @@ func validate() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 		Problems: map[string][]string{"appId": {Required}}, Want: &payvault.Validation{}, Tolerant: &payvault.Validation{},
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, _ none, o ...payvault.CallOption) (*payvault.Validation, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (*payvault.Validation, error) {
 			return c.Applications.Validate(ctx, ids.Application, o...)
 		}),
 	}
@@ -201,7 +196,7 @@ func respond() Operation {
 			"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate}, "file": {"is not a PDF"},
 		},
 		Want: done{}, Tolerant: done{},
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.DisputeResponse, o ...payvault.CallOption) (done, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.DisputeResponse, o ...opt) (done, error) {
 			return done{}, c.Disputes.Respond(ctx, ids.Dispute, r, o...)
 		}),
 	}
@@ -214,17 +209,13 @@ func transactions() Operation {
 		OperationInfo: op(payvault.OpSubscriptionsTransactions), GoName: "Subscriptions.Transactions",
 		Full: fullListOptions(), Refused: refused, Problems: problems,
 		Want: listedTransactions(), Tolerant: tolerantTransactions(),
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.ListOptions, o ...payvault.CallOption) (
-			*payvault.Page[payvault.Transaction], error,
-		) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Transaction], error) {
 			return c.Subscriptions.Transactions(ctx, ids.Subscription, r, o...)
 		}),
 		ways: []Call{{
 			Name: "by Subscriptions.AllTransactions",
 			Operation: Operation{GoName: "Subscriptions.AllTransactions", do: of(
-				func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.ListOptions, o ...payvault.CallOption) (
-					*payvault.Transaction, error,
-				) {
+				func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Transaction, error) {
 					return first(c.Subscriptions.AllTransactions(ctx, ids.Subscription, r, o...))
 				})},
 		}},
@@ -241,9 +232,7 @@ func cancel() Operation {
 			"subscription_id": {Required}, "customer_id": {Required}, "merchant_id": {ThirdNamed},
 		},
 		Want: confirmed, Tolerant: confirmed,
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...payvault.CallOption) (
-			*payvault.Confirmation, error,
-		) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...opt) (*payvault.Confirmation, error) {
 			return c.Subscriptions.Cancel(ctx, ids.Subscription, r, o...)
 		}),
 	}
@@ -258,9 +247,7 @@ func sendInvoice() Operation {
 			"invoice_id": {BadSegment}, "phone_number[0]": {"is not positive"}, "phone_number[2]": {"is not positive"},
 		},
 		Want: done{}, Tolerant: done{},
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, r *payvault.InvoiceSendRequest, o ...payvault.CallOption) (
-			done, error,
-		) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.InvoiceSendRequest, o ...opt) (done, error) {
 			return done{}, c.Invoices.Send(ctx, ids.Invoice, r, o...)
 		}),
 	}
@@ -279,17 +266,13 @@ func submitCards() Operation {
 			"data[2].exp_date": {BadExpDate}, "data[3].card_number": {Required},
 		},
 		Want: created, Tolerant: created,
-		do: of(func(ctx ctx, c *payvault.Client, _ IDs, r []payvault.AccountUpdaterCard, o ...payvault.CallOption) (
-			*payvault.AccountUpdaterRequest, error,
-		) {
+		do: of(func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
 			return c.AccountUpdater.Submit(ctx, r, o...)
 		}),
 		ways: []Call{{
 			Name: "by AccountUpdater.SubmitAll",
 			Operation: Operation{GoName: "AccountUpdater.SubmitAll", do: of(
-				func(ctx ctx, c *payvault.Client, _ IDs, r []payvault.AccountUpdaterCard, o ...payvault.CallOption) (
-					*payvault.AccountUpdaterRequest, error,
-				) {
+				func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
 					return submitAll(c.AccountUpdater.SubmitAll(ctx, slices.Values(r), nil, o...))
 				})},
 		}},
@@ -312,7 +295,7 @@ func addEvent() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpWebhooksAddEvent), GoName: "Webhooks.AddEvent",
 		Problems: map[string][]string{"webhook_id": {BadSegment}, "event": {BadSegment}}, Want: added, Tolerant: added,
-		do: of(func(ctx ctx, c *payvault.Client, ids IDs, _ none, o ...payvault.CallOption) (*payvault.Confirmation, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (*payvault.Confirmation, error) {
 			return c.Webhooks.AddEvent(ctx, ids.Webhook, ids.Event, o...)
 		}),
 	}
