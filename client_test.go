@@ -250,8 +250,14 @@ func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
 	refused := [][2]string{
-		{"X-A", "a\r\nX-B: hunter2"}, {"X-A", "hunter2\n"}, {"X-A", "\x00hunter2"}, {"X-A\r\nX-B", "hunter2"}, {"X A", "x"},
-		{"", "x"}, {"X-É", "x"}, {"X:", "x"},
+		{"X-A", "a\r\nX-B: hunter2"},
+		{"X-A", "hunter2\n"},
+		{"X-A", "\x00hunter2"},
+		{"X-A\r\nX-B", "hunter2"},
+		{"X A", "x"},
+		{"", "x"},
+		{"X-É", "x"},
+		{"X:", "x"},
 	}
 	for name := range strings.FieldsSeq(`Authorization authorization AUTHORIZATION Host host Content-Type content-length
 		Content-Encoding Content-Anything Accept Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade Expect
@@ -407,7 +413,8 @@ func TestCall_refused(t *testing.T) {
 		{payvault.Request{Method: "CONNECT", Path: path}, nil, service.Fields{"method": {noMethod}}},
 		{payvault.Request{Method: "GET"}, nil, service.Fields{"path": {"is required"}}},
 		{
-			payvault.Request{Method: "POST", Path: path, Body: math.NaN()}, nil,
+			payvault.Request{Method: "POST", Path: path, Body: math.NaN()},
+			nil,
 			service.Fields{"body": {"cannot be written as JSON: unsupported value: NaN"}},
 		},
 		{payvault.Request{Method: "GET", Path: path}, map[string]any{}, service.Fields{"out": {noPointer}}},
@@ -456,8 +463,15 @@ func TestCall_replay(t *testing.T) {
 func TestReplay_reusedConnection(t *testing.T) {
 	t.Parallel()
 	for _, r := range []payvault.Request{
-		{Method: "GET"}, {Method: "HEAD"}, {Method: "OPTIONS"}, {Method: "TRACE"}, {Method: "GET", Body: 1},
-		{Method: "OPTIONS", Body: 1}, {Method: "POST"}, {Method: "POST", Body: 1}, {Method: "DELETE"},
+		{Method: "GET"},
+		{Method: "HEAD"},
+		{Method: "OPTIONS"},
+		{Method: "TRACE"},
+		{Method: "GET", Body: 1},
+		{Method: "OPTIONS", Body: 1},
+		{Method: "POST"},
+		{Method: "POST", Body: 1},
+		{Method: "DELETE"},
 	} {
 		r.Path = []string{"x"}
 		assertSentOnce(t, func(c *payvault.Client) error { return c.Call(t.Context(), r, nil) })

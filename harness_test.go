@@ -116,15 +116,6 @@ func (s *exchanges) handle(method, target string, serve http.HandlerFunc) *excha
 	return e
 }
 
-// times makes an exchange happen n times.
-func (e *exchange) times(n int) { e.left = n }
-
-// withStatus changes the status of the answer.
-func (e *exchange) withStatus(code int) { e.status = code }
-
-// withHeader adds a header that the request has to have.
-func (e *exchange) withHeader(key, value string) { e.header.Add(key, value) }
-
 // ServeHTTP finds the first exchange that is left for a request.
 func (s *exchanges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.next(r)
@@ -177,16 +168,6 @@ func fixture(t *testing.T, nameOrJSON string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// fixtureData returns the data of the answer in a file of testdata.
-func fixtureData(t *testing.T, name string) string {
-	t.Helper()
-	var answer struct {
-		Data json.RawMessage `json:"data"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(fixture(t, name)), &answer))
-	return string(answer.Data)
-}
-
 // assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
 func assertWire[T any](t *testing.T, value T, wire string) {
 	t.Helper()
@@ -211,24 +192,6 @@ func assertError(t *testing.T, err error, want payvault.Error) {
 	})
 }
 
-// assertRejected checks the error of an answer with HTTP status 200 that turns a request down.
-func assertRejected(t *testing.T, err error, want payvault.Error) {
-	t.Helper()
-	want.StatusCode, want.Delivery, want.Attempts = http.StatusOK, payvault.Answered, 1
-	assertError(t, err, want)
-	assert.ErrorIs(t, err, payvault.ErrRejected)
-	assert.NotErrorIs(t, err, payvault.ErrOutcomeUnknown)
-	assert.False(t, payvault.SafeToRetry(err))
-}
-
-// badID is the problem of an integer ID that cannot be one.
-func badID[T ~int64](id T) []string {
-	if id == 0 {
-		return []string{noID}
-	}
-	return []string{"is negative"}
-}
-
 // fields are the problems of a request, keyed by wire path.
 type fields = map[string][]string
 
@@ -248,48 +211,11 @@ func assertNoMerchant(t *testing.T, err error, op payvault.Operation) {
 	assert.False(t, payvault.SafeToRetry(err))
 }
 
-func isValidation(err error) bool { return errors.Is(err, payvault.ErrValidation) }
-
 // callers is how many goroutines share one request in a test.
 const callers = 8
 
-// together calls f in several goroutines at once and waits for them.
-func together(f func()) {
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(f)
-	}
-	wg.Wait()
-}
-
 // amount returns an exact decimal number.
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
-
-// instant returns a time of the form 2026-01-15T09:30:42-05:00.
-func instant(t *testing.T, text string) payvault.Timestamp {
-	t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
-	require.NoError(t, err)
-	return payvault.Timestamp{Time: at}
-}
-
-// hostileSegments are texts that must stay one segment of a path, with their escaped form.
-func hostileSegments() map[string]string {
-	return map[string]string{
-		"a/b":       "a%2Fb",
-		"../x":      "..%2Fx",
-		"x?y=1":     "x%3Fy=1",
-		"x#y":       "x%23y",
-		"a%2Fb":     "a%252Fb",
-		"%2e%2e":    "%252e%252e",
-		"a\r\nX: y": "a%0D%0AX:%20y",
-		"a\x00b":    "a%00b",
-		"a\xffb":    "a%FFb",
-		"a b;c":     "a%20b%3Bc",
-		`..\..`:     "..%5C..",
-		"größe":     "gr%C3%B6%C3%9Fe",
-	}
-}
 
 // canned is a RoundTripper that reads the request and answers at once, always in the same way.
 type canned struct {

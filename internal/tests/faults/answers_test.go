@@ -64,7 +64,7 @@ func body(name string, status int, text string, is effect) fault {
 	}
 }
 
-func (f fault) with(code string) fault {
+func coded(code string, f fault) fault {
 	f.code = code
 	return f
 }
@@ -179,8 +179,8 @@ func statusFaults() []fault {
 		all = append(all,
 			body(name+" HTML", status, htmlPage, is), body(name+" empty", status, "", is),
 			body(name+" truncated JSON", status, `{"code":7,"rcode":"7"`, is),
-			body(name+" with success", status, success, is).with(ownSuccess),
-			body(name+" with a code", status, `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, is).with("7"))
+			coded(ownSuccess, body(name+" with success", status, success, is)),
+			coded("7", body(name+" with a code", status, `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, is)))
 	}
 	return all
 }
@@ -201,7 +201,7 @@ func waits() []fault {
 		{"not a time", "-1 fortnight", 0, 0},
 	} {
 		for status, is := range map[int][2]effect{429: {turnedAway, heldOff}, 503: {gatewayDown, failed}} {
-			f := body(strconv.Itoa(status)+", Retry-After: "+wait.name, status, `{"code":7,"rcode":"7"}`, is[0]).with("7")
+			f := coded("7", body(strconv.Itoa(status)+", Retry-After: "+wait.name, status, `{"code":7,"rcode":"7"}`, is[0]))
 			if f.wait = [2]time.Duration{wait.from, wait.to}; wait.from > 0 {
 				f.is = is[1]
 			}
@@ -249,14 +249,14 @@ func codes() []fault {
 		`{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`, `{"code":7,"rcode":"7","data":"text","fields":[1,2]}`,
 		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // in the shape of the other operations
 	} {
-		all = append(all, body("200 with another code "+text, 200, text, rejected).with("7"))
+		all = append(all, coded("7", body("200 with another code "+text, 200, text, rejected)))
 	}
 	for _, code := range []string{"-1", "1", "10", "0x0"} {
 		text := `{"code":"` + code + `","rcode":"` + code + `"}`
-		all = append(all, body("200 with code "+code, 200, text, rejected).with(code))
+		all = append(all, coded(code, body("200 with code "+code, 200, text, rejected)))
 	}
 	const swapped = `{"code":"000","rcode":"0"}`
-	return append(all, body("200 with the success of the other operations", 200, swapped, malformed).with(otherSuccess))
+	return append(all, coded(otherSuccess, body("200 with the success of the other operations", 200, swapped, malformed)))
 }
 
 // shapes are successes by their code whose other members are not of the documented shape. The text for people is not needed.
@@ -283,7 +283,7 @@ func shapes() []fault {
 		{`{"code":0,"rcode":"000","data":{}}`, func(c *calls.Call) bool { return confirms(c) || c.Op == payvault.OpApplicationsSaveData }},
 		{`{"code":0,"rcode":"000","totalRecords":3,"data":null}`, undocumented},
 	} {
-		f := body("200 of another shape "+shape.text, 200, shape.text, malformed).with(ownSuccess)
+		f := coded(ownSuccess, body("200 of another shape "+shape.text, 200, shape.text, malformed))
 		f.accepted = shape.accepted
 		all = append(all, f)
 	}
@@ -303,7 +303,7 @@ func sizes() []fault {
 	announced := func(length int) http.HandlerFunc {
 		return wire("", "HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(length)+"\r\n\r\n"+padded, 200, tooLarge).serve
 	}
-	late := body("500 oversized body", 500, padded, failed).with(ownSuccess)
+	late := coded(ownSuccess, body("500 oversized body", 500, padded, failed))
 	late.raw = new(padded[:sizeLimit])
 	return []fault{
 		late,

@@ -17,7 +17,6 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 

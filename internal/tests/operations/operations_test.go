@@ -2,6 +2,7 @@
 package operations
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,10 +126,9 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 // compacted takes the white space out of what stays JSON in a result.
 func compacted(result any) any {
 	if created, ok := result.(*payvault.ApplicationCreated); ok {
-		var plan any
-		if json.Unmarshal(created.Pricing.Plan, &plan) == nil {
-			created.Pricing.Plan, _ = json.Marshal(plan)
-		}
+		var plan bytes.Buffer
+		_ = json.Compact(&plan, created.Pricing.Plan)
+		created.Pricing.Plan = plan.Bytes()
 	}
 	return result
 }
@@ -243,9 +243,11 @@ func TestRejected(t *testing.T) {
 		t.Helper()
 		answer := calls.Fixture(o.Fixture("error.json"))
 		var said struct {
-			Code  json.Number
-			RCode string
-			Data  struct{ Message string }
+			Code  json.Number `json:"code"`
+			RCode string      `json:"rcode"`
+			Data  struct {
+				Message string `json:"message"`
+			} `json:"data"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(answer), &said))
 		_, result, err := exchange(t, o, o.Full, answer)

@@ -18,7 +18,7 @@ import (
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
-	content, err := os.ReadFile(document) //nolint:gosec // of the repository
+	content, err := os.ReadFile(document)
 	require.NoError(t, err)
 	at := regexp.MustCompile(`(?s)(<!-- ` + name + `\b[^\n]*-->\n).*?(<!-- end of ` + name + ` -->)`).FindSubmatchIndex(content)
 	require.NotNil(t, at, document)

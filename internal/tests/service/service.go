@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// APIKey is the key of Client; BasicToken is the header with it.
-	APIKey     = "test-api-key"
-	BasicToken = "Basic OnRlc3QtYXBpLWtleQ==" // of ":test-api-key"
+	// APIKey is the key of Client.
+	APIKey = "test-api-key"
+	// BasicToken is the header with ":test-api-key".
+	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
 	// BasePath is one that a base URL can have.
 	BasePath = "/gateway/v1"
 	// Nowhere is the base URL of a service that nobody listens for.
