@@ -88,9 +88,9 @@ func (p *period) audit() {
 }
 
 func replayable(op payvault.Operation) bool {
-	return slices.Contains([]payvault.Operation{
-		payvault.OpCustomersList, payvault.OpApplicationsSaveData, payvault.OpApplicationsValidate, payvault.OpSubscriptionsTransactions,
-	}, op)
+	return slices.ContainsFunc(payvault.Operations(), func(info payvault.OperationInfo) bool {
+		return info.Op == op && info.Replay != payvault.ReplayNever
+	})
 }
 
 // The secrets that requests carry.

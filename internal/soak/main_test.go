@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,6 +23,23 @@ func TestShortRun(t *testing.T) {
 	for _, want := range []string{"2000 calls in", " success\n", " answered 403\n", " unknown\n", " unknown 200\n", " unknown 502\n", "heap KiB: "} {
 		assert.Contains(t, out.String(), want)
 	}
+}
+
+// TestEveryOperation: the calls are of all operations.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	p := newPeriod(&soak{}, srv)
+	want, got := map[payvault.Operation]bool{opTokenizeSaved: true}, map[payvault.Operation]bool{}
+	for _, info := range payvault.Operations() {
+		want[info.Op] = true
+	}
+	for number, next := range p.operations() {
+		p.payees = []*payvault.Payee{{Name: "to be deleted"}}
+		got[next(number).op] = true
+	}
+	assert.Equal(t, want, got)
 }
 
 func TestUsage(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/contract/clients/testdata/generated/oapi"
 	"example.com/payvault/contract/clients/testdata/generated/ogen"
 	"example.com/payvault/payvaulttest"
@@ -39,11 +40,11 @@ func newServer(t *testing.T) *payvaulttest.Server {
 // performed checks that every operation was performed once.
 func performed(t *testing.T, srv *payvaulttest.Server) {
 	t.Helper()
-	commits := srv.AllCommits()
-	assert.Len(t, commits, 14)
-	for op, n := range commits {
-		assert.Equal(t, 1, n, op)
+	once := map[payvault.Operation]int{}
+	for _, info := range payvault.Operations() {
+		once[info.Op] = 1
 	}
+	assert.Equal(t, once, srv.AllCommits())
 }
 
 func TestOapiCodegen(t *testing.T) {
