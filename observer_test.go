@@ -370,25 +370,6 @@ func certificateError(t *testing.T) error {
 	return err
 }
 
-// BenchmarkObserver shows what watching costs: nothing if nobody does.
-func BenchmarkObserver(b *testing.B) {
-	for name, opts := range map[string][]payvault.Option{
-		"none":    nil,
-		"present": {payvault.WithObserver((&diary{}).observer())},
-	} {
-		b.Run(name, func(b *testing.B) {
-			opts = append(opts, service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`))}, nil
-			})))
-			client := service.Client(b, "http://127.0.0.1", opts...)
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = client.Webhooks.AddEvent(b.Context(), "w", "e")
-			}
-		})
-	}
-}
-
 // record is a log record but for its time, its duration and the text of its error.
 type record map[string]any
 

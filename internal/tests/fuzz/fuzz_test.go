@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -201,44 +199,6 @@ func direct(t *testing.T, into json.Unmarshaler, text []byte) {
 	}
 }
 
-// FuzzPath: an ID never changes the structure of a path, and adds neither query nor fragment.
-func FuzzPath(f *testing.F) {
-	for _, id := range []string{"a", "../b", "..", ".", "", "a/b", "a?b=c", "a#b", "%2F", "%2e%2e", "\r\n", "\x00", "é", "\xff", "a;b", "a\\b", "//host", "http://host"} {
-		f.Add(id)
-	}
-	f.Fuzz(func(t *testing.T, id string) {
-		var target string
-		client := fuzzClient(t, func(r *http.Request) (int, []byte) {
-			var wire bytes.Buffer
-			if assert.NoError(t, r.Write(&wire)) {
-				line, _, _ := strings.Cut(wire.String(), "\r\n")
-				target = strings.TrimSuffix(strings.TrimPrefix(line, "POST "), " HTTP/1.1")
-			}
-			return 200, []byte(`{"code":0,"data":{}}`)
-		})
-		_, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(id), payvault.Event(id))
-		if id == "" || id == "." || id == ".." {
-			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-			assert.Empty(t, target)
-			return
-		}
-		require.NoError(t, err)
-		segments := strings.Split(target, "/")
-		require.Len(t, segments, 8, "%q", target)
-		for i, want := range []string{"", "gateway", "v1", "platform", "webhook", "", "event"} {
-			if want != "" {
-				assert.Equal(t, want, segments[i])
-			}
-		}
-		for _, i := range []int{5, 7} {
-			back, err := url.PathUnescape(segments[i])
-			require.NoError(t, err)
-			assert.Equal(t, id, back)
-		}
-		assert.False(t, strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("?#\\;", r) }), "%q", target)
-	})
-}
-
 // FuzzFilter: a filter reaches the service as it was given, in one parameter that splits into its parts, or is refused.
 func FuzzFilter(f *testing.F) {
 	f.Add("customer_id", "EQ", "C1", "C2")
@@ -266,60 +226,6 @@ func FuzzFilter(f *testing.F) {
 		require.Len(t, query["filter"], 1)
 		assert.Equal(t, []string{field, conditional, first, second}, strings.Split(query.Get("filter"), ","))
 	})
-}
-
-// FuzzFileName: a file name reaches the service as one name without directories or control characters, in a form
-// that stays what it was.
-func FuzzFileName(f *testing.F) {
-	for _, name := range []string{"evidence.pdf", "../../etc/passwd", `C:\a\b.pdf`, "a\r\nContent-Type: text/html\r\n\r\nb", `a"; name="disputeResponse`, "é 🙂.pdf", "", "/", "\xff\xfe", "%22", "\u202efdp.exe"} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		content := []byte("%PDF-1.7\n%%EOF\n")
-		calls := 0
-		client := fuzzClient(t, func(r *http.Request) (int, []byte) {
-			calls++
-			body, err := io.ReadAll(r.Body)
-			require.NoError(t, err)
-			assert.EqualValues(t, len(body), r.ContentLength)
-			checkForm(t, r.Header.Get("Content-Type"), body, content)
-			return 200, []byte(`{"code":0,"data":{}}`)
-		})
-		err := client.Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: payvault.FileFromBytes(name, content)})
-		if name == "" || strings.HasSuffix(name, "/") || strings.HasSuffix(name, `\`) {
-			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-			return
-		}
-		require.NoError(t, err)
-		assert.Equal(t, 1, calls)
-	})
-}
-
-// checkForm wants the two parts of the form, and nothing else.
-func checkForm(t *testing.T, contentType string, body, content []byte) {
-	t.Helper()
-	_, params, err := mime.ParseMediaType(contentType)
-	require.NoError(t, err)
-	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	text, err := parts.NextPart()
-	require.NoError(t, err)
-	assert.Equal(t, "disputeResponse", text.FormName())
-	value, err := io.ReadAll(text)
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"message":"m"}`, string(value))
-	file, err := parts.NextPart()
-	require.NoError(t, err)
-	assert.Equal(t, "file", file.FormName())
-	assert.Equal(t, "application/pdf", file.Header.Get("Content-Type"))
-	assert.Len(t, file.Header, 2)
-	_, disposition, err := mime.ParseMediaType(file.Header.Get("Content-Disposition"))
-	require.NoError(t, err)
-	assert.False(t, strings.ContainsFunc(disposition["filename"], func(r rune) bool { return unicode.IsControl(r) || r == '/' || r == '\\' }), "%q", disposition)
-	value, err = io.ReadAll(file)
-	require.NoError(t, err)
-	assert.Equal(t, content, value)
-	_, err = parts.NextPart()
-	assert.ErrorIs(t, err, io.EOF, "no third part")
 }
 
 // FuzzBaseURL: a base URL that is taken keeps its host and its path, in every request; no error repeats it.

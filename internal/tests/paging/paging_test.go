@@ -165,21 +165,6 @@ func eachPrefetch(t *testing.T, f func(t *testing.T, prefetch int)) {
 	}
 }
 
-func TestPageNumbers(t *testing.T) {
-	t.Parallel()
-	p := &pager{answer: func(int) (int, string) { return http.StatusOK, pageBody(9, 42, "A", "B") }}
-	page, err := cannedClient(t, p).Customers.List(t.Context(), &payvault.ListOptions{Page: 4})
-	require.NoError(t, err)
-	assert.Equal(t, 4, page.Number)
-	assert.Equal(t, 9, page.TotalPages)
-	assert.Equal(t, 42, page.TotalRecords)
-	require.Len(t, page.Items, 2)
-	assert.Equal(t, "B", page.Items[1].ID)
-	page, err = cannedClient(t, p).Customers.List(t.Context(), nil)
-	require.NoError(t, err)
-	assert.Zero(t, page.Number)
-}
-
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 7} {
@@ -398,110 +383,63 @@ func TestWalkEndsWithItsFirstError(t *testing.T) {
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
 	ok := func(body string) (int, string) { return http.StatusOK, body }
+	// claims has records on n pages, and says of their number what is in totals; the last one goes for all others.
+	claims := func(n int, totals ...int) func(int) (int, string) {
+		return func(page int) (int, string) {
+			return ok(pageBody(totals[min(page, len(totals)-1)], 0, recordIDs(page, n)...))
+		}
+	}
+	always := func(body string) func(int) (int, string) { return func(int) (int, string) { return ok(body) } }
+	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
 		answer func(page int) (int, string)
 		want   []string
 		err    error
 		most   int // requests, besides those that are prefetched
 	}{
-		"repeats its only page": {
-			func(int) (int, string) { return ok(pageBody(1<<31, 1<<33, "A", "B")) }, []string{"A", "B"}, payvault.ErrMalformedResponse, 2,
-		},
+		"repeats its only page":            {always(pageBody(1<<31, 1<<33, "A", "B")), []string{"A", "B"}, malformed, 2},
+		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
+		"claims 2^62 pages, has none":      {always(pageBody(1<<62, 0)), nil, malformed, 1},
+		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
+		"claims 2^31 pages, has two":       {claims(2, 1<<31), allIDs(0, 2), malformed, 3},
+		"claims no pages, has some":        {claims(4, 0), allIDs(0, 4), nil, 5},
+		"claims a negative number":         {claims(4, -3), allIDs(0, 4), nil, 5},
+		"claims on the first page only":    {claims(4, 4, 0), allIDs(0, 4), nil, 5},
+		"empty last page":                  {claims(3, 4), allIDs(0, 3), nil, 4},
+		"grows":                            {claims(6, 2, 3, 4, 5, 6), allIDs(0, 6), nil, 6},
+		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
+		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
 		"repeats a page in the middle": {
-			func(page int) (int, string) { return correct(7)(min(page, 3)) }, allIDs(0, 7)[:4*perPage], payvault.ErrMalformedResponse, 5,
+			func(page int) (int, string) { return correct(7)(min(page, 3)) }, allIDs(0, 7)[:4*perPage], malformed, 5,
 		},
 		"repeats a page with other totals": {
-			func(page int) (int, string) { return ok(pageBody(page+5, page, "A")) }, []string{"A"}, payvault.ErrMalformedResponse, 2,
+			func(page int) (int, string) { return ok(pageBody(page+5, page, "A")) }, []string{"A"}, malformed, 2,
 		},
-		"ignores the page, without totals": {
-			func(int) (int, string) { return ok(`{"code":0,"data":[{"customer_id":"A"}]}`) }, []string{"A"}, payvault.ErrMalformedResponse, 2,
-		},
-		"claims 2^31 pages, has two": {
-			func(page int) (int, string) { return ok(pageBody(1<<31, 1<<33, recordIDs(page, 2)...)) }, allIDs(0, 2), payvault.ErrMalformedResponse, 3,
-		},
-		"claims 2^62 pages, has none": {
-			func(int) (int, string) { return ok(pageBody(1<<62, 0)) }, nil, payvault.ErrMalformedResponse, 1,
-		},
-		"claims pages, has a gap": {
-			func(page int) (int, string) {
-				if page == 2 {
-					return ok(pageBody(5, 10))
-				}
-				return correct(5)(page)
-			}, allIDs(0, 5)[:2*perPage], payvault.ErrMalformedResponse, 3,
-		},
-		"claims records, has no data": {
-			func(int) (int, string) { return ok(`{"code":0,"totalPages":1,"totalRecords":5}`) }, nil, payvault.ErrMalformedResponse, 1,
-		},
-		"claims nothing": {
-			func(page int) (int, string) {
-				body := pageBody(0, 0, recordIDs(page, 4)...)
-				return ok(strings.Replace(body, `"totalPages":0,"totalRecords":0,`, "", 1))
-			}, allIDs(0, 4), nil, 5,
-		},
-		"claims no pages, has some": {
-			func(page int) (int, string) { return ok(pageBody(0, 0, recordIDs(page, 4)...)) }, allIDs(0, 4), nil, 5,
-		},
-		"claims a negative number": {
-			func(page int) (int, string) { return ok(pageBody(-3, -9, recordIDs(page, 4)...)) }, allIDs(0, 4), nil, 5,
-		},
-		"claims on the first page only": {
-			func(page int) (int, string) {
-				if page == 0 {
-					return correct(4)(page)
-				}
-				return ok(pageBody(0, 0, recordIDs(page, 4)...))
-			}, allIDs(0, 4), nil, 5,
-		},
-		"empty last page": {
-			func(page int) (int, string) { return ok(pageBody(4, 9, recordIDs(page, 3)...)) }, allIDs(0, 3), nil, 4,
-		},
-		"grows": {
-			func(page int) (int, string) { return ok(pageBody(min(page+2, 6), 0, recordIDs(page, 6)...)) }, allIDs(0, 6), nil, 6,
-		},
-		"grows on its last page": {
-			func(page int) (int, string) {
-				if page < 2 {
-					return ok(pageBody(3, 9, recordIDs(page, 6)...))
-				}
-				return ok(pageBody(6, 18, recordIDs(page, 6)...))
-			}, allIDs(0, 6), nil, 6,
-		},
-		"shrinks, empty beyond": {
-			func(page int) (int, string) {
-				if page == 0 {
-					return ok(pageBody(9, 27, recordIDs(page, 3)...))
-				}
-				return ok(pageBody(3, 8, recordIDs(page, 3)...))
-			}, allIDs(0, 3), nil, 3,
-		},
-		"shrinks, not found beyond": {
-			func(page int) (int, string) {
-				switch {
-				case page == 0:
-					return ok(pageBody(9, 27, recordIDs(page, 3)...))
-				case page < 3:
-					return ok(pageBody(3, 8, recordIDs(page, 3)...))
-				}
+		"claims pages, has a gap": {func(page int) (int, string) {
+			if page == 2 {
+				return ok(pageBody(5, 10))
+			}
+			return correct(5)(page)
+		}, allIDs(0, 5)[:2*perPage], malformed, 3},
+		"claims nothing": {func(page int) (int, string) {
+			body := pageBody(0, 0, recordIDs(page, 4)...)
+			return ok(strings.Replace(body, `"totalPages":0,"totalRecords":0,`, "", 1))
+		}, allIDs(0, 4), nil, 5},
+		"shrinks, not found beyond": {func(page int) (int, string) {
+			if page >= 3 {
 				return http.StatusNotFound, ""
-			}, allIDs(0, 3), nil, 3,
-		},
-		"shrinks, last page beyond": {
-			func(page int) (int, string) {
-				if page == 0 {
-					return ok(pageBody(9, 27, recordIDs(page, 3)...))
-				}
-				return ok(pageBody(3, 8, recordIDs(min(page, 2), 3)...))
-			}, allIDs(0, 3), nil, 3,
-		},
-		"shrinks to nothing": {
-			func(page int) (int, string) {
-				if page == 0 {
-					return ok(pageBody(9, 27, recordIDs(page, 3)...))
-				}
-				return ok(pageBody(0, 0))
-			}, allIDs(0, 3)[:perPage], nil, 2,
-		},
+			}
+			return claims(3, 9, 3)(page)
+		}, allIDs(0, 3), nil, 3},
+		"shrinks, last page beyond": {func(page int) (int, string) {
+			return ok(pageBody([]int{9, 3}[min(page, 1)], 8, recordIDs(min(page, 2), 3)...))
+		}, allIDs(0, 3), nil, 3},
+		"shrinks to nothing": {func(page int) (int, string) {
+			if page == 0 {
+				return ok(pageBody(9, 27, recordIDs(page, 3)...))
+			}
+			return ok(pageBody(0, 0))
+		}, allIDs(0, 3)[:perPage], nil, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
