@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -84,7 +86,28 @@ func everyScenario(t *testing.T) []scenario {
 			{"unavailable", o.op, failing(o, unavailable), 503, strings.Repeat("0", max(0, len(success)-2)) + "99"},
 		}...)
 	}
+	for _, o := range calls.Table() { // those that have none of their own
+		if !slices.ContainsFunc(all, func(s scenario) bool { return s.op == o.Op }) {
+			all = append(all, scenario{"of the table", o.Op, tabled(o), 200, "0"})
+		}
+	}
 	return append(all, ownScenarios(t)...)
+}
+
+// tabled makes the minimal call of the table for records that the emulator has.
+func tabled(o calls.Operation) call {
+	return func(ctx context.Context, e *env) (any, error) {
+		ids := calls.IDs{
+			Payee:        e.srv.Payees.Seed(payvaulttest.Payee{Name: "Acme"}).ID,
+			Application:  e.srv.Applications.Seed(payvaulttest.Application{}).ID,
+			Dispute:      e.srv.Disputes.Seed(payvaulttest.Dispute{}).ID,
+			Subscription: e.srv.Subscriptions.Seed(payvaulttest.Subscription{}).ID,
+			Invoice:      e.srv.Invoices.Seed(payvaulttest.Invoice{}).ID,
+			Webhook:      e.srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
+			Event:        payvault.EventTransactionStatusUpdated,
+		}
+		return o.Do(ctx, e.client, ids, o.Minimal)
+	}
 }
 
 func platformCode(status int) string { return strconv.Itoa(status) }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -22,6 +25,7 @@ type period struct {
 	appID   payvault.ApplicationID
 	cardID  string
 	list    payvault.SubscriptionID
+	reads   []calls.Operation
 
 	mu      sync.Mutex
 	records []record
@@ -46,6 +50,7 @@ const (
 func newPeriod(s *soak, srv *payvaulttest.Server) *period {
 	p := &period{soak: s, srv: srv, deleted: map[string]bool{}}
 	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
+	p.reads = slices.DeleteFunc(calls.Table(), func(o calls.Operation) bool { return o.Replay != payvault.ReplayRead })
 	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}, {Amount: "5"}}}).ID
 	return p
 }
@@ -93,7 +98,7 @@ func (p *period) prepare(ctx context.Context) error {
 
 // call makes one call, perhaps with a fault in its way, and records what came of it.
 func (p *period) call(ctx context.Context, number int) {
-	made := pick(p.operations())(number)
+	made := pick(slices.Collect(maps.Values(p.makers())))(number)
 	switch {
 	case chance(p.faults):
 		if _, err := p.srv.Inject(p.nextFault(made.op)); err != nil {
@@ -129,12 +134,36 @@ type call struct {
 	performed func(*state) int
 }
 
-// operations are makers of calls; each call leaves its own trace in the emulator.
-func (p *period) operations() []func(number int) call {
-	return []func(int) call{
-		p.tokenize, p.tokenizeSaved, p.createCustomer, p.listCustomers, p.createPayee, p.deletePayee, p.createApplication,
-		p.saveData, p.validate, p.respond, p.transactions, p.cancel, p.send, p.submit, p.addEvent,
+// makers are makers of calls; each call leaves its own trace in the emulator. An operation that only reads, and has none,
+// is called as the table of calls does.
+func (p *period) makers() map[payvault.Operation]func(number int) call {
+	makers := map[payvault.Operation]func(int) call{
+		payvault.OpTokensTokenize: p.tokenize, opTokenizeSaved: p.tokenizeSaved,
+		payvault.OpCustomersCreate: p.createCustomer, payvault.OpCustomersList: p.listCustomers,
+		payvault.OpPayeesCreate: p.createPayee, payvault.OpPayeesDelete: p.deletePayee,
+		payvault.OpApplicationsCreate: p.createApplication, payvault.OpApplicationsSaveData: p.saveData,
+		payvault.OpApplicationsValidate: p.validate, payvault.OpDisputesRespond: p.respond,
+		payvault.OpSubscriptionsTransactions: p.transactions, payvault.OpSubscriptionsCancel: p.cancel,
+		payvault.OpInvoicesSend: p.send, payvault.OpAccountUpdaterSubmit: p.submit, payvault.OpWebhooksAddEvent: p.addEvent,
 	}
+	for _, o := range p.reads {
+		if makers[o.Op] == nil {
+			makers[o.Op] = func(int) call { return p.tabled(o) }
+		}
+	}
+	return makers
+}
+
+func (p *period) tabled(o calls.Operation) call {
+	client := p.merchant
+	if strings.HasPrefix(string(o.Op), "applications.") {
+		client = p.partner
+	}
+	ids := calls.IDs{Application: p.appID, Subscription: p.list, Webhook: p.webhook}
+	return call{o.Op, func(ctx context.Context) error {
+		_, err := o.Do(ctx, client, ids, o.Minimal)
+		return err
+	}, untold}
 }
 
 func untold(*state) int { return -1 }

@@ -20,12 +20,16 @@ import (
 type Operation struct {
 	payvault.OperationInfo
 
+	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a lost
+	// answer, and where it puts a merchant_id.
+	Stated string
+
 	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json, or
 	// .query. Refused goes with no ID.
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
-	// The results of testdata/<Op>.response.json and .response.tolerant.json.
+	// The results of testdata/<Op>.response.json and .response.tolerant.json; the latter is nil where there is none.
 	Want, Tolerant any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
@@ -101,7 +105,7 @@ func Fixture(name string) string {
 func Root() string {
 	dir := "."
 	for range 5 { // as deep as a package can lie
-		if _, err := os.Stat(filepath.Join(dir, "testdata", "operations.txt")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "testdata", "README.md")); err == nil {
 			return dir
 		}
 		dir = filepath.Join("..", dir)
@@ -164,10 +168,7 @@ func first[T any](items iter.Seq2[*T, error]) (*T, error) {
 
 // Table returns every operation that the calls are known of, all values new.
 func Table() []Operation {
-	table := []Operation{
-		tokens(), createCustomer(), listCustomers(), createPayee(), deletePayee(), createApplication(), saveData(),
-		validate(), respond(), transactions(), cancel(), sendInvoice(), submitCards(), addEvent(),
-	}
+	table := entries()
 	for i, info := range payvault.Operations() {
 		at := slices.IndexFunc(table, func(o Operation) bool { return o.Op == info.Op })
 		if at < 0 {

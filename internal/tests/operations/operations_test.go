@@ -76,9 +76,12 @@ func TestMinimal(t *testing.T) {
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
 			opts = nil // which they would fill: see TestFilled
 		}
-		got, result, err := exchange(t, o, o.Minimal, calls.Fixture(o.Fixture("response.tolerant.json")), opts...)
+		want, answer := o.Want, o.Answer()
+		if o.Tolerant != nil {
+			want, answer = o.Tolerant, calls.Fixture(o.Fixture("response.tolerant.json"))
+		}
+		got, result, err := exchange(t, o, o.Minimal, answer, opts...)
 		require.NoError(t, err)
-		want := o.Tolerant
 		if page, ok := want.(*payvault.Page[payvault.Customer]); ok {
 			page.Number = 0 // it did not ask for the second one
 		} else if page, ok := want.(*payvault.Page[payvault.Transaction]); ok {
@@ -241,20 +244,17 @@ func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		t.Helper()
-		answer := calls.Fixture(o.Fixture("error.json"))
-		var said struct {
-			Code  json.Number `json:"code"`
-			RCode string      `json:"rcode"`
-			Data  struct {
-				Message string `json:"message"`
-			} `json:"data"`
+		refused := payvault.Error{
+			Op: o.Op, StatusCode: http.StatusOK, Code: "12", Message: "Example platform refusal with a detail",
+			Detail: "Example detail in data.message", Delivery: payvault.Answered, Attempts: 1,
 		}
-		require.NoError(t, json.Unmarshal([]byte(answer), &said))
-		_, result, err := exchange(t, o, o.Full, answer)
-		service.AssertError(t, err, payvault.Error{
-			Op: o.Op, StatusCode: http.StatusOK, Code: said.Code.String() + said.RCode, Message: "Example refusal of " + string(o.Op),
-			Detail: said.Data.Message, Delivery: payvault.Answered, Attempts: 1,
-		}, payvault.ErrRejected)
+		answer := "errors/platform_detail.json"
+		if o.Op == payvault.OpTokensTokenize {
+			refused.Code, refused.Message, refused.Detail = "902", "Example tokenize refusal", ""
+			answer = "errors/rcode.json"
+		}
+		_, result, err := exchange(t, o, o.Full, calls.Fixture(answer))
+		service.AssertError(t, err, refused, payvault.ErrRejected)
 		assert.False(t, payvault.SafeToRetry(err))
 		assert.Nil(t, result)
 	})
