@@ -213,5 +213,5 @@ func TestLargestLimits(t *testing.T) {
 	assert.Equal(t, "body", string(result.Body))
 	upload := post(false)
 	upload.Upload = generated(10 * uploadRate)
-	assert.Positive(t, c.timeout(&call{Request: upload}))
+	assert.Positive(t, c.timeout(&call{Request: *upload}))
 }
