@@ -258,7 +258,7 @@ func (out *outgoing) private() []string {
 				parts = parts[min(2, len(parts)):]
 			}
 			for _, part := range parts {
-				texts = append(texts, part, url.QueryEscape(part))
+				texts = append(texts, part)
 			}
 		}
 	}
