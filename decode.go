@@ -42,6 +42,9 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 		return errNotCode
 	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)
+		if b[0] == '"' {
+			break
+		}
 		if d, err := decimal.Parse(string(b)); err == nil && d.IsInt() && exactlyParsed(b, d) { // a number such as 0.0
 			*c = resultCode(d.Trunc(0).String())
 		}

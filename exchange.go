@@ -127,27 +127,27 @@ type outgoing struct {
 }
 
 // newRequest checks all that can be checked before anything is sent.
-func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (*outgoing, error) {
+func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out outgoing, err error) {
 	if c.merchant != nil && !op.Merchant {
-		return nil, merchantError(op.Op)
+		return out, merchantError(op.Op)
 	}
 	p := o.problems
 	if c.merchant != nil && *c.merchant <= 0 {
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
 	values := in.check(op.Path, &p)
-	out := &outgoing{op: op, in: in}
+	out.op, out.in = op, in
 	out.body, out.query = c.prepare(in.req, &p)
 	var wire []byte
 	if out.body != nil {
 		wire = marshal(out.body, &p)
 	}
 	if err := p.err(op.Op); err != nil {
-		return nil, err
+		return out, err
 	}
 	u, err := urlpath.Fill(c.core.base, op.Path, values...)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	u.RawQuery = out.query.Encode()
 	out.Request = transport.Request{
@@ -258,7 +258,7 @@ func (out *outgoing) private() []string {
 				parts = parts[min(2, len(parts)):]
 			}
 			for _, part := range parts {
-				texts = append(texts, part, url.QueryEscape(part))
+				texts = append(texts, part)
 			}
 		}
 	}
