@@ -145,33 +145,40 @@ func (d ApplicationData) fields() []ApplicationField {
 
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
-	var pairs []struct {
-		Key   string         `json:"key"`
-		Value jsontext.Value `json:"value"`
-	}
-	if err := jsonv2.Unmarshal(b, &pairs, tolerantForm); err != nil {
+	r := reader{ctx: context.Background()}
+	var pairs []applicationPair
+	if r.decode(b, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
-	r := reader{ctx: context.Background()}
 	for _, pair := range pairs {
-		if field := fieldOf(d, pair.Key); field.IsValid() {
-			if err := r.readField(pair.Value, field); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-			continue
+		if err := r.readPair(pair, d); err != nil {
+			return fmt.Errorf("%s: %w", pair.Key, err)
 		}
-		if isMarked(pair.Value) {
-			return fmt.Errorf("%s: %w", pair.Key, errRedacted)
-		}
-		field := ApplicationField{Key: pair.Key}
-		if len(pair.Value) > 0 {
-			if err := r.within(pair.Value, &field.Value, true); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-		}
-		d.Extra = append(d.Extra, field)
 	}
+	return nil
+}
+
+// applicationPair is the wire form of a field of ApplicationData.
+type applicationPair struct {
+	Key   string         `json:"key"`
+	Value jsontext.Value `json:"value"`
+}
+
+func (r *reader) readPair(pair applicationPair, d *ApplicationData) error {
+	if field := fieldOf(d, pair.Key); field.IsValid() {
+		return r.readField(pair.Value, field)
+	}
+	if isMarked(pair.Value) {
+		return errRedacted
+	}
+	field := ApplicationField{Key: pair.Key}
+	if len(pair.Value) > 0 {
+		if err := r.within(pair.Value, &field.Value); err != nil {
+			return err
+		}
+	}
+	d.Extra = append(d.Extra, field)
 	return nil
 }
 
@@ -247,7 +254,7 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if isSet {
 		target = &text
 	}
-	switch err := r.within(raw, target, false); {
+	switch err := r.within(raw, target); {
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
@@ -290,8 +297,16 @@ type FieldSettings struct {
 // FieldOption is one of the values that a field takes (interface §2.4).
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    any    `json:"value"` // its type is not shown
+	Value    any    `json:"value"` // its type is not shown; numbers are read as [encoding/json.Number]
 	Disabled bool   `json:"disabled,omitzero"`
+}
+
+// UnmarshalJSON reads the wire form.
+func (o *FieldOption) UnmarshalJSON(b []byte) error { return unmarshalForm(b, o) }
+
+func (o *FieldOption) readForm(_ *reader, dec *jsontext.Decoder) error {
+	type fields FieldOption // which have no form of their own
+	return jsonv2.UnmarshalDecode(dec, (*fields)(o))
 }
 
 // savedField is the wire form of a SavedField.
@@ -357,7 +372,7 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 		return NewSecret(textOf(raw)), nil
 	}
 	var open any // nothing is documented of it
-	err := r.within(raw, &open, true)
+	err := r.within(raw, &open)
 	return open, err
 }
 

@@ -572,7 +572,7 @@ func (r *callReply) read(ctx context.Context, body []byte) error {
 		return err
 	}
 	own := reader{ctx: ctx, open: true}
-	err := own.read(body, r.out)
+	err := own.decode(body, r.out)
 	if err != nil && own.err == nil {
 		return fmt.Errorf("%w: does not fit the type of the caller", errUnreadable)
 	}

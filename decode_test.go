@@ -376,7 +376,11 @@ func TestReading_unreadable(t *testing.T) {
 			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface || field.names[0] == "rcode" {
 				continue
 			}
-			body := fmt.Sprintf(r.body, field.record(r.needed, odd))
+			needed := r.needed
+			if field.needed(&r) {
+				needed = `"rcode":"000"`
+			}
+			body := fmt.Sprintf(r.body, field.record(needed, odd))
 			pointer := r.at + "/" + strings.Join(field.names, "/")
 			var response payvault.Response
 			var log bytes.Buffer

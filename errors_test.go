@@ -127,7 +127,6 @@ func TestError_text(t *testing.T) {
 		{598, ``, `payvault: webhooks.add_event: status 598 (outcome unknown)`},
 		{200, `{`, `payvault: webhooks.add_event: status 200 OK: malformed response: not JSON, or cut off (outcome unknown)`},
 		{200, `{}`, `payvault: webhooks.add_event: status 200 OK: malformed response: no result code (outcome unknown)`},
-		{200, `{"code":0,"data":[]}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: /data cannot be read as Confirmation (outcome unknown)`},
 		{200, `{"code":0}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: /data is missing (outcome unknown)`},
 		{200, `{"code":0,"rcode":"051","data":{}}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: it says both success and failure (outcome unknown)`},
 		{302, ``, `payvault: webhooks.add_event: status 302 Found: malformed response: a redirect, which is not followed (outcome unknown)`},

@@ -2,10 +2,10 @@ package payvault
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -397,32 +397,30 @@ type Pair struct {
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
 // such as an object with two pairs, also two of one name, is an error.
 func ParsePairs(text string) (Pairs, error) {
-	dec := jsontext.NewDecoder(strings.NewReader(text), tolerantForm)
-	pairs, ok := readPairs(dec)
-	if _, err := dec.ReadToken(); !ok || !errors.Is(err, io.EOF) {
+	r := reader{ctx: context.Background()}
+	var pairs Pairs
+	if r.decode([]byte(text), (*[]Pair)(&pairs)) != nil || pairs == nil {
 		return nil, errNotPairs
 	}
 	return pairs, nil
 }
 
-func readPairs(dec *jsontext.Decoder) (Pairs, bool) {
-	next := func(kind jsontext.Kind) bool {
-		token, err := dec.ReadToken()
-		return err == nil && token.Kind() == kind
+func (p *Pair) readForm(_ *reader, dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
 	}
-	pairs := Pairs{}
-	if !next('[') {
-		return nil, false
+	name, err := dec.ReadToken()
+	if err != nil || name.Kind() != '"' {
+		return errNotPairs
 	}
-	for dec.PeekKind() != ']' {
-		var pair Pair
-		if !next('{') || json.UnmarshalDecode(dec, &pair.Name) != nil ||
-			json.UnmarshalDecode(dec, &pair.Value, exactNumbers) != nil || !next('}') {
-			return nil, false
-		}
-		pairs = append(pairs, pair)
+	p.Name = name.String()
+	if err := json.UnmarshalDecode(dec, &p.Value); err != nil {
+		return err
 	}
-	return pairs, next(']')
+	if end, err := dec.ReadToken(); err != nil || end.Kind() != '}' {
+		return errNotPairs
+	}
+	return nil
 }
 
 // MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
