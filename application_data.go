@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -166,8 +167,8 @@ type applicationPair struct {
 }
 
 func (r *reader) readPair(pair applicationPair, d *ApplicationData) error {
-	if field := fieldOf(d, pair.Key); field.IsValid() {
-		return r.readField(pair.Value, field)
+	if i, ok := fieldOf(pair.Key); ok {
+		return r.readField(pair.Value, reflect.ValueOf(d).Elem().Field(i))
 	}
 	if isMarked(pair.Value) {
 		return errRedacted
@@ -183,14 +184,14 @@ func (r *reader) readPair(pair applicationPair, d *ApplicationData) error {
 }
 
 // fieldOf finds the field of a key.
-func fieldOf(d *ApplicationData, key string) reflect.Value {
-	v := reflect.ValueOf(d).Elem()
-	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
-			return v.Field(i)
+func fieldOf(key string) (i int, ok bool) {
+	t := reflect.TypeFor[ApplicationData]()
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
+			return i, true
 		}
 	}
-	return reflect.Value{}
+	return 0, false
 }
 
 // checkKeys refuses data without a field, and keys that are empty or given twice.
@@ -336,8 +337,8 @@ type rawSecret struct{ Secret }
 // misfit gives the JSON text of a value that did not fit its field.
 func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
-	field := fieldOf(new(ApplicationData), f.Key)
-	return rawSecret{secret}, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() &&
+	i, known := fieldOf(f.Key)
+	return rawSecret{secret}, ok && known && reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
 		jsontext.Value(secret.Reveal()).IsValid()
 }
 
@@ -364,11 +365,14 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil, nil
 	}
-	field := fieldOf(new(ApplicationData), key)
-	switch {
-	case field.IsValid() && r.readField(raw, field) == nil:
-		return reflect.Indirect(field).Interface(), nil
-	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
+	i, known := fieldOf(key)
+	if known {
+		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
+		if r.readField(raw, field) == nil {
+			return reflect.Indirect(field).Interface(), nil
+		}
+	}
+	if known || slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
 		return NewSecret(textOf(raw)), nil
 	}
 	var open any // nothing is documented of it

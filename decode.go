@@ -39,7 +39,7 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 	text := numberText(b)
 	switch {
 	case text == nil:
-	case bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
+	case len(text) > mostSaid, bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
 		return errNotCode
 	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)

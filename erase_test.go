@@ -42,10 +42,10 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer map[string]any) 
 // assertCleared wants one text wherever the service has told another, which no rendering shows.
 func assertCleared(t *testing.T, want string, req payvault.TokenizeRequest, text string) {
 	t.Helper()
-	e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": text, "data": map[string]any{"message": text}})
+	e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": text, "data": map[string]any{"message": "as said: " + text}})
 	inFields := refusal(t, req, map[string]any{"rcode": "2", "data": map[string]any{text: []string{"a", text}}})
 	assert.Equal(t, want, e.Message, "message of %q", text)
-	assert.Equal(t, want, e.Detail, "detail of %q", text)
+	assert.Equal(t, "as said: "+want, e.Detail, "detail of %q", text)
 	assert.Equal(t, fields{want: {"a", want}}, inFields.Fields, "fields of %q", text)
 	refusals := []error{e, inFields}
 	if plainCode(text) == text && len(text) >= 8 {
@@ -66,6 +66,12 @@ func separators() map[string]string {
 		"nothing": "", "blank": " ", "two blanks": "  ", "tab": "\t", "line break": "\r\n", "no-break": "\u00a0",
 		"narrow": "\u202f", "thin": "\u2009", "en": "\u2002", "figure": "\u2007", "ideographic": "\u3000",
 		"zero width": "\u200b", "non-joiner": "\u200c", "joiner": "\u200d", "word joiner": "\u2060",
+		"Hangul filler": "\u3164", "halfwidth Hangul filler": "\uffa0", "Hangul initial filler": "\u115f",
+		"grapheme joiner": "\u034f", "Khmer vowel": "\u17b4", "Mongolian separator": "\u180e", "tag": "\U000e0020",
+		"filler in an entity": "&#x3164;", "filler in percent": "%E3%85%A4",
+		"line break in HTML": "<br>", "closed": "<br/>", "with a blank": "<BR />", "bold": "</b><b>", "comment": "<!-- x -->",
+		"long tag": `<span class="group" style="margin-left: 0.25em">`, "tag in entities": "&lt;br&gt;", "tag in percent": "%3Cbr%3E",
+		"tag with an entity": "<i title='&amp;'>", "half a tag": "<", "tag with a digit": "<h1>", "tags and blanks": " <b> &nbsp;</b>",
 		"byte order mark": "\ufeff", "soft hyphen": "\u00ad", "right to left": "\u200f", "keycap": "\ufe0f\u20e3",
 
 		"hyphen": "-", "Unicode hyphen": "\u2010", "no-break hyphen": "\u2011", "figure dash": "\u2012",

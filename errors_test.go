@@ -156,15 +156,15 @@ func TestError_localText(t *testing.T) {
 
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", 1<<18) // 1/2 MiB
+	long := strings.Repeat("é", 1<<14) // 32 KiB
 	messages := map[string]string{
 		"line breaks":      "first\nsecond\r\nlevel=ERROR msg=\"forged\"\u2028third\u0085fourth",
 		"control":          "\x00\x07\x1b[31mred\x1b[0m\x7f\u009b",
 		"other directions": "\u202eabc\u2066def\u200b",
 		"invalid UTF-8":    "\xff\xfe\xc3",
 		"only white space": "\n\n\n",
-		"half a MiB":       long,
-		"breaks":           strings.Repeat("\n", 1<<18),
+		"32 KiB":           long,
+		"breaks":           strings.Repeat("\n", 1<<14),
 	}
 	for name, message := range messages {
 		t.Run(name, func(t *testing.T) {
