@@ -59,7 +59,7 @@ type tokenizeCode resultCode
 // UnmarshalJSON reads a string or a number. Null says nothing.
 func (c *tokenizeCode) UnmarshalJSON(b []byte) error {
 	if string(b) == codeSuccess {
-		b = []byte(rcodeSuccess)
+		b = []byte(`"` + rcodeSuccess + `"`)
 	}
 	return (*resultCode)(c).UnmarshalJSON(b)
 }
@@ -246,14 +246,19 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return r.end(err)
 	}
 	_, isFrom := pointer.(json.UnmarshalerFrom)
+	number, isNumber := pointer.(*stdjson.Number) // which v2 knows from Go 1.27 on
 	switch own, ok := pointer.(formReader); {
+	case isNumber && kind == '0':
+		raw, err := dec.ReadValue()
+		*number = stdjson.Number(raw)
+		return err
 	case r.open:
 		return errors.ErrUnsupported
 	case kind == 'n' && !v.IsZero(): // it comes twice
 		return dec.SkipValue()
 	case v.Kind() == reflect.Interface && kind == '0':
-		number, err := dec.ReadValue()
-		v.Set(reflect.ValueOf(stdjson.Number(number)))
+		raw, err := dec.ReadValue()
+		v.Set(reflect.ValueOf(stdjson.Number(raw)))
 		return err
 	case ok && kind == '{':
 		return own.readForm(r, dec)

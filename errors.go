@@ -475,6 +475,8 @@ func (e *Error) clear(secrets []string) {
 	e.Fields = fields
 }
 
+var errStopped = errors.New("the walk was stopped")
+
 // safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.
 func safeCause(ctx context.Context, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
@@ -488,6 +490,9 @@ func safeCause(ctx context.Context, err error) error {
 	}
 	if key, ok := errors.AsType[*transport.KeyError](err); ok {
 		return key
+	}
+	if errors.Is(err, transport.ErrStopped) {
+		return errStopped
 	}
 	if safe := systemError(err); safe != nil {
 		return safe

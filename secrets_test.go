@@ -182,10 +182,6 @@ func TestRedaction_shows(t *testing.T) {
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine"}
 	for name, encode := range encoders() {
 		text, err := encode(card)
-		if name == "gob" {
-			require.EqualError(t, err, "gob: type payvault.Secret has no exported fields")
-			continue
-		}
 		require.NoError(t, err, name)
 		if name == "html/template style" { // where it takes no text
 			continue
