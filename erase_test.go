@@ -246,6 +246,73 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	}
 }
 
+// TestError_secretInOtherDigits: also a short one.
+func TestError_secretInOtherDigits(t *testing.T) {
+	t.Parallel()
+	req := payvault.TokenizeRequest{CVV2: payvault.NewSecret("937"), DDANumber: payvault.NewSecret("٣٤٥٦")}
+	for text, want := range map[string]string{
+		"cvv ９３７":                            "cvv " + mark,
+		"cvv ९३७ and 9٣7":                    "cvv " + mark + " and " + mark,
+		"cvv \U0001d7d7\U0001d7d1\U0001d7d5": "cvv " + mark,
+		"cvv %EF%BC%9937":                    "cvv " + mark,
+		"cvv &#xff19;3７":                     "cvv " + mark,
+		"cvv <b>9</b>37":                     "cvv <b>" + mark,
+		"cvv ９３８":                            "cvv ９３８",
+		"account 3456 closed":                "account " + mark + " closed",
+	} {
+		assert.Equal(t, want, refusal(t, req, map[string]any{"rcode": "905", "rmsg": text}).Message, "%s", text)
+	}
+}
+
+// TestError_spreadNumber: a number that is spread over texts is cleared in each of them.
+func TestError_spreadNumber(t *testing.T) {
+	t.Parallel()
+	n := strangerCard
+	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "905", "rmsg": "card " + n[:8], "data": map[string]any{"message": n[8:]}})
+	assert.Equal(t, "card "+mark, e.Message)
+	assert.Equal(t, mark, e.Detail)
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": "card", "data": map[string]any{
+		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"}, "d": []string{},
+	}})
+	assert.Equal(t, fields{"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"}, "d": {}}, e.Fields)
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": map[string]any{
+		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
+	}})
+	assert.Equal(t, fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a name that is cleared")
+}
+
+// TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
+func TestError_longTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64<<10)
+	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long, "data": map[string]any{"a": []string{"b"}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Empty(t, e.Message)
+	assert.Equal(t, fields{"a": {"b"}}, e.Fields)
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long[2:], "data": map[string]any{"a": []string{long}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Equal(t, long[2:], e.Message)
+	assert.Empty(t, e.Fields)
+}
+
+// TestError_manyFields: as many as a line can hold are in the text.
+func TestError_manyFields(t *testing.T) {
+	t.Parallel()
+	data := map[string]any{}
+	for i := range 25 {
+		data[fmt.Sprintf("field_%02d", i)] = []string{"is odd"}
+	}
+	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": data})
+	assert.Len(t, e.Fields, 25)
+	assert.True(t, strings.HasSuffix(e.Error(), "; field_19 is odd; and 5 more"), e.Error())
+	delete(data, "field_20")
+	for i := range 4 {
+		delete(data, fmt.Sprintf("field_%02d", i))
+	}
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": data})
+	assert.True(t, strings.HasSuffix(e.Error(), "; field_24 is odd"), e.Error())
+}
+
 // TestError_codeLikeZero: a cleared code is no refusal if it was none before.
 func TestError_codeLikeZero(t *testing.T) {
 	t.Parallel()
