@@ -147,35 +147,32 @@ func (d ApplicationData) fields() []ApplicationField {
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	r := reader{ctx: context.Background()}
-	var pairs []applicationPair
+	var pairs []struct {
+		Key   string         `json:"key"`
+		Value jsontext.Value `json:"value"`
+	}
 	if r.decode(b, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
 	for _, pair := range pairs {
-		if err := r.readPair(pair, d); err != nil {
+		if err := r.readPair(pair.Key, pair.Value, d); err != nil {
 			return fmt.Errorf("%s: %w", pair.Key, err)
 		}
 	}
 	return nil
 }
 
-// applicationPair is the wire form of a field of ApplicationData.
-type applicationPair struct {
-	Key   string         `json:"key"`
-	Value jsontext.Value `json:"value"`
-}
-
-func (r *reader) readPair(pair applicationPair, d *ApplicationData) error {
-	if i, ok := fieldOf(pair.Key); ok {
-		return r.readField(pair.Value, reflect.ValueOf(d).Elem().Field(i))
+func (r *reader) readPair(key string, raw jsontext.Value, d *ApplicationData) error {
+	if i, ok := fieldOf(key); ok {
+		return r.readField(raw, reflect.ValueOf(d).Elem().Field(i))
 	}
-	if isMarked(pair.Value) {
+	if isMarked(raw) {
 		return errRedacted
 	}
-	field := ApplicationField{Key: pair.Key}
-	if len(pair.Value) > 0 {
-		if err := r.within(pair.Value, &field.Value); err != nil {
+	field := ApplicationField{Key: key}
+	if len(raw) > 0 {
+		if err := r.within(raw, &field.Value); err != nil {
 			return err
 		}
 	}

@@ -322,13 +322,13 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 		r.allocated += 5 * t.Size()
 	case kind == '[':
 		r.allocated += t.Size()
-	case n >= 16 && (r.open || t.Kind() == reflect.Interface): // in a map that may have had to grow
+	case r.open && (n >= 16 || t.Size() > 128), n >= 16 && t.Kind() == reflect.Interface: // perhaps in a map, and not in its first room
 		r.allocated += 3 * t.Size()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		r.allocated += t.Elem().Size()
-	case reflect.Map: // which has room for eight members at once, unless they are large
+	case reflect.Map: // which has room for eight members at first, unless they are large
 		r.allocated += 64 + 9*(t.Key().Size()+min(t.Elem().Size(), 128)) + t.Elem().Size()
 	case reflect.Interface: // for what it holds
 		r.allocated += 48

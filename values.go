@@ -235,7 +235,7 @@ func (a *Amount) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	text = bytes.TrimSpace(text)
-	if grouped.Match(text) {
+	if len(text) < longestValue && grouped.Match(text) {
 		text = bytes.ReplaceAll(text, []byte(","), nil)
 	}
 	parsed, err := parseAmount(text)
@@ -319,8 +319,10 @@ func (d *Date) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// noDay is what some databases write for none.
-const noDay = "0000-00-00"
+const (
+	noDay        = "0000-00-00" // what some databases write for none
+	longestValue = 64           // of an instant or an amount
+)
 
 // checkDate refuses a date that is not in the calendar. No date is left to the service.
 func checkDate(path string, d Date, p *problems) {
@@ -357,6 +359,9 @@ func parseInstant(b []byte) (time.Time, error) {
 	var t time.Time
 	if t.UnmarshalText(b) == nil {
 		return t, nil
+	}
+	if len(b) > longestValue {
+		return t, errNotInstant
 	}
 	text := strings.ToUpper(string(b))
 	if day := len(time.DateOnly); len(text) > day && text[day] == ' ' {
