@@ -529,6 +529,22 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 }
 
+// TestReading_misfit: a saved value is read as a whole or not at all, and what does not fit is no unread value.
+func TestReading_misfit(t *testing.T) {
+	t.Parallel()
+	const value = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}`
+	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
+		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value + `},{"key":"a","settings":{"required":{}}}]}}`
+		var response payvault.Response
+		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1,
+			payvault.ApplicationData{LegalName: "Legal Name"}, payvault.WithResponse(&response))
+		require.NoError(t, err)
+		require.Len(t, saved, 2)
+		assert.Equal(t, payvault.NewSecret(value), saved[0].Value)
+		assert.Equal(t, []string{"/data/fields/1/settings/required"}, response.Unread)
+	}
+}
+
 // TestReading_unreadPlaces: as many as a record of the log can hold are named.
 func TestReading_unreadPlaces(t *testing.T) {
 	t.Parallel()
