@@ -497,11 +497,13 @@ func TestReading_oneOddValue(t *testing.T) {
 		{list, `{"code":0,"data":[{"customer_id":"A","customer_id":null}]}`, payvault.Customer{ID: "A"}, nil},
 		{
 			payee, `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":"[REDACTED]","tr_number":"1"}}}`,
-			payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}}, []string{"/data/payee_account/dda_number"},
+			payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
+			[]string{"/data/payee_account/dda_number"},
 		},
 		{
 			payee, `{"code":0,"data":{"payee_id":4,"payee_address":[],"payee_email":["a",{}],"payee_name":"P"}}`,
-			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"}, []string{"/data/payee_address", "/data/payee_email/1"},
+			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"},
+			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
 	} {
 		var response payvault.Response
@@ -559,26 +561,29 @@ func TestReading_unreadPlaces(t *testing.T) {
 // TestCall_answers: types of the caller are read as encoding/json reads them.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
-	type inner struct{ A, B int }
+	type inner struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
 	type callerAnswer struct {
-		Any      any
-		Bytes    []byte
-		Array    [2]int
-		Wait     time.Duration
-		Quoted   int `json:",string"`
-		Pointer  *inner
-		ByNumber map[int]string
-		List     []inner
-		Snake    string `json:"snake_case"`
-		Time     time.Time
-		Open     map[string]any
-		Text     string
-		Number   json.Number
-		Raw      json.RawMessage
+		Any      any             `json:"any"`
+		Bytes    []byte          `json:"bytes"`
+		Array    [2]int          `json:"array"`
+		Wait     time.Duration   `json:"wait"`
+		Quoted   int             `json:"quoted,string"`
+		Pointer  *inner          `json:"pointer"`
+		ByNumber map[int]string  `json:"by_number"`
+		List     []inner         `json:"list"`
+		Snake    string          `json:"snake_case"`
+		Time     time.Time       `json:"time"`
+		Open     map[string]any  `json:"open"`
+		Text     string          `json:"text"`
+		Number   json.Number     `json:"number"`
+		Raw      json.RawMessage `json:"raw"`
 	}
 	for _, member := range []string{
 		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`, `"wait":5`,
-		`"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`, `"byNumber":{"2":"b","1":"a"}`,
+		`"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`, `"by_number":{"2":"b","1":"a"}`,
 		`"list":[{"a":1},null]`, `"list":[{"a":1},{"a":2}],"list":[{"b":3}]`, `"SNAKE_CASE":"x"`, `"snakecase":"x"`,
 		`"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`, `"text":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"text":null`,
 	} {
