@@ -257,9 +257,7 @@ func (out *outgoing) private() []string {
 			if name == "filter" { // the field and the conditional may be named
 				parts = parts[min(2, len(parts)):]
 			}
-			for _, part := range parts {
-				texts = append(texts, part)
-			}
+			texts = append(texts, parts...)
 		}
 	}
 	for key, values := range out.Header {
