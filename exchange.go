@@ -217,13 +217,13 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	case err != nil:
 		failed = transportError(ctx, out.op, r, err)
 	case r.Status < 200 || r.Status > 299:
-		failed = answerError(out.op, r, nil)
+		failed = answerError(ctx, out.op, r, nil)
 	default:
 		var malformed error
 		if unread, malformed = readReply(ctx, out.op, r.Body, into); malformed == nil {
 			return unread, nil
 		}
-		failed = answerError(out.op, r, malformed)
+		failed = answerError(ctx, out.op, r, malformed)
 	}
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
@@ -257,9 +257,7 @@ func (out *outgoing) private() []string {
 			if name == "filter" { // the field and the conditional may be named
 				parts = parts[min(2, len(parts)):]
 			}
-			for _, part := range parts {
-				texts = append(texts, part)
-			}
+			texts = append(texts, parts...)
 		}
 	}
 	for key, values := range out.Header {
