@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // readResult is a result with the call that reads it. The body is made around the JSON of its record.
@@ -152,7 +153,7 @@ func readResults() []readResult {
 			payvault.AccountUpdaterRequest{},
 			`{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				r, err := c.AccountUpdater.Submit(ctx, tableCards(), opts...)
+				r, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}, opts...)
 				return valueOf(r), err
 			},
 		},
@@ -324,7 +325,7 @@ func (l leaf) needed(r *readResult) bool {
 // answered is a client whose service answers with a body.
 func answered(t *testing.T, body string, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
-	rt := roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
 	client, err := payvault.NewClient("https://service.test", "key",

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 const (
@@ -28,15 +29,12 @@ const (
 // refusal returns the error of a tokenization that the service refuses with an answer.
 func refusal(t *testing.T, req payvault.TokenizeRequest, answer map[string]any) *payvault.Error {
 	t.Helper()
-	srv := newService(t)
 	body, err := json.Marshal(answer)
 	require.NoError(t, err)
-	srv.handle(http.MethodPost, "/pg/tokenize", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, string(body))
-	})
 	req.MerchantID = 1
-	_, err = srv.client().Tokens.Tokenize(t.Context(), &req)
-	return asError(t, err)
+	client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, string(body))))
+	_, err = client.Tokens.Tokenize(t.Context(), &req)
+	return service.AsError(t, err)
 }
 
 // assertCleared wants one text wherever the service has told another, which no rendering shows.
@@ -46,16 +44,16 @@ func assertCleared(t *testing.T, want string, req payvault.TokenizeRequest, text
 	inFields := refusal(t, req, map[string]any{"rcode": "2", "data": map[string]any{text: []string{"a", text}}})
 	assert.Equal(t, want, e.Message, "message of %q", text)
 	assert.Equal(t, "as said: "+want, e.Detail, "detail of %q", text)
-	assert.Equal(t, fields{want: {"a", want}}, inFields.Fields, "fields of %q", text)
+	assert.Equal(t, service.Fields{want: {"a", want}}, inFields.Fields, "fields of %q", text)
 	refusals := []error{e, inFields}
-	if plainCode(text) == text && len(text) >= 8 {
+	if !strings.ContainsAny(text, `{}[]"\`) && len(text) >= 8 { // a code cannot contain these
 		inCode := refusal(t, req, map[string]any{"rcode": text})
 		assert.Equal(t, want, inCode.Code, "code of %q", text)
 		refusals = append(refusals, inCode)
 	}
 	for _, err := range refusals {
 		if want != text {
-			assertHidden(t, err, text)
+			service.AssertHidden(t, err, text)
 		}
 	}
 }
@@ -211,7 +209,7 @@ func TestError_track(t *testing.T) {
 				e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": "swiped " + text + " again"})
 				assert.NotRegexp(t, `(?i)1111|9876|378|500|doe|john|\bli\b|gr|zo|пе|пё`, e.Message, "%s", text)
 				assert.Regexp(t, `^swiped .*\[REDACTED\].* again$`, e.Message, "%s", text)
-				assertHidden(t, e, text)
+				service.AssertHidden(t, e, text)
 			}
 			const harmless = "No card of Joan Dow, who does not: 25"
 			assert.Equal(t, harmless, refusal(t, req, map[string]any{"rcode": "905", "rmsg": harmless}).Message)
@@ -274,11 +272,11 @@ func TestError_spreadNumber(t *testing.T) {
 	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": "card", "data": map[string]any{
 		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"}, "d": []string{},
 	}})
-	assert.Equal(t, fields{"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"}, "d": {}}, e.Fields)
+	assert.Equal(t, service.Fields{"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"}, "d": {}}, e.Fields)
 	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": map[string]any{
 		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
 	}})
-	assert.Equal(t, fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a name that is cleared")
+	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a name that is cleared")
 }
 
 // TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
@@ -288,7 +286,7 @@ func TestError_longTexts(t *testing.T) {
 	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long, "data": map[string]any{"a": []string{"b"}}})
 	assert.ErrorIs(t, e, payvault.ErrRejected)
 	assert.Empty(t, e.Message)
-	assert.Equal(t, fields{"a": {"b"}}, e.Fields)
+	assert.Equal(t, service.Fields{"a": {"b"}}, e.Fields)
 	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long[2:], "data": map[string]any{"a": []string{long}}})
 	assert.ErrorIs(t, e, payvault.ErrRejected)
 	assert.Equal(t, long[2:], e.Message)
@@ -350,7 +348,8 @@ func hostile() (payvault.CustomerCreateRequest, map[string]string) {
 // hostileCall answers a request with a text.
 func hostileCall(tb testing.TB, req payvault.CustomerCreateRequest, text string) func() error {
 	tb.Helper()
-	client := cannedClient(tb, newCanned([]byte(`{"code":7,"message":"`+strings.ReplaceAll(text, `\`, `\\`)+`"}`)))
+	client := service.Client(tb, service.Nowhere, service.Over(service.Canned(http.StatusOK,
+		`{"code":7,"message":"`+strings.ReplaceAll(text, `\`, `\\`)+`"}`)))
 	return func() error {
 		_, err := client.Customers.Create(tb.Context(), &req)
 		return err
@@ -402,11 +401,11 @@ func FuzzError_clear(f *testing.F) {
 		if secret == "" || !utf8.ValidString(text) || !utf8.ValidString(secret) {
 			return
 		}
-		client := fuzzClient(t, func(*http.Request) (int, []byte) {
-			return 200, []byte(`{"rcode":"905","rmsg":` + quoted(t, text) + `}`)
-		})
-		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret(secret)})
-		message := asError(t, err).Message
+		answer, err := json.Marshal(map[string]string{"rcode": "905", "rmsg": text})
+		require.NoError(t, err)
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, string(answer))))
+		_, err = client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, PayloadWalletOnePay: payvault.NewSecret(secret)})
+		message := service.AsError(t, err).Message
 		const barrier = "Ω" // a letter
 		if strings.ContainsAny(secret, barrier+"ω") {
 			return

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // decode reads a JSON text.
@@ -249,13 +251,13 @@ func TestExpDate(t *testing.T) {
 	}{{1, 2030, "0130"}, {12, 30, "1230"}, {9, 2000, "0900"}, {9, 0, "0900"}, {12, 2099, "1299"}, {13, 2030, "1330"}} {
 		assert.Equal(t, test.want, payvault.ExpDate(test.month, test.year))
 	}
-	client := tableClient(t, "http://127.0.0.1:1")
+	client := service.Client(t, service.Nowhere)
 	for _, bad := range []string{
 		payvault.ExpDate(0, 2030), payvault.ExpDate(13, 2030), payvault.ExpDate(-1, 2030), payvault.ExpDate(1, -5), payvault.ExpDate(1, 1999), payvault.ExpDate(1, 2100),
-		payvault.ExpDate(123, 4), payvault.ExpDate(math.MaxInt, math.MinInt), "1", "123", "12345", "12/30", "+123", " 123", "１２３０", "12 0",
+		payvault.ExpDate(123, 4), payvault.ExpDate(math.MaxInt, math.MinInt), "1", "123", "12345", "12/30", "+123", " 123", "１２３０", "12 0", "1 29", "1329", "0029", "9929", "ab29", "12ab", "0x1f", "1_29",
 	} {
-		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{ExpDate: bad})
-		assertInvalid(t, err, payvault.OpTokensTokenize, fields{"exp_date": {"is not of the form MMYY"}})
+		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, ExpDate: bad})
+		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {"is not of the form MMYY"}})
 		assert.NotContains(t, err.Error(), bad+" ")
 	}
 }
@@ -328,13 +330,28 @@ func TestValues_errorNamesTheField(t *testing.T) {
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			server := newService(t)
-			server.expect("GET", "/platform/subscription/transactions/5", "", `{"code":0,"data":[{"pg_id":"fine"},{`+test.member+`}]}`)
-			_, err := server.client().Subscriptions.Transactions(t.Context(), 5, nil)
+			server := service.Answer(t, 200, `{"code":0,"data":[{"pg_id":"fine"},{`+test.member+`}]}`)
+			_, err := service.Client(t, server.URL).Subscriptions.Transactions(t.Context(), 5, nil)
 			require.ErrorIs(t, err, payvault.ErrMalformedResponse)
 			assert.Contains(t, err.Error(), "subscriptions.transactions")
 			assert.Contains(t, err.Error(), test.want)
-			assertHidden(t, err, garbageCanary)
+			service.AssertHidden(t, err, garbageCanary)
 		})
 	}
+}
+
+// amount returns an exact decimal number.
+func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
+
+// assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
+func assertWire[T any](t *testing.T, value T, wire string) {
+	t.Helper()
+	text, err := payvault.MarshalWire(value)
+	require.NoError(t, err)
+	assert.JSONEq(t, wire, string(text))
+	var back, backV2 T
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, value, back)
+	require.NoError(t, jsonv2.Unmarshal(text, &backV2))
+	assert.Equal(t, value, backV2)
 }

@@ -483,14 +483,6 @@ func TestRefusals(t *testing.T) {
 		service.AssertInvalid(t, err, o.Op, test.want)
 		assert.Nil(t, result)
 	}
-	for _, date := range []string{
-		"1", "129", "12029", "1329", "0029", "9929", "12/9", "+129", "-129", " 129", "1 29", "ab29", "12ab", "0x1f", "1_29", "１２",
-		payvault.ExpDate(13, 2029), payvault.ExpDate(12, 1999), payvault.ExpDate(12, 2100), payvault.ExpDate(-1, 2029),
-	} {
-		request := &payvault.TokenizeRequest{MerchantID: 1, ExpDate: date}
-		_, err := service.Client(t, service.Nowhere).Tokens.Tokenize(t.Context(), request)
-		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {calls.BadExpDate}})
-	}
 	for _, id := range []payvault.MerchantID{0, -1} {
 		err := service.Client(t, service.Nowhere).ForMerchant(id).Payees.Delete(t.Context(), 1)
 		service.AssertInvalid(t, err, payvault.OpPayeesDelete, service.Fields{"merchant_id": {"of ForMerchant is not positive"}})
