@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -145,45 +146,49 @@ func (d ApplicationData) fields() []ApplicationField {
 
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
+	r := reader{ctx: context.Background()}
 	var pairs []struct {
 		Key   string         `json:"key"`
 		Value jsontext.Value `json:"value"`
 	}
-	if err := jsonv2.Unmarshal(b, &pairs, tolerantForm); err != nil {
+	if r.decode(b, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
-	r := reader{ctx: context.Background()}
 	for _, pair := range pairs {
-		if field := fieldOf(d, pair.Key); field.IsValid() {
-			if err := r.readField(pair.Value, field); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-			continue
+		if err := r.readPair(pair.Key, pair.Value, d); err != nil {
+			return fmt.Errorf("%s: %w", pair.Key, err)
 		}
-		if isMarked(pair.Value) {
-			return fmt.Errorf("%s: %w", pair.Key, errRedacted)
-		}
-		field := ApplicationField{Key: pair.Key}
-		if len(pair.Value) > 0 {
-			if err := r.within(pair.Value, &field.Value, true); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-		}
-		d.Extra = append(d.Extra, field)
 	}
 	return nil
 }
 
-// fieldOf finds the field of a key.
-func fieldOf(d *ApplicationData, key string) reflect.Value {
-	v := reflect.ValueOf(d).Elem()
-	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
-			return v.Field(i)
+func (r *reader) readPair(key string, raw jsontext.Value, d *ApplicationData) error {
+	if i, ok := fieldOf(key); ok {
+		return r.readField(raw, reflect.ValueOf(d).Elem().Field(i))
+	}
+	if isMarked(raw) {
+		return errRedacted
+	}
+	field := ApplicationField{Key: key}
+	if len(raw) > 0 {
+		if err := r.within(raw, &field.Value); err != nil {
+			return err
 		}
 	}
-	return reflect.Value{}
+	d.Extra = append(d.Extra, field)
+	return nil
+}
+
+// fieldOf finds the field of a key.
+func fieldOf(key string) (i int, ok bool) {
+	t := reflect.TypeFor[ApplicationData]()
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // checkKeys refuses data without a field, and keys that are empty or given twice.
@@ -247,7 +252,7 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if isSet {
 		target = &text
 	}
-	switch err := r.within(raw, target, false); {
+	switch err := r.within(raw, target); {
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
@@ -290,8 +295,16 @@ type FieldSettings struct {
 // FieldOption is one of the values that a field takes (interface §2.4).
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    any    `json:"value"` // its type is not shown
+	Value    any    `json:"value"` // its type is not shown; numbers are read as [encoding/json.Number]
 	Disabled bool   `json:"disabled,omitzero"`
+}
+
+// UnmarshalJSON reads the wire form.
+func (o *FieldOption) UnmarshalJSON(b []byte) error { return unmarshalForm(b, o) }
+
+func (o *FieldOption) readForm(_ *reader, dec *jsontext.Decoder) error {
+	type fields FieldOption // which have no form of their own
+	return jsonv2.UnmarshalDecode(dec, (*fields)(o))
 }
 
 // savedField is the wire form of a SavedField.
@@ -321,8 +334,8 @@ type rawSecret struct{ Secret }
 // misfit gives the JSON text of a value that did not fit its field.
 func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
-	field := fieldOf(new(ApplicationData), f.Key)
-	return rawSecret{secret}, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() &&
+	i, known := fieldOf(f.Key)
+	return rawSecret{secret}, ok && known && reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
 		jsontext.Value(secret.Reveal()).IsValid()
 }
 
@@ -349,15 +362,18 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil, nil
 	}
-	field := fieldOf(new(ApplicationData), key)
-	switch {
-	case field.IsValid() && r.readField(raw, field) == nil:
-		return reflect.Indirect(field).Interface(), nil
-	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
+	i, known := fieldOf(key)
+	if known {
+		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
+		if r.readField(raw, field) == nil {
+			return reflect.Indirect(field).Interface(), nil
+		}
+	}
+	if known || slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
 		return NewSecret(textOf(raw)), nil
 	}
 	var open any // nothing is documented of it
-	err := r.within(raw, &open, true)
+	err := r.within(raw, &open)
 	return open, err
 }
 

@@ -529,7 +529,9 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 
 // Call performs an operation that the interface names without showing it (interface §4, last paragraph), with the
 // same authentication, retries, limits and errors as the typed ones. The whole JSON body of a success is decoded into
-// out, which may be nil. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000.
+// out, which may be nil, as encoding/json decodes it. An answer is a success if its status is 2xx and its code is 0 or its
+// rcode is 000. What decoding allocates is bounded as for the typed operations, but for what methods of your own, such as
+// UnmarshalJSON, do.
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
@@ -572,7 +574,7 @@ func (r *callReply) read(ctx context.Context, body []byte) error {
 		return err
 	}
 	own := reader{ctx: ctx, open: true}
-	err := own.read(body, r.out)
+	err := own.decode(body, r.out)
 	if err != nil && own.err == nil {
 		return fmt.Errorf("%w: does not fit the type of the caller", errUnreadable)
 	}

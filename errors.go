@@ -95,7 +95,8 @@ func (d Delivery) String() string {
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or option
 // without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any other code whose
-// data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
+// data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them. Texts and data of more
+// than 64 KiB are left to the raw answer.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -128,7 +129,7 @@ func (e *Error) Error() string {
 		}
 	}
 	// Each is cleared of card numbers already, but one may be spread over them.
-	digits := newEraser(nil).clean
+	digits := func(text string) string { return newEraser(nil).clean(text)[0] }
 	if len(said) > 0 {
 		parts = append(parts, digits(strings.Join(said, ": ")))
 	}
@@ -332,7 +333,7 @@ type failure struct {
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // a status without its body, or the context ended before the next attempt
-		e.readFailure(r)
+		e.readFailure(ctx, r)
 	}
 	e.cause = safeCause(ctx, err)
 	if held, ok := errors.AsType[*transport.HeldError](err); ok {
@@ -343,9 +344,9 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 
 // answerError is the error of an answer that is not the success of the operation. What is wrong with its
 // shape matters only if the answer does not reject the operation itself.
-func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
+func answerError(ctx context.Context, op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
-	e.readFailure(r)
+	e.readFailure(ctx, r)
 	switch {
 	case e.rejected() || r.Status >= 400:
 	case r.Status >= 300:
@@ -381,25 +382,32 @@ func delivery(d transport.Delivery) Delivery {
 	return Unknown
 }
 
-// largestFailure bounds what is read of a failure; the raw answer is there all the same.
-const largestFailure = 2 << 20
+// mostSaid bounds each text of a failure, and the data in it. A longer one is left to the raw answer, since half of it may
+// hold half of a card number.
+const mostSaid = 64 << 10
+
+// said gives a text of the service.
+func said(raw jsontext.Value) string {
+	if len(raw) > mostSaid {
+		return ""
+	}
+	return textOf(raw)
+}
 
 // readFailure takes code, message and fields from the body, whatever of them is there, and decides whether
 // the answer is one: a code that is not success, or a status that refuses the request.
-func (e *Error) readFailure(r transport.Result) {
+func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	var f failure
-	if len(r.Body) <= largestFailure {
-		lenient := reader{ctx: context.Background(), lenient: true}
-		if lenient.read(r.Body, &f) != nil {
-			f = failure{} // and not what stands before the place where it is cut off
-		}
+	lenient := reader{ctx: ctx, lenient: true}
+	if lenient.read(r.Body, &f) != nil {
+		f = failure{} // and not what stands before the place where it is cut off
 	}
-	e.Code, e.Message = string(f.Code), textOf(f.Message)
+	e.Code, e.Message = string(f.Code), said(f.Message)
 	if e.Code == "" || e.Op == OpTokensTokenize && f.RCode != "" {
-		e.Code, e.Message = string(f.RCode), textOf(f.RMsg)
+		e.Code, e.Message = string(f.RCode), said(f.RMsg)
 	}
 	if e.Message == "" {
-		e.Message = textOf(f.Message)
+		e.Message = said(f.Message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data) // of any other answer it is the record
@@ -413,7 +421,7 @@ func (e *Error) readFailure(r transport.Result) {
 // one member that is no such list makes it a record, which has no place in an error.
 func (e *Error) readData(data jsontext.Value) {
 	var members map[string]jsontext.Value
-	if json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
+	if len(data) > mostSaid || json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
 		return
 	}
 	if message := members["message"]; e.Code != codeValidation && message.Kind() == '"' {
@@ -444,26 +452,31 @@ func messages(raw jsontext.Value) (texts []string, ok bool) {
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
 	clean := newEraser(secrets).clean
-	e.Message, e.Detail = clean(e.Message), clean(e.Detail)
 	if len(e.Code) >= longSecret { // a code may well have the digits of a security code or of an ID
 		rejected := e.rejected()
-		if e.Code = clean(e.Code); e.rejected() != rejected { // it looked like zero, which the mark does not
+		if e.Code = clean(e.Code)[0]; e.rejected() != rejected { // it looked like zero, which the mark does not
 			e.Code = ""
 		}
 	}
-	if len(e.Fields) == 0 {
+	names := slices.Sorted(maps.Keys(e.Fields))
+	texts := []string{e.Message, e.Detail}
+	for _, name := range names {
+		texts = append(texts, e.Fields[name]...)
+	}
+	texts = clean(texts...)
+	e.Message, e.Detail, texts = texts[0], texts[1], texts[2:]
+	if len(names) == 0 {
 		return
 	}
-	fields := make(map[string][]string, len(e.Fields))
-	for name, texts := range e.Fields {
-		cleared := make([]string, len(texts))
-		for i, text := range texts {
-			cleared[i] = clean(text)
-		}
-		fields[clean(name)] = cleared
+	fields := make(map[string][]string, len(names))
+	for i, name := range clean(names...) {
+		n := len(e.Fields[names[i]])
+		fields[name], texts = append(append([]string{}, fields[name]...), texts[:n]...), texts[n:]
 	}
 	e.Fields = fields
 }
+
+var errStopped = errors.New("the walk was stopped")
 
 // safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.
 func safeCause(ctx context.Context, err error) error {
@@ -478,6 +491,9 @@ func safeCause(ctx context.Context, err error) error {
 	}
 	if key, ok := errors.AsType[*transport.KeyError](err); ok {
 		return key
+	}
+	if errors.Is(err, transport.ErrStopped) {
+		return errStopped
 	}
 	if safe := systemError(err); safe != nil {
 		return safe

@@ -127,27 +127,27 @@ type outgoing struct {
 }
 
 // newRequest checks all that can be checked before anything is sent.
-func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (*outgoing, error) {
+func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out outgoing, err error) {
 	if c.merchant != nil && !op.Merchant {
-		return nil, merchantError(op.Op)
+		return out, merchantError(op.Op)
 	}
 	p := o.problems
 	if c.merchant != nil && *c.merchant <= 0 {
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
 	values := in.check(op.Path, &p)
-	out := &outgoing{op: op, in: in}
+	out.op, out.in = op, in
 	out.body, out.query = c.prepare(in.req, &p)
 	var wire []byte
 	if out.body != nil {
 		wire = marshal(out.body, &p)
 	}
 	if err := p.err(op.Op); err != nil {
-		return nil, err
+		return out, err
 	}
 	u, err := urlpath.Fill(c.core.base, op.Path, values...)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	u.RawQuery = out.query.Encode()
 	out.Request = transport.Request{
@@ -217,13 +217,13 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	case err != nil:
 		failed = transportError(ctx, out.op, r, err)
 	case r.Status < 200 || r.Status > 299:
-		failed = answerError(out.op, r, nil)
+		failed = answerError(ctx, out.op, r, nil)
 	default:
 		var malformed error
 		if unread, malformed = readReply(ctx, out.op, r.Body, into); malformed == nil {
 			return unread, nil
 		}
-		failed = answerError(out.op, r, malformed)
+		failed = answerError(ctx, out.op, r, malformed)
 	}
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
@@ -257,9 +257,7 @@ func (out *outgoing) private() []string {
 			if name == "filter" { // the field and the conditional may be named
 				parts = parts[min(2, len(parts)):]
 			}
-			for _, part := range parts {
-				texts = append(texts, part, url.QueryEscape(part))
-			}
+			texts = append(texts, parts...)
 		}
 	}
 	for key, values := range out.Header {

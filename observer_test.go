@@ -289,7 +289,7 @@ func TestObserver_pagesBatchesAndGoroutines(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
 	service.Together(func() { _, _ = client.Customers.List(t.Context(), nil) })
-	assert.Len(t, d.calls, callers)
+	assert.Len(t, d.calls, service.Callers)
 	for batch := range client.AccountUpdater.SubmitAll(t.Context(), func(yield func(payvault.AccountUpdaterCard) bool) {
 		for range 2*payvault.MaxAccountUpdaterCards + 1 {
 			if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}) {
@@ -299,7 +299,7 @@ func TestObserver_pagesBatchesAndGoroutines(t *testing.T) {
 	}, nil) {
 		require.NoError(t, batch.Err)
 	}
-	assert.Len(t, d.calls, callers+3)
+	assert.Len(t, d.calls, service.Callers+3)
 	assert.Equal(t, 3, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -396,5 +397,39 @@ func TestPace_stoppedWalk(t *testing.T) {
 		}
 		assert.True(t, found, "the walk tells of its journal")
 		assert.LessOrEqual(t, requests, 8)
+	})
+}
+
+// TestPace_stoppedWhileItWaits: what is not sent again, since the walk was stopped, says so.
+func TestPace_stoppedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil || !strings.Contains(string(body), "first") {
+					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), err
+				}
+				time.Sleep(time.Second) //nolint:forbidigo // in the bubble
+				return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"R"}}`), nil
+			}),
+		}))
+		require.NoError(t, err)
+		j := newJournal(t, nil)
+		j.fail = func(step string, _ int) error {
+			if step == "end" {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		cards := slices.Repeat(tableCards(), 200)
+		cards[0].CardID = "first"
+		opt := &payvault.SubmitAllOptions{Concurrency: 2, Journal: j, Job: "cards of November"}
+		var texts []string
+		for batch := range client.AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), opt) {
+			texts = append(texts, fmt.Sprint(batch.Err))
+		}
+		assert.Contains(t, strings.Join(texts, "\n"), "status 429 Too Many Requests: the walk was stopped")
+		assert.NotContains(t, strings.Join(texts, "\n"), "connection failed")
 	})
 }

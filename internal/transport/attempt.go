@@ -15,7 +15,7 @@ import (
 
 // call is the state of one operation over its attempts. It travels through the engine in the context.
 type call struct {
-	*Request
+	Request
 
 	max      int
 	attempts int
@@ -70,16 +70,18 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	if call.err = cmp.Or(req.Context().Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
-	start := time.Now()
+	var start time.Time
+	if call.Observe != nil {
+		start = time.Now()
+	}
 	call.unsure = call.unsure || call.last.mayBePerformed()
 	call.attempts++
 	call.last = a.client.attempt(req, call)
 	call.unsure = call.unsure || call.last.resent
 	call.err = call.last.err
-	took := time.Since(start)
 	spent := a.client.decide(call)
 	if call.Observe != nil {
-		call.Observe(Attempt{call.attempts, call.last.status, call.last.delivery, took, call.place.waited, spent, call.err})
+		call.Observe(Attempt{call.attempts, call.last.status, call.last.delivery, time.Since(start), call.place.waited, spent, call.err})
 	}
 	if call.err != nil {
 		return nil, call.err
@@ -109,11 +111,12 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 	}
 	t := tracker{kind: c.kind}
 	own := req.WithContext(httptrace.WithClientTrace(ctx, t.hooks()))
+	own.Host = own.URL.Host
 	if own.Header = call.Header; call.attempts > 1 { // the attempt before may still be writing its own
 		own.Header = maps.Clone(call.Header)
 	}
 	own.Header["Authorization"] = []string{key}
-	defer c.setBody(own, call.Request, &t).close()
+	defer c.setBody(own, &call.Request, &t).close()
 
 	resp, err := c.base.RoundTrip(own)
 	if err == nil && resp == nil {

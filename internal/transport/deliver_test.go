@@ -213,5 +213,23 @@ func TestLargestLimits(t *testing.T) {
 	assert.Equal(t, "body", string(result.Body))
 	upload := post(false)
 	upload.Upload = generated(10 * uploadRate)
-	assert.Positive(t, c.timeout(&call{Request: upload}))
+	assert.Positive(t, c.timeout(&call{Request: *upload}))
+}
+
+// TestRewindable: net/http asks for a body again only after a connection that was used before; whoever asks after
+// another one repeats requests by itself.
+func TestRewindable(t *testing.T) {
+	t.Parallel()
+	for _, reused := range []bool{true, false} {
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GotConn(httptrace.GotConnInfo{Reused: reused})
+			_, err := req.GetBody()
+			assert.Equal(t, reused, err == nil)
+			return nil, io.ErrUnexpectedEOF
+		})))
+		c.kind.plainH1 = true
+		_, err := c.Do(t.Context(), post(false))
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
 }

@@ -103,6 +103,7 @@ type Result struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	engine retryablehttp.Client
+	none   http.Header // of what the engine is given; nobody writes to it
 	base   http.RoundTripper
 	kind   kind
 	config Config
@@ -111,7 +112,7 @@ type Client struct {
 
 // New returns a client. It does no I/O.
 func New(config Config) *Client {
-	c := &Client{config: config}
+	c := &Client{config: config, none: http.Header{}}
 	if own := config.HTTP; own != nil {
 		c.base = own.Transport
 		if own.Timeout > 0 {
@@ -139,9 +140,9 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	call := &call{Request: r, last: outcome{delivery: NotSent}}
+	call := &call{Request: *r, last: outcome{delivery: NotSent}}
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
-	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host}
+	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
 	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))}) //nolint:bodyclose // http.NoBody
 	if err == nil && call.last.status < http.StatusBadRequest {
 		c.budget.refund(cmp.Or(call.cost, firstRefund))

@@ -262,8 +262,9 @@ func codes() []fault {
 // shapes are successes by their code whose other members are not of the documented shape. The text for people is not needed.
 func shapes() []fault {
 	undocumented := func(c *calls.Call) bool { return c.Result == "-" }
-	confirms := func(c *calls.Call) bool {
-		return undocumented(c) || c.Op == payvault.OpSubscriptionsCancel || c.Op == payvault.OpWebhooksAddEvent
+	confirms := func(c *calls.Call) bool { // it was performed, and Response.Unread names what cannot be read
+		return undocumented(c) || c.Op == payvault.OpSubscriptionsCancel || c.Op == payvault.OpWebhooksAddEvent ||
+			c.Op == payvault.OpApplicationsSaveData
 	}
 	lists := func(c *calls.Call) bool {
 		return c.Op == payvault.OpCustomersList || c.Op == payvault.OpSubscriptionsTransactions
@@ -273,14 +274,14 @@ func shapes() []fault {
 		text     string
 		accepted func(c *calls.Call) bool
 	}{
-		{`{"code":0,"data":"text","rcode":"000","card_id":{}}`, undocumented},
-		{`{"code":0,"data":17,"rcode":"000","card_id":[17]}`, undocumented},
-		{`{"code":0,"data":true,"rcode":"000","pg_id":[]}`, undocumented},
+		{`{"code":0,"data":"text","rcode":"000","card_id":{}}`, confirms},
+		{`{"code":0,"data":17,"rcode":"000","card_id":[17]}`, confirms},
+		{`{"code":0,"data":true,"rcode":"000","pg_id":[]}`, confirms},
 		{`{"code":0,"data":{"message":{},"customer_id":[],"payee_id":"x","app":[],"fields":{},"request_id":{}},"rcode":"000","echo_fields":[]}`, confirms},
-		{`{"code":0,"data":[[]],"rcode":"000","card_number":{}}`, undocumented},
+		{`{"code":0,"data":[[]],"rcode":"000","card_number":{}}`, confirms},
 		{`{"code":0,"rcode":"000"}`, undocumented},
 		{`{"code":0,"rcode":"000","data":null}`, func(c *calls.Call) bool { return undocumented(c) || lists(c) }},
-		{`{"code":0,"rcode":"000","data":{}}`, func(c *calls.Call) bool { return confirms(c) || c.Op == payvault.OpApplicationsSaveData }},
+		{`{"code":0,"rcode":"000","data":{}}`, confirms},
 		{`{"code":0,"rcode":"000","totalRecords":3,"data":null}`, undocumented},
 	} {
 		f := coded(ownSuccess, body("200 of another shape "+shape.text, 200, shape.text, malformed))

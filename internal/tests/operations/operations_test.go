@@ -288,7 +288,8 @@ func TestValidationFails(t *testing.T) {
 	})
 }
 
-// TestResultOfAnotherShape: the result stands where the table says, and an error names the place.
+// TestResultOfAnotherShape: the result stands where the table says, and an error names the place. A result without an ID is
+// no reason to call an operation that was performed a failure.
 func TestResultOfAnotherShape(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -297,13 +298,20 @@ func TestResultOfAnotherShape(t *testing.T) {
 			return // it has none, or is the whole answer
 		}
 		odd := "17"
-		members := strings.Split(o.Result, "/")[1:]
-		for i := range members {
-			odd = `{"` + members[len(members)-1-i] + `":` + odd + `}`
+		for _, member := range slices.Backward(strings.Split(o.Result, "/")[1:]) {
+			odd = `{"` + member + `":` + odd + `}`
 		}
-		_, _, err := exchange(t, o, o.Full, `{"code":0,`+odd[1:])
-		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
-		assert.Contains(t, err.Error(), o.Result+" cannot be read")
+		var response payvault.Response
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, `{"code":0,`+odd[1:])))
+		_, err := o.Do(t.Context(), client, calls.Documented(), o.Full, payvault.WithResponse(&response))
+		switch o.Op {
+		case payvault.OpSubscriptionsCancel, payvault.OpWebhooksAddEvent, payvault.OpApplicationsSaveData:
+			require.NoError(t, err)
+			assert.Equal(t, []string{o.Result}, response.Unread)
+		default:
+			require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+			assert.Regexp(t, o.Result+"(/.*)? (is missing|cannot be read)", err.Error())
+		}
 	})
 }
 
@@ -474,14 +482,6 @@ func TestRefusals(t *testing.T) {
 		result, err := o.Do(t.Context(), service.Client(t, service.Nowhere), calls.Documented(), test.request)
 		service.AssertInvalid(t, err, o.Op, test.want)
 		assert.Nil(t, result)
-	}
-	for _, date := range []string{
-		"1", "129", "12029", "1329", "0029", "9929", "12/9", "+129", "-129", " 129", "1 29", "ab29", "12ab", "0x1f", "1_29", "１２",
-		payvault.ExpDate(13, 2029), payvault.ExpDate(12, 1999), payvault.ExpDate(12, 2100), payvault.ExpDate(-1, 2029),
-	} {
-		request := &payvault.TokenizeRequest{MerchantID: 1, ExpDate: date}
-		_, err := service.Client(t, service.Nowhere).Tokens.Tokenize(t.Context(), request)
-		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {calls.BadExpDate}})
 	}
 	for _, id := range []payvault.MerchantID{0, -1} {
 		err := service.Client(t, service.Nowhere).ForMerchant(id).Payees.Delete(t.Context(), 1)

@@ -376,3 +376,17 @@ func tunnel(see func(text string)) http.HandlerFunc {
 		_, _ = io.Copy(conn, to)
 	}
 }
+
+// TestEchoOfAnEscapedQuery: a gateway names the URL that it got, in which a value is escaped.
+func TestEchoOfAnEscapedQuery(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		return service.Reply(http.StatusBadRequest, `{"code":9,"message":"no such page: `+r.URL.RawQuery+`"}`), nil
+	})))
+	_, err := client.Customers.List(t.Context(), &payvault.ListOptions{
+		Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", "ada ä+b%y&ron@example.com")},
+	})
+	require.ErrorIs(t, err, payvault.ErrRejected)
+	assert.Contains(t, err.Error(), "no such page")
+	service.AssertHidden(t, err, "ada", "C3", "ron", "example.com")
+}
