@@ -21,7 +21,8 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
 	require.NoError(t, err)
-	err = doc.Validate(t.Context(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation(), openapi3.EnableMultiError())
+	err = doc.Validate(t.Context(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation(),
+		openapi3.EnableMultiError())
 	report(t, documentFile, problemsOf(err))
 }
 
@@ -32,10 +33,10 @@ func TestNotes(t *testing.T) {
 	require.NoError(t, err)
 	words := strings.Join(strings.Fields(string(text)), " ")
 	for _, note := range []string{
-		"A sandbox account gives test credentials; a production account is applied for after testing.",                // §5.6
-		"(transactions_status_updated); transaction_status_updated, the form of the path example, is the one to use.", // §6.2
-		"Webhooks and their events can be managed in the manager portal or through the webhooks API.",                 // §6.4
-		"When moving to production, the validation of the webhook configuration must be done again.",                  // §6.5
+		"A sandbox account gives test credentials; a production account is applied for after testing.",
+		"(transactions_status_updated); transaction_status_updated, the form of the path example, is the one to use.",
+		"Webhooks and their events can be managed in the manager portal or through the webhooks API.",
+		"When moving to production, the validation of the webhook configuration must be done again.",
 	} {
 		assert.Contains(t, words, note)
 	}
@@ -74,7 +75,9 @@ func checkMediaExamples(t *testing.T, c *contract, what string, content openapi3
 }
 
 // checkExamples wants at least one example, and checks JSON in texts, too.
-func checkExamples(t *testing.T, c *contract, what string, ref *openapi3.SchemaRef, examples openapi3.Examples, single any) {
+func checkExamples(
+	t *testing.T, c *contract, what string, ref *openapi3.SchemaRef, examples openapi3.Examples, single any,
+) {
 	t.Helper()
 	values := map[string]any{}
 	for name, example := range examples {

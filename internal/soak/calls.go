@@ -51,7 +51,10 @@ func newPeriod(s *soak, srv *payvaulttest.Server) *period {
 	p := &period{soak: s, srv: srv, deleted: map[string]bool{}}
 	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
 	p.reads = slices.DeleteFunc(calls.Table(), func(o calls.Operation) bool { return o.Replay != payvault.ReplayRead })
-	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}, {Amount: "5"}}}).ID
+	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Amount: "19.90"},
+		{Amount: "5"},
+	}}).ID
 	return p
 }
 
@@ -84,11 +87,13 @@ func (p *period) run(ctx context.Context, n int) {
 
 // prepare makes the records that the replayable operations work on.
 func (p *period) prepare(ctx context.Context) error {
-	card, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
+	card, err := p.merchant.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
 	if err != nil {
 		return err
 	}
-	app, err := p.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 1}, payvault.WithReplay())
+	app, err := p.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 1},
+		payvault.WithReplay())
 	if err != nil {
 		return err
 	}
@@ -134,8 +139,8 @@ type call struct {
 	performed func(*state) int
 }
 
-// makers are makers of calls; each call leaves its own trace in the emulator. An operation that only reads, and has none,
-// is called as the table of calls does.
+// makers are makers of calls; each call leaves its own trace in the emulator. An operation that only reads, and has
+// none, is called as the table of calls does.
 func (p *period) makers() map[payvault.Operation]func(number int) call {
 	makers := map[payvault.Operation]func(int) call{
 		payvault.OpTokensTokenize: p.tokenize, opTokenizeSaved: p.tokenizeSaved,
@@ -172,7 +177,8 @@ func (p *period) tokenize(number int) call {
 	name := "holder " + strconv.Itoa(number)
 	return call{payvault.OpTokensTokenize, func(ctx context.Context) error {
 		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-			CardholderName: name, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
+			CardholderName: name, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230",
+			PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
 		})
 		return err
 	}, func(s *state) int { return s.cards[name] }}
@@ -183,7 +189,8 @@ const opTokenizeSaved = payvault.OpTokensTokenize + " with card_id"
 
 func (p *period) tokenizeSaved(int) call {
 	return call{opTokenizeSaved, func(ctx context.Context) error {
-		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
+		_, err := p.merchant.Tokens.Tokenize(ctx,
+			&payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
 		return err
 	}, untold}
 }
@@ -210,7 +217,10 @@ func (p *period) createPayee(number int) call {
 	name := "payee " + strconv.Itoa(number)
 	return call{payvault.OpPayeesCreate, func(ctx context.Context) error {
 		payee, err := p.merchant.Payees.Create(ctx, &payvault.PayeeCreateRequest{
-			Name: name, Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(canaryRouting), DDANumber: payvault.NewSecret(canaryAccount)},
+			Name: name, Account: payvault.PayeeAccount{
+				TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(canaryRouting),
+				DDANumber: payvault.NewSecret(canaryAccount),
+			},
 		})
 		if err == nil {
 			p.mu.Lock()
@@ -252,7 +262,8 @@ func (p *period) createApplication(number int) call {
 func (p *period) saveData(int) call {
 	return call{payvault.OpApplicationsSaveData, func(ctx context.Context) error {
 		_, err := p.partner.Applications.SaveData(ctx, p.appID, payvault.ApplicationData{
-			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting), BankAccountNumber: payvault.NewSecret(canaryAccount),
+			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting),
+			BankAccountNumber: payvault.NewSecret(canaryAccount),
 		})
 		return err
 	}, untold}
@@ -308,7 +319,8 @@ func (p *period) send(int) call {
 func (p *period) submit(number int) call {
 	own := strconv.Itoa(number)
 	return call{payvault.OpAccountUpdaterSubmit, func(ctx context.Context) error {
-		_, err := p.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", CardID: own}})
+		_, err := p.merchant.AccountUpdater.Submit(ctx,
+			[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", CardID: own}})
 		return err
 	}, func(s *state) int { return s.updates[own] }}
 }

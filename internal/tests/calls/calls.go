@@ -1,5 +1,5 @@
-// Package calls is the one table of calls: how each operation of payvault.Operations is made with the least request, with
-// all fields, and with one that is refused before it is sent. The suites over all operations read it.
+// Package calls is the one table of calls: how each operation of payvault.Operations is made with the least request,
+// with all fields, and with one that is refused before it is sent. The suites over all operations read it.
 package calls
 
 import (
@@ -20,12 +20,12 @@ import (
 type Operation struct {
 	payvault.OperationInfo
 
-	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a lost
-	// answer, and where it puts a merchant_id.
+	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a
+	// lost answer, and where it puts a merchant_id.
 	Stated string
 
-	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json, or
-	// .query. Refused goes with no ID.
+	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json,
+	// or .query. Refused goes with no ID.
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string

@@ -71,7 +71,8 @@ func tokenizeWith(card func(IDs) string) tokenizing {
 }
 
 func createCustomer() Operation {
-	const noID, noName = "is required, or auto_generate_customer_id", "is required with customer_last_name, or customer_firm_name"
+	const noID, noName = "is required, or auto_generate_customer_id",
+		"is required with customer_last_name, or customer_firm_name"
 	tolerant := storedCustomer()
 	tolerant.NodeID, tolerant.ShippingAddresses[1].ID = 0, 0
 	tolerant.BillingCards[0].CardType, tolerant.BillingCards[0].VerifiedDate = "UNKNOWN_CARD_TYPE", ""
@@ -160,7 +161,9 @@ func createApplication() Operation {
 		Refused:  &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 		Problems: map[string][]string{"channel_id": {Required}, "sales_rep": {Required}},
 		Want:     createdApplication(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ApplicationCreateRequest, o ...opt) (*payvault.ApplicationCreated, error) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ApplicationCreateRequest,
+			o ...opt,
+		) (*payvault.ApplicationCreated, error) {
 			return c.Applications.Create(ctx, r, o...)
 		}),
 	}
@@ -210,7 +213,8 @@ func respond() Operation {
 			Evidence: payvault.FileFromBytes("a.pdf", []byte("PK")),
 		},
 		Problems: map[string][]string{
-			"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate}, "file": {"is not a PDF"},
+			"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate},
+			"file": {"is not a PDF"},
 		},
 		Want: done{}, Tolerant: done{},
 		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.DisputeResponse, o ...opt) (done, error) {
@@ -227,7 +231,9 @@ func transactions() Operation {
 		Stated: "GET /platform/subscription/transactions/{subscription_id} yes query",
 		Full:   fullListOptions(), Refused: refused, Problems: problems,
 		Want: listedTransactions(), Tolerant: tolerantTransactions(),
-		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Transaction], error) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Transaction],
+			error,
+		) {
 			return c.Subscriptions.Transactions(ctx, ids.Subscription, r, o...)
 		}),
 		ways: []Call{{
@@ -251,7 +257,9 @@ func cancel() Operation {
 			"subscription_id": {Required}, "customer_id": {Required}, "merchant_id": {ThirdNamed},
 		},
 		Want: confirmed, Tolerant: confirmed,
-		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...opt) (*payvault.Confirmation, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...opt) (*payvault.Confirmation,
+			error,
+		) {
 			return c.Subscriptions.Cancel(ctx, ids.Subscription, r, o...)
 		}),
 	}
@@ -287,13 +295,17 @@ func submitCards() Operation {
 			"data[2].exp_date": {BadExpDate}, "data[3].card_number": {Required},
 		},
 		Want: created, Tolerant: created,
-		do: of(func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
+		do: of(func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest,
+			error,
+		) {
 			return c.AccountUpdater.Submit(ctx, r, o...)
 		}),
 		ways: []Call{{
 			Name: "by AccountUpdater.SubmitAll",
 			Operation: Operation{GoName: "AccountUpdater.SubmitAll", do: of(
-				func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
+				func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest,
+					error,
+				) {
 					return submitAll(c.AccountUpdater.SubmitAll(ctx, slices.Values(r), nil, o...))
 				})},
 		}},
@@ -341,7 +353,8 @@ func badListOptions() (*payvault.ListOptions, map[string][]string) {
 		},
 	}
 	return options, map[string][]string{
-		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"}, "Prefetch": {"is negative"},
+		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
+		"Prefetch":    {"is negative"},
 		"merchant_id": {ThirdNamed}, "filter[1]": {incomplete}, "filter[2]": {comma}, "filter[3]": {notRange},
 	}
 }
