@@ -153,7 +153,7 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.refusedAt = now
 	if !p.limited.Load() {
 		p.count(now)
-		p.rate, p.firstAt = p.recent(), now
+		p.rate, p.firstAt, p.free = p.recent(), now, now
 	}
 	if at.at.After(p.cutAt) {
 		p.cutAt = now
