@@ -77,10 +77,11 @@
 // fail after their first attempt.
 //
 // The calls of one operation share a pace. It has no limit until a request is turned away with status 429. From then on each refusal
-// lowers the rate and each answer raises it, until none is refused for a minute; and after a Retry-After of up to 30 s
-// nothing is sent before its end. Calls wait for their turn; one whose context ends before is not sent and matches
-// [ErrRateLimited], at once. Walks (All, AllTransactions, SubmitAll) wait out refusals as long as their context lasts, and end at one with a
-// longer Retry-After. [Client.Call] has no pace. RetryPolicy.IgnoreOverload turns budget and pace off.
+// lowers the rate, down to one request a second, and each answer raises it, until none is refused for a minute; and after a
+// Retry-After of up to 30 s nothing is sent before its end. Calls wait for their turn; one whose context ends before is not sent and
+// matches [ErrRateLimited], at once. Walks (All, AllTransactions, SubmitAll) wait out refusals as long as their context lasts, and end at
+// one with a longer Retry-After, or at any if they have one attempt only. [Client.Call] has no pace. RetryPolicy.IgnoreOverload turns
+// budget and pace off.
 //
 // # Errors
 //

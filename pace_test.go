@@ -454,10 +454,13 @@ func TestBudget_costs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				requests := 0
-				fails := func(int) bool { return false }
+				fails := func(n int) bool { return n == 1 }
 				client, err := payvault.NewClient("https://service.test", apiKey,
 					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+						mu.Lock()
+						defer mu.Unlock()
 						if requests++; fails(requests) {
 							return test.fail()
 						}
@@ -465,7 +468,6 @@ func TestBudget_costs(t *testing.T) {
 					})}))
 				require.NoError(t, err)
 				list := func(n int) (failed int) {
-					requests = 0
 					for range n {
 						if _, err := client.Customers.List(t.Context(), nil); err != nil {
 							failed++
@@ -473,11 +475,17 @@ func TestBudget_costs(t *testing.T) {
 					}
 					return failed
 				}
+				var first sync.WaitGroup
+				first.Go(func() { assert.Zero(t, list(1)) })
+				synctest.Wait()
+				assert.Zero(t, list(1), "while the first call waits to try again")
+				first.Wait()
 				assert.Zero(t, list(1000), "and the budget is not larger than before")
+				requests = 0
 				fails = func(n int) bool { return n%2 == 1 }
 				assert.Zero(t, list(1000), "each second attempt succeeds")
 				assert.Equal(t, 2000, requests)
-				fails = func(int) bool { return true }
+				fails, requests = func(int) bool { return true }, 0
 				assert.Equal(t, 400, list(400))
 				assert.Equal(t, 400+test.retries, requests)
 			})
