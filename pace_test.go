@@ -569,7 +569,15 @@ func TestPace_longestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, asked := answering(t, refusesIn(time.Millisecond, "20"), refusesIn(time.Second, "1"))
-		addEvents(t, c)
+		var all sync.WaitGroup
+		all.Go(func() { addEvents(t, c) })
+		<-time.After(2 * time.Second)
+		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := c.Webhooks.AddEvent(brief, "W1", "E1")
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Greater(t, asError(t, err).RetryAfter, 18*time.Second)
+		all.Wait()
 		require.Len(t, asked(), 4)
 		assert.GreaterOrEqual(t, asked()[2], 20*time.Second)
 	})
