@@ -518,7 +518,7 @@ func TestPace_unlimited(t *testing.T) {
 }
 
 // answering is a client of a service that gives its answers one after the other, then successes, and when it was asked.
-func answering(t *testing.T, answers ...func() *http.Response) (c *payvault.Client, asked func() []time.Duration) {
+func answering(t *testing.T, answers ...refusesIn) (c *payvault.Client, asked func() []time.Duration) {
 	t.Helper()
 	start := time.Now()
 	var mu sync.Mutex
@@ -530,7 +530,8 @@ func answering(t *testing.T, answers ...func() *http.Response) (c *payvault.Clie
 			at = append(at, time.Since(start))
 			mu.Unlock()
 			if n < len(answers) {
-				return answers[n](), nil
+				<-time.After(answers[n].took)
+				return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", answers[n].retryAfter), nil
 			}
 			return jsonAnswer(http.StatusOK, `{"code":0,"data":{"message":"m"}}`), nil
 		}),
@@ -544,11 +545,9 @@ func answering(t *testing.T, answers ...func() *http.Response) (c *payvault.Clie
 }
 
 // refusesIn is an answer with status 429 that takes some time.
-func refusesIn(took time.Duration, retryAfter string) func() *http.Response {
-	return func() *http.Response {
-		<-time.After(took)
-		return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", retryAfter)
-	}
+type refusesIn struct {
+	took       time.Duration
+	retryAfter string
 }
 
 // addEvents makes two calls at a time.
@@ -568,7 +567,7 @@ func addEvents(t *testing.T, c *payvault.Client) {
 func TestPace_longestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, asked := answering(t, refusesIn(time.Millisecond, "20"), refusesIn(time.Second, "1"))
+		c, asked := answering(t, refusesIn{time.Millisecond, "20"}, refusesIn{time.Second, "1"})
 		var all sync.WaitGroup
 		all.Go(func() { addEvents(t, c) })
 		<-time.After(2 * time.Second)
@@ -587,7 +586,7 @@ func TestPace_longestHold(t *testing.T) {
 func TestPace_nextInLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, asked := answering(t, refusesIn(0, ""), refusesIn(0, ""), refusesIn(100*time.Millisecond, "10"))
+		c, asked := answering(t, refusesIn{0, ""}, refusesIn{0, ""}, refusesIn{100*time.Millisecond, "10"})
 		addEvents(t, c)
 		require.Len(t, asked(), 5)
 		assert.GreaterOrEqual(t, asked()[3]-asked()[2], 10*time.Second, "%v", asked())
