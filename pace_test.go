@@ -586,7 +586,7 @@ func TestPace_longestHold(t *testing.T) {
 func TestPace_nextInLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, asked := answering(t, refusesIn{0, ""}, refusesIn{0, ""}, refusesIn{100*time.Millisecond, "10"})
+		c, asked := answering(t, refusesIn{0, ""}, refusesIn{0, ""}, refusesIn{100 * time.Millisecond, "10"})
 		addEvents(t, c)
 		require.Len(t, asked(), 5)
 		assert.GreaterOrEqual(t, asked()[3]-asked()[2], 10*time.Second, "%v", asked())
