@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // HeldError is returned for a request that is not sent, since its context ends before the service takes it.
@@ -29,8 +31,8 @@ type Pace struct {
 	turn            chan struct{} // has one for the call that is next; the others wait in their order
 
 	mu        sync.Mutex
-	rate      float64   // requests a second
-	free      time.Time // when the next one may be sent
+	limiter   *rate.Limiter
+	until     time.Time // nothing is sent before
 	firstAt   time.Time // of the first refusal
 	refusedAt time.Time // of the last one
 	cutAt     time.Time // of the last cut; what was sent before is part of its cause
@@ -95,29 +97,23 @@ func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) er
 func (p *Pace) delay(calls int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, time.Until(p.free)) + time.Duration(calls-1)*p.gap()
+	gaps := float64(calls-1) / float64(p.limiter.Limit())
+	return max(0, time.Until(p.until)) + time.Duration(gaps*float64(time.Second))
 }
 
-// gap is the time between two requests.
-func (p *Pace) gap() time.Duration { return time.Duration(float64(time.Second) / p.rate) }
-
-// next is how long the next call has to wait, or 0 if it may be sent now. One that comes late is not held against those behind.
+// next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile.
 func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	if delay := p.free.Sub(now); delay > 0 {
-		return delay
+	if held := time.Until(p.until); held > 0 {
+		return held
 	}
-	p.free = latest(p.free.Add(p.gap()), now)
-	return 0
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+	turn := p.limiter.Reserve()
+	delay := turn.Delay()
+	if delay > 0 {
+		turn.Cancel()
 	}
-	return b
+	return delay
 }
 
 // answered is told of each answer that is no refusal, and of the place of its request.
@@ -136,10 +132,11 @@ func (p *Pace) answered(at place) {
 		p.limited.Store(false)
 		return
 	}
+	r := p.limiter.Limit()
 	if at.at.Before(p.firstAt) { // what was in flight at the first refusal says what is permitted
-		p.rate = max(p.rate, rateCut*p.recent())
+		r = max(r, rateCut*p.recent())
 	}
-	p.rate += max(1, p.rate/25) / p.rate
+	p.limiter.SetLimit(r + max(1, r/25)/r)
 }
 
 // refused is told of a refusal, of the place of its request, and how long the service asks to wait.
@@ -153,15 +150,14 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.refusedAt = now
 	if !p.limited.Load() {
 		p.count(now)
-		p.rate, p.firstAt, p.free = p.recent(), now, now
+		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), lowestRate), 1), now
 	}
 	if at.at.After(p.cutAt) {
 		p.cutAt = now
-		p.rate *= rateCut
+		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
 	}
-	p.rate = max(p.rate, lowestRate)
-	if after > 0 {
-		p.free = latest(p.free, now.Add(after))
+	if until := now.Add(after); after > 0 && until.After(p.until) {
+		p.until = until
 	}
 	p.limited.Store(true)
 }
@@ -179,4 +175,4 @@ func (p *Pace) count(now time.Time) *atomic.Int64 {
 }
 
 // recent is how many answers there were in a second.
-func (p *Pace) recent() float64 { return float64(max(p.current.Load(), p.before.Load())) }
+func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.current.Load(), p.before.Load())) }

@@ -23,6 +23,7 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	golang.org/x/sys v0.29.0 // indirect
+	golang.org/x/time v0.14.0 // indirect
 )
 
 replace example.com/payvault => ../../../
