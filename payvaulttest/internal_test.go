@@ -45,17 +45,20 @@ func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 }
 
 // The rate holds over time, with as many at once as come in a second.
-func TestBucket(t *testing.T) {
+func TestPermittedRate(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {
-		b := bucket{rate: rate, tokens: max(rate, 1), filled: now}
-		taken := 0
-		for i := range 10_001 { // ten seconds
-			if b.take(now.Add(time.Duration(i) * time.Millisecond)) {
-				taken++
+		synctest.Test(t, func(t *testing.T) {
+			var f faults
+			f.add(Fault{Kind: PermitRate, Rate: rate})
+			taken := 0
+			for range 10_001 { // ten seconds
+				if f.take("") == nil {
+					taken++
+				}
+				<-time.After(time.Millisecond)
 			}
-		}
-		assert.InDelta(t, want, taken, 1, "at %v a second", rate)
+			assert.InDelta(t, want, taken, 1, "at %v a second", rate)
+		})
 	}
 }

@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 		"invoice       INV6001  merchant 100001, saved",
 		"dispute       7101  merchant 100001, first_time",
 		"dispute       7102  merchant 100001, retrieval",
-		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8701/notifications of nothing yet",
+		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8702/notifications of nothing yet",
 	} {
 		assert.Contains(t, p.stdout, line+"\n")
 	}
