@@ -48,6 +48,10 @@
 // valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Server.Faults]
 // lists what is still armed.
 //
+// # Inspecting
+//
+// [Inspect] serves a page that shows requests as they come, records and faults, and that injects faults at a click.
+//
 // # Secrets
 //
 // The emulator keeps no card number, security code, track, wallet payload or bank account of cards,

@@ -11,11 +11,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/inspect"
 	"example.com/payvault/internal/openapi"
 )
-
-const inspectedRows = 100 // of each resource, the newest
 
 // Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that injects
 // faults at a click, beside each the line of Go that does the same. It answers loopback only. To look at a test that waits:
@@ -45,25 +44,6 @@ func (x *exchange) shape() map[string]any {
 
 // An inspector is a server as the page sees it.
 type inspector struct{ *Server }
-
-// Operations implements [inspect.Emulator].
-func (i inspector) Operations() []string {
-	var list []string
-	for _, o := range i.service.document.Operations {
-		list = append(list, o.ID)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// Commits implements [inspect.Emulator].
-func (i inspector) Commits() map[string]int {
-	counts := map[string]int{}
-	for op, n := range i.AllCommits() {
-		counts[string(op)] = n
-	}
-	return counts
-}
 
 // ReadFault implements [inspect.Emulator].
 func (i inspector) ReadFault(text []byte) (any, error) {
@@ -115,7 +95,7 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{c.ID, c.MerchantID, c.Kind, c.MaskedNumber, c.ExpDate, c.Type, c.SingleUse, c.Updates}
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
-			return []any{maskDigits(c.ID), c.MerchantID, c.RecID, c.PrimaryCardNumber, len(c.Billing), len(c.Shipping)}
+			return []any{cardnumber.Hide(c.ID), c.MerchantID, c.RecID, c.PrimaryCardNumber, len(c.Billing), len(c.Shipping)}
 		}),
 		table("payees", i.Payees, "payee_id merchant account emails", func(p Payee) []any {
 			return []any{p.ID, p.MerchantID, p.HasAccount, len(p.Emails)}
@@ -128,7 +108,7 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{d.ID, d.MerchantID, d.Kind, d.Response != nil}
 		}),
 		table("subscriptions", i.Subscriptions, "subscription_id merchant customer_id state transactions", func(s Subscription) []any {
-			return []any{s.ID, s.MerchantID, maskDigits(s.CustomerID), s.State, len(s.Transactions)}
+			return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
 		}),
 		table("invoices", i.Invoices, "invoice_id merchant state emails phones sms", func(v Invoice) []any {
 			return []any{v.ID, v.MerchantID, v.State, len(v.Emails), len(v.Phones), len(v.SMS)}
@@ -144,18 +124,10 @@ func (i inspector) Tables() []inspect.Table {
 }
 
 func table[K comparable, V any](name string, records *Store[K, V], columns string, row func(V) []any) inspect.Table {
-	newest, total := records.last(inspectedRows)
+	newest, total := records.last(100)
 	t := inspect.Table{Name: name, Total: total, Columns: strings.Fields(columns), Rows: [][]any{}}
 	for _, record := range slices.Backward(newest) {
 		t.Rows = append(t.Rows, row(record))
 	}
 	return t
-}
-
-// maskDigits masks an ID that might be a card number.
-func maskDigits(id string) string {
-	if isCardNumber(id) {
-		return mask(id)
-	}
-	return id
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
 	"example.com/payvault/internal/inspect"
+	"example.com/payvault/internal/notify"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -65,7 +66,7 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	s.cancel = cancel
 	records := slog.NewMultiHandler(s.cfg.logger.Handler(), s.feed)
-	s.service.events = newDispatcher(ctx, s.cfg.remote, slog.New(records))
+	s.service.events = notify.New(ctx, s.cfg.remote, slog.New(records))
 	s.http = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: time.Minute,
@@ -157,7 +158,7 @@ func (s *Server) Close() {
 		s.http.Close()
 		s.running.Lock() // HTTP/2 handlers outlive their connection
 		defer s.running.Unlock()
-		s.service.events.wait()
+		s.service.events.Close()
 	})
 }
 

@@ -162,6 +162,9 @@ type batch struct {
 func (f *Feed) since(number int64, limit int, wanted func(*Request) bool) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if number > f.last { // of an emulator that ended
+		number = 0
+	}
 	b := batch{Requests: []Request{}, Total: f.last}
 	oldest := max(number, f.last-keptRequests)
 	b.Skipped = oldest - number

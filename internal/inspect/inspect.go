@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
+
+	"example.com/payvault"
 )
 
 const (
@@ -24,8 +27,7 @@ const (
 
 // An Emulator is what the page shows and breaks.
 type Emulator interface {
-	Operations() []string
-	Commits() map[string]int
+	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	ReadFault(text []byte) (any, error) // from JSON
 	Inject(fault any) Armed             // what ReadFault read
@@ -72,6 +74,7 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /{$}", h.file("page.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /events", h.events)
 	mux.HandleFunc("GET /requests", h.requests)
 	mux.HandleFunc("GET /state", h.state)
@@ -203,14 +206,19 @@ func (s *stream) tell() bool {
 }
 
 func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
+	var operations []payvault.Operation
+	for _, info := range payvault.Operations() {
+		operations = append(operations, info.Op)
+	}
+	slices.Sort(operations)
 	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
 	for _, d := range h.feed.newestDeliveries() {
 		deliveries.Rows = append(deliveries.Rows, []any{d.WebhookID, d.Event, d.Status, d.Error})
 	}
 	deliveries.Total = len(deliveries.Rows)
 	answer(w, http.StatusOK, map[string]any{
-		"operations": h.emulator.Operations(),
-		"commits":    h.emulator.Commits(),
+		"operations": operations,
+		"commits":    h.emulator.AllCommits(),
 		"faults":     h.emulator.Faults(),
 		"tables":     append(h.emulator.Tables(), deliveries),
 	})

@@ -66,7 +66,7 @@ function requestRow(request) {
     make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
     make('td', {textContent: request.status || 'none'}),
     make('td', {className: 'wide', textContent: request.code ?? '–'}),
-    make('td', {textContent: request.milliseconds.toFixed(1)}),
+    make('td', {className: 'wide', textContent: request.milliseconds.toFixed(1)}),
     make('td', {textContent: request.fault}));
 }
 
@@ -81,6 +81,7 @@ function choosing(request, name) {
     answer: request.status ? `${request.status}, code ${request.code ?? 'none'}` : 'none',
     fault: request.fault || 'none',
     'what became of it': request.performed ? 'performed' : 'not performed',
+    duration: `${request.milliseconds.toFixed(1)} ms`,
     body: `${request.request_bytes} bytes`,
   };
   detail.querySelector('h3').textContent = name;

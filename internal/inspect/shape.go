@@ -27,7 +27,7 @@ type shape struct {
 }
 
 func (s *shape) mask(value any, depth int) any {
-	if s.left--; s.left < 0 || depth == 0 {
+	if s.left--; depth == 0 {
 		return "…"
 	}
 	switch v := value.(type) {
@@ -49,10 +49,13 @@ func (s *shape) mask(value any, depth int) any {
 func (s *shape) maskObject(object map[string]any, depth int) any {
 	masked, unknown := map[string]any{}, 0
 	for name, value := range object {
-		if s.known[name] {
-			masked[name] = s.mask(value, depth)
-		} else {
+		switch {
+		case !s.known[name]:
 			unknown++
+		case s.left <= 0:
+			masked["…"] = "more"
+		default:
+			masked[name] = s.mask(value, depth)
 		}
 	}
 	if unknown > 0 {
