@@ -39,17 +39,17 @@ on and would leave it running:
   ./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
   kill "$emulator"; wait "$emulator"
 
-With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and takes faults at a click, or
-from any program:
+With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and injects faults at a click. The
+same as JSON, masked:
 
-  curl http://127.0.0.1:8701/requests?failed=true          the newest requests, masked; also ?operation=invoices.send
-  curl -N http://127.0.0.1:8701/events                     the same as they come, as server-sent events
-  curl http://127.0.0.1:8701/state                         records, masked, commits and faults
-  curl http://127.0.0.1:8701/presets?operation=payees.delete   the faults of the page, with their JSON
-  curl http://127.0.0.1:8701/faults                        those that wait, with what is left of them
+  curl 'http://127.0.0.1:8701/requests?failed=true'                     the newest; also ?operation=invoices.send
+  curl -N http://127.0.0.1:8701/events                                  the same as they come, as server-sent events
+  curl http://127.0.0.1:8701/state                                      records, commits and faults
+  curl 'http://127.0.0.1:8701/presets?operation=payees.delete&times=2'  the faults of the page, as JSON and as Go
   curl -d '{"kind":"drop after commit","operation":"invoices.send","times":1}' http://127.0.0.1:8701/faults
-  curl -X DELETE http://127.0.0.1:8701/faults/1            disarm one
-  curl -X DELETE http://127.0.0.1:8701/faults              disarm all
+  curl http://127.0.0.1:8701/faults                                     those that wait, with what is left of them
+  curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
+  curl -X DELETE http://127.0.0.1:8701/faults                           disarm all
 
 Flags:
 `

@@ -80,7 +80,7 @@ function choosing(request, name) {
     merchant: request.merchant_id || 'none: the key is not known',
     answer: request.status ? `${request.status}, code ${request.code ?? 'none'}` : 'none',
     fault: request.fault || 'none',
-    'what became of it': request.performed ? 'performed' : 'not performed',
+    outcome: request.performed ? 'performed' : 'not performed',
     duration: `${request.milliseconds.toFixed(1)} ms`,
     body: `${request.request_bytes} bytes`,
   };
