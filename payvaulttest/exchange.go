@@ -224,8 +224,6 @@ func (x *exchange) checkForm() error {
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
 // theCode finds the code with which an answer begins.
-//
-//nolint:gochecknoglobals // never changed
 var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
 
 // log writes the one record of a request: no path, no query, no header, no body. The page gets the shape of the body, too.

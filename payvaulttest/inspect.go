@@ -17,12 +17,8 @@ import (
 )
 
 // Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that injects
-// faults at a click, beside each the line of Go that does the same. It answers loopback only. To look at a test that waits:
-//
-//	page := httptest.NewServer(payvaulttest.Inspect(srv))
-//	t.Log(page.URL)
-//
-// The README of cmd/payvault-emulator shows the page, and the same as JSON. [Server.Close] ends its streams of events.
+// faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
+// cmd/payvault-emulator shows it, and the same as JSON. [Server.Close] ends its streams, for which a test that serves it waits.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
 
 // shape is what the page shows of a request: names that the document has, and no value.

@@ -20,6 +20,16 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+func ExampleInspect() {
+	srv := payvaulttest.NewServer()
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	defer page.Close()
+	defer srv.Close() // the first to be closed
+
+	fmt.Println("look at", page.URL[:len("http://127.0.0.1:")])
+	// Output: look at http://127.0.0.1:
+}
+
 // An inspected server is one with its page.
 type inspected struct {
 	api
@@ -27,9 +37,9 @@ type inspected struct {
 	page http.Handler
 }
 
-func inspect(t *testing.T, opts ...payvaulttest.Option) inspected {
+func inspect(t *testing.T) inspected {
 	t.Helper()
-	a := newAPI(t, opts...)
+	a := newAPI(t)
 	return inspected{a, payvaulttest.Inspect(a.srv)}
 }
 
@@ -45,7 +55,9 @@ func (i inspected) ask(t *testing.T, method, target, body string) string {
 // newest is what the page shows of the newest request.
 func (i inspected) newest(t *testing.T) map[string]any {
 	t.Helper()
-	var news struct{ Requests []map[string]any }
+	var news struct {
+		Requests []map[string]any `json:"requests"`
+	}
 	require.NoError(t, json.Unmarshal([]byte(i.ask(t, "GET", "/requests", "")), &news))
 	require.NotEmpty(t, news.Requests)
 	return news.Requests[len(news.Requests)-1]
@@ -160,11 +172,11 @@ func TestInspectRecords(t *testing.T) {
 	assert.NotContains(t, text, "411111111111")
 	var state struct {
 		Tables []struct {
-			Name    string
-			Total   int
-			Columns []string
-			Rows    [][]any
-		}
+			Name    string   `json:"name"`
+			Total   int      `json:"total"`
+			Columns []string `json:"columns"`
+			Rows    [][]any  `json:"rows"`
+		} `json:"tables"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &state))
 	rows := map[string][]any{}
@@ -224,7 +236,9 @@ func TestInspectGoLines(t *testing.T) {
 	i := inspect(t)
 	lines := ""
 	arm := func(fault string) {
-		var armed struct{ Go string }
+		var armed struct {
+			Go string `json:"go"`
+		}
 		require.NoError(t, json.Unmarshal([]byte(i.ask(t, "POST", "/faults", fault)), &armed))
 		require.NotEmpty(t, armed.Go, fault)
 		lines += "\t" + armed.Go + "\n"
@@ -248,7 +262,8 @@ func TestInspectGoLines(t *testing.T) {
 		"var _ = time.Second\n\nfunc main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines + "}\n"
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name).CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 

@@ -65,7 +65,7 @@ func newHandler() (http.Handler, *Feed) {
 }
 
 func request(method, target, body string) *http.Request {
-	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body)) //nolint:usetesting // ended by the feed
+	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
 	r.RemoteAddr, r.Host = "127.0.0.1:5000", "127.0.0.1:8701"
 	return r
 }
@@ -77,7 +77,7 @@ func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 }
 
 func arrive(feed *Feed, attrs ...slog.Attr) {
-	slog.New(feed).LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...) //nolint:usetesting // of no test
+	slog.New(feed).LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 }
 
 func TestFiles(t *testing.T) {
@@ -236,11 +236,11 @@ func TestFilter(t *testing.T) {
 	} {
 		var news batch
 		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/requests"+query, "")).Body.Bytes(), &news))
-		got := ""
+		var got strings.Builder
 		for _, r := range news.Requests {
-			got += r.Operation
+			got.WriteString(r.Operation)
 		}
-		assert.Equal(t, want, got, query)
+		assert.Equal(t, want, got.String(), query)
 		assert.EqualValues(t, 6, news.Total)
 	}
 }
@@ -281,6 +281,7 @@ func TestStream(t *testing.T) {
 		feed.Close()
 		synctest.Wait()
 
+		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
 		sent := batches(t, w.Body.String())
 		assert.InDelta(t, 27, len(sent), 1)
 		assert.Len(t, sent[0].Requests, 2, "only those after the last one that the reader had")
@@ -324,28 +325,28 @@ func TestStreamsEnd(t *testing.T) {
 	h, feed := newHandler()
 	server := httptest.NewServer(h)
 	ctx, cancel := context.WithCancel(t.Context())
-	open := func() *http.Response {
+	open := func() (int, io.ReadCloser) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
 		require.NoError(t, err)
 		resp, err := server.Client().Do(r)
 		require.NoError(t, err)
-		return resp
+		return resp.StatusCode, resp.Body
 	}
 	var bodies []io.Closer
 	for range maxStreams {
-		resp := open()
-		assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-		bodies = append(bodies, resp.Body)
+		status, body := open()
+		assert.Equal(t, http.StatusOK, status)
+		bodies = append(bodies, body)
 	}
-	full := open()
-	assert.Equal(t, http.StatusServiceUnavailable, full.StatusCode)
-	bodies = append(bodies, full.Body)
+	status, body := open()
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	bodies = append(bodies, body)
 	for _, body := range bodies {
 		assert.NoError(t, body.Close())
 	}
 	require.Eventually(t, func() bool {
-		again := open()
-		return again.StatusCode == http.StatusOK || again.Body.Close() != nil
+		status, body := open()
+		return status == http.StatusOK || body.Close() != nil
 	}, 10*time.Second, 10*time.Millisecond, "a closed page makes room")
 	feed.Close()
 	server.Close() // waits for the streams
