@@ -171,6 +171,11 @@ func TestLayout(t *testing.T) {
 			p.waitFor(`document.querySelector('#armed li')`)
 			eval[any](p, "scrollTo(0, 0)")
 			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
+			if screen.width >= 640 {
+				eval[any](p, `{document.documentElement.style.fontSize = '200%'}`)
+				assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "large letters scroll sideways")
+				eval[any](p, `{document.documentElement.style.fontSize = ''}`)
+			}
 			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), picture, 0o600))
