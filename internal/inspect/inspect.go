@@ -212,7 +212,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	slices.Sort(operations)
 	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
-	for _, d := range h.feed.newestDeliveries() {
+	for _, d := range slices.Backward(h.feed.newestDeliveries()) {
 		deliveries.Rows = append(deliveries.Rows, []any{d.WebhookID, d.Event, d.Status, d.Error})
 	}
 	deliveries.Total = len(deliveries.Rows)
