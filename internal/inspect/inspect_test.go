@@ -175,7 +175,7 @@ func TestFaults(t *testing.T) {
 	w = ask(h, request("POST", "/faults", `{"kind":""}`))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 	assert.JSONEq(t, `{"error":"there is no such kind"}`, w.Body.String())
-	assert.Equal(t, http.StatusBadRequest, ask(h, request("POST", "/faults", strings.Repeat(" ", maxFault+1))).Code)
+	assert.Equal(t, http.StatusBadRequest, ask(h, request("POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", maxFault)+"}")).Code)
 }
 
 func TestPresets(t *testing.T) {
@@ -284,6 +284,7 @@ func TestStream(t *testing.T) {
 		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
 		sent := batches(t, w.Body.String())
 		assert.InDelta(t, 27, len(sent), 1)
+		assert.Empty(t, sent[len(sent)-1].Requests, "without news it speaks, too")
 		assert.Len(t, sent[0].Requests, 2, "only those after the last one that the reader had")
 		number, shown, skipped := int64(1), 0, int64(0)
 		for _, b := range sent {
