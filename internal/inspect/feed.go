@@ -54,7 +54,7 @@ type Feed struct {
 	mu         sync.Mutex
 	changes    int64 // of anything that the page shows
 	last       int64 // the number of the newest request
-	requests   [keptRequests]Request
+	requests   []Request // a ring, by number
 	deliveries []Delivery
 }
 
@@ -63,6 +63,16 @@ func NewFeed() *Feed { return &Feed{closed: make(chan struct{})} }
 
 // Close ends the streams.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
+
+// watch begins to keep records.
+func (f *Feed) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.requests == nil {
+		f.requests = make([]Request, keptRequests)
+	}
+	f.watched.Store(true)
+}
 
 // Enabled implements [slog.Handler].
 func (f *Feed) Enabled(context.Context, slog.Level) bool { return f.watched.Load() }

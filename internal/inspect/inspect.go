@@ -68,7 +68,7 @@ type handler struct {
 
 // Handler serves an emulator whose records go to the feed. It answers loopback only, and only under loopback names.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
-	feed.watched.Store(true)
+	feed.watch()
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.file("page.html", "text/html; charset=utf-8"))
