@@ -226,7 +226,7 @@ func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON
 // theCode finds the code with which an answer begins.
 var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
 
-// log writes the one record of a request: no path, no query, no header, no body. The page gets the shape of the body, too.
+// log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
 func (x *exchange) log(ctx context.Context) {
 	method, route := "other", "none"
 	if x.op != nil {

@@ -16,9 +16,10 @@ import (
 	"example.com/payvault/internal/openapi"
 )
 
-// Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that injects
-// faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
-// cmd/payvault-emulator shows it, and the same as JSON. [Server.Close] ends its streams, for which a test that serves it waits.
+// Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that
+// injects faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
+// cmd/payvault-emulator shows it, and the same as JSON. Whoever serves it closes the server first: [Server.Close] ends
+// the streams of the page.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
 
 // shape is what the page shows of a request: names that the document has, and no value.
@@ -84,10 +85,10 @@ func (f *armedFault) inspected() inspect.Armed {
 // Disarm implements [inspect.Emulator].
 func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 
-// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and no text that a caller is free to choose but IDs.
+// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
-		table("tokens", i.Cards, "card_id merchant kind card_number exp_date card_type single_use updates", func(c Card) []any {
+		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
 			return []any{c.ID, c.MerchantID, c.Kind, c.MaskedNumber, c.ExpDate, c.Type, c.SingleUse, c.Updates}
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
@@ -103,13 +104,13 @@ func (i inspector) Tables() []inspect.Table {
 		table("disputes", i.Disputes, "rec_id merchant kind answered", func(d Dispute) []any {
 			return []any{d.ID, d.MerchantID, d.Kind, d.Response != nil}
 		}),
-		table("subscriptions", i.Subscriptions, "subscription_id merchant customer_id state transactions", func(s Subscription) []any {
+		table("subscriptions", i.Subscriptions, "subscription_id merchant customer state transactions", func(s Subscription) []any {
 			return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
 		}),
 		table("invoices", i.Invoices, "invoice_id merchant state emails phones sms", func(v Invoice) []any {
 			return []any{v.ID, v.MerchantID, v.State, len(v.Emails), len(v.Phones), len(v.SMS)}
 		}),
-		table("account updater requests", i.AccountUpdaterRequests, "request_id merchant cards", func(r AccountUpdaterRequest) []any {
+		table("updater requests", i.AccountUpdaterRequests, "request_id merchant cards", func(r AccountUpdaterRequest) []any {
 			return []any{r.RequestID, r.MerchantID, len(r.Cards)}
 		}),
 		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {

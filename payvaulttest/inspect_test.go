@@ -159,11 +159,19 @@ func TestInspectRecords(t *testing.T) {
 	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Emails: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
 	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7, Response: &payvaulttest.DisputeResponse{Message: "canary"}})
-	i.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}}})
+	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
+		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
+	})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "I", FromContact: "canary", Emails: []string{"canary"}})
-	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}}})
-	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []string{"e", "f"}})
-	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []string{"g"}})
+	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
+		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
+	})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []string{"e", "f"},
+	})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []string{"g"},
+	})
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "g", "canary"))
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	for range 150 {
@@ -201,14 +209,14 @@ func TestInspectRecords(t *testing.T) {
 	rows["deliveries"] = rows["deliveries"][:3]
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{
-		"tokens":                   {"C", m, "card", "4111xxxxxx111111", "1230", "VI", false, 0.0},
-		"customers":                {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 0.0},
-		"payees":                   {4.0, m, true, 1.0},
-		"subscriptions":            {5.0, m, "4111xxxxxx111113", "active", 1.0},
-		"invoices":                 {"I", m, "saved", 1.0, 0.0, 0.0},
-		"account updater requests": {"A", m, 1.0},
-		"deliveries":               {"W1", "g", 0.0},
-		"webhooks":                 {"W", m, "example.com", "e f"},
+		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", false, 0.0},
+		"customers":        {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 0.0},
+		"payees":           {4.0, m, true, 1.0},
+		"subscriptions":    {5.0, m, "4111xxxxxx111113", "active", 1.0},
+		"invoices":         {"I", m, "saved", 1.0, 0.0, 0.0},
+		"updater requests": {"A", m, 1.0},
+		"deliveries":       {"W1", "g", 0.0},
+		"webhooks":         {"W", m, "example.com", "e f"},
 	}, rows)
 }
 
@@ -264,8 +272,22 @@ func TestInspectGoLines(t *testing.T) {
 	fields := reflect.TypeFor[payvaulttest.Fault]().NumField()
 	assert.Equal(t, 14, fields, "a new field is to be armed above, too")
 
-	source := "package main\n\nimport (\n\t\"testing\"\n\t\"time\"\n\n\t\"example.com/payvault\"\n\t\"example.com/payvault/payvaulttest\"\n)\n\n" +
-		"var _ = time.Second\n\nfunc main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines + "}\n"
+	source := `package main
+
+import (
+	"testing"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+var _ = time.Second
+
+func main() {}
+
+func use(t *testing.T, srv *payvaulttest.Server) {
+` + lines + "}\n"
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own

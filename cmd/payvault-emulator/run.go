@@ -39,8 +39,8 @@ on and would leave it running:
   ./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
   kill "$emulator"; wait "$emulator"
 
-With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and injects faults at a click. The
-same as JSON, masked:
+With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and injects faults
+at a click. The same as JSON, masked:
 
   curl 'http://127.0.0.1:8701/requests?failed=true'                     the newest; also ?operation=invoices.send
   curl -N http://127.0.0.1:8701/events                                  the same as they come, as server-sent events
@@ -122,7 +122,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&set.addr, "addr", "127.0.0.1:8700", "listen on this `host:port`")
 	flags.StringVar(&set.basePath, "base-path", "", "serve below this `path`")
 	flags.StringVar(&set.seedFile, "seed", "", "start with the records of this JSON `file`")
-	flags.StringVar(&set.inspect, "inspect", "", "serve a page that shows requests, records and faults on this loopback `host:port`")
+	flags.StringVar(&set.inspect, "inspect", "", "show requests, records and faults on this loopback `host:port`")
 	flags.BoolVar(&set.allowRemote, "allow-remote", false, "listen on and notify addresses that are not loopback")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, fmt.Errorf("parse the flags: %w", err)

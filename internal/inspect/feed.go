@@ -52,8 +52,8 @@ type Feed struct {
 	closing sync.Once
 
 	mu         sync.Mutex
-	changes    int64 // of anything that the page shows
-	last       int64 // the number of the newest request
+	changes    int64     // of anything that the page shows
+	last       int64     // the number of the newest request
 	requests   []Request // a ring, by number
 	deliveries []Delivery
 }

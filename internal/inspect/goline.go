@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// GoLine is the line of Go that injects a fault in a test. It leaves out what may be anything, such as a body, and names
-// it in a comment. The names of constants are made of their texts: "invoices.send" is OpInvoicesSend.
+// GoLine is the line of Go that injects a fault in a test. It leaves out what may be anything, such as a body, and
+// names it in a comment. The names of constants are made of their texts: "invoices.send" is OpInvoicesSend.
 func GoLine(fault any) string {
 	var fields, hidden []string
 	value := reflect.ValueOf(fault)

@@ -74,7 +74,7 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /{$}", h.file("page.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /favicon.ico", h.icon)
 	mux.HandleFunc("GET /events", h.events)
 	mux.HandleFunc("GET /requests", h.requests)
 	mux.HandleFunc("GET /state", h.state)
@@ -123,6 +123,9 @@ func (h *handler) file(name, contentType string) http.HandlerFunc {
 	}
 }
 
+// icon says that there is none, which browsers ask for.
+func (h *handler) icon(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
 func answer(w http.ResponseWriter, status int, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -150,8 +153,8 @@ func (h *handler) requests(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, h.feed.since(0, maxBatch, wanted(r)))
 }
 
-// events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state again.
-// It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
+// events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
+// again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.streams <- struct{}{}:

@@ -107,8 +107,8 @@ async function refresh() {
     fill(at('target'), state.operations);
     showArmed(state.faults);
     const commits = Object.entries(state.commits).sort();
-    const counts = {name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits};
-    for (const table of [counts, ...state.tables]) showTable(table);
+    showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
+    state.tables.forEach(showTable);
   } catch (error) {
     say(`The state cannot be read: ${error.message}`, true);
   }
@@ -123,8 +123,9 @@ function showTable(table) {
   if (!at(id)) {
     const head = make('tr', {}, ...table.columns.map((name) =>
       make('th', {scope: 'col', textContent: name.replaceAll('_', ' ')})));
-    at('stored').append(make('details', {id}, make('summary'), make('div', {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: table.name},
-      make('table', {}, make('thead', {}, head), make('tbody')))));
+    const region = {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: table.name};
+    at('stored').append(make('details', {id}, make('summary'),
+      make('div', region, make('table', {}, make('thead', {}, head), make('tbody')))));
   }
   const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
   at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
@@ -143,11 +144,15 @@ function showArmed(faults) {
   for (const fault of faults) {
     const id = 'armed-' + fault.id;
     if (!at(id)) {
-      const disarm = make('button', {type: 'button', textContent: 'Disarm', onclick: () => act('DELETE', 'faults/' + fault.id, null, 'Disarmed')});
-      at('armed').append(make('li', {id}, make('div'), make('code', {textContent: fault.go}), make('div', {className: 'bar'}, disarm, copier(fault))));
+      const disarm = () => act('DELETE', 'faults/' + fault.id, null, 'Disarmed');
+      at('armed').append(make('li', {id}, make('div'), make('code', {textContent: fault.go}),
+        make('div', {className: 'bar'},
+          make('button', {type: 'button', textContent: 'Disarm', ariaLabel: 'Disarm: ' + fault.kind, onclick: disarm}),
+          copier(fault))));
     }
     const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
-    at(id).firstChild.textContent = `${fault.kind}, ${fault.operation || 'every request'}: struck ${fault.struck}, ${left}`;
+    const target = fault.operation || 'every request';
+    at(id).firstChild.textContent = `${fault.kind}, ${target}: struck ${fault.struck}, ${left}`;
   }
 }
 
@@ -175,7 +180,8 @@ function copier({go, label, kind}) {
       say('The browser does not let this page copy: select the line', true);
     }
   };
-  return make('button', {type: 'button', textContent: 'Copy Go', ariaLabel: 'Copy the line of Go: ' + (label ?? kind), onclick: copy});
+  const name = 'Copy the line of Go: ' + (label ?? kind);
+  return make('button', {type: 'button', textContent: 'Copy Go', ariaLabel: name, onclick: copy});
 }
 
 async function act(method, path, fault, done) {

@@ -8,8 +8,8 @@ const (
 	shapeList  = 3 // elements of a list that are shown
 )
 
-// Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts that
-// are nil or empty are left out.
+// Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts
+// that are nil or empty are left out.
 func Shape(parts map[string]any, known map[string]bool) map[string]any {
 	s := shape{known: known, left: shapeNodes}
 	masked := map[string]any{}

@@ -77,8 +77,8 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the context
-// it does nothing.
+// Post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
+// context it does nothing.
 func (d *Dispatcher) Post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,8 +154,8 @@ func (d *Dispatcher) due() []chan struct{} {
 	return slices.Collect(maps.Values(d.last))
 }
 
-// Wait waits until every delivery that was due when it was called is finished, whatever becomes due meanwhile. It returns
-// early with an error when its context ends or that of the dispatcher has.
+// Wait waits until every delivery that was due when it was called is finished, whatever becomes due meanwhile. It
+// returns early with an error when its context ends or that of the dispatcher has.
 func (d *Dispatcher) Wait(ctx context.Context) error {
 	for _, finished := range d.due() {
 		select {
