@@ -28,8 +28,8 @@
 //
 // # Failures
 //
-// [Server.Inject] makes requests fail the ways networks and
-// services fail. Other programs inject faults through [Inspect]. The one that matters most to money is the lost answer:
+// [Server.Inject] makes requests fail the ways networks and services fail; other programs inject faults through
+// [Inspect]. The one that matters most to money is the lost answer:
 //
 //	lost := payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1}
 //	if _, err := srv.Inject(lost); err != nil {
