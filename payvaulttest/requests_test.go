@@ -180,9 +180,12 @@ func TestLog(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"level": "INFO", "msg": "request", "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize",
 		"status": 200.0, "merchant_id": float64(merchantID), "request_bytes": float64(len(secretBody)),
+		"code": 0.0, "performed": true,
 	}, record)
 	assert.Contains(t, lines[1], `"route":"none","status":404`)
+	assert.Contains(t, lines[1], `"performed":false,"code":404`)
 	assert.Contains(t, lines[2], `"status":0`)
+	assert.Contains(t, lines[2], `"performed":true,"fault"`, "no code was sent")
 	assert.Contains(t, lines[2], `"fault":"drop after commit"`)
 }
 

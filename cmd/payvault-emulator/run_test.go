@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func TestRun(t *testing.T) {
 		"invoice       INV6001  merchant 100001, saved",
 		"dispute       7101  merchant 100001, first_time",
 		"dispute       7102  merchant 100001, retrieval",
-		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8701/notifications of nothing yet",
+		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8702/notifications of nothing yet",
 	} {
 		assert.Contains(t, p.stdout, line+"\n")
 	}
@@ -181,6 +182,45 @@ func numberOf(t *testing.T, text, member string) string {
 	return found[1]
 }
 
+// The program ends while a page is open, and each curl line of its help does what it says.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0", "-inspect", "localhost:0"}, stdout, stderr)
+	})
+	found := regexp.MustCompile(`\ninspect       (http://\S+)/\n`).FindStringSubmatch(p.stdout)
+	require.Len(t, found, 2, p.stdout)
+	do := func(method, path, body string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), method, found[1]+path, strings.NewReader(body))
+		require.NoError(t, err)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		require.NoError(t, err)
+		return resp
+	}
+	var events *http.Response
+	lines := regexp.MustCompile(`(?m)^  curl (?:-X (\w+) )?(?:-N )?(?:-d '(.*)' )?'?http://127.0.0.1:8701(/[^' \n]*)`).FindAllStringSubmatch(usage, -1)
+	require.Len(t, lines, strings.Count(usage, "  curl "))
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, line := range lines {
+		method := cmp.Or(line[1], map[bool]string{true: http.MethodGet, false: http.MethodPost}[line[2] == ""])
+		assert.Contains(t, string(readme), strings.TrimSpace(line[0]))
+		resp := do(method, line[3], line[2])
+		assert.Equal(t, 2, resp.StatusCode/100, line[0])
+		if line[3] == "/events" {
+			events = resp
+			continue
+		}
+		require.NoError(t, resp.Body.Close())
+	}
+	require.NotNil(t, events)
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+	_, _ = io.Copy(io.Discard, events.Body) // ends
+	assert.NoError(t, events.Body.Close())
+}
+
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := launch(t, func(stdout, stderr io.Writer) int {
@@ -220,6 +260,9 @@ func TestRunThatFails(t *testing.T) {
 		"help":                  {[]string{"-h"}, exitOK, "-allow-remote"},
 		"how to stop it":        {[]string{"-h"}, exitOK, "go build -o payvault-emulator ./cmd/payvault-emulator\n"},
 		"unknown flag":          {[]string{"-x"}, exitUsage, "-x"},
+		"inspect everywhere":    {[]string{"-addr", "127.0.0.1:0", "-allow-remote", "-inspect", ":0"}, exitFailed, "-inspect :0 is not a loopback"},
+		"inspect on no port":    {[]string{"-addr", "127.0.0.1:0", "-inspect", "127.0.0.1:99999"}, exitFailed, "inspect: "},
+		"how to inspect":        {[]string{"-h"}, exitOK, "curl http://127.0.0.1:8701/state"},
 		"an argument":           {[]string{"serve"}, exitUsage, "serve"},
 		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
 		"every IPv4 interface":  {[]string{"-addr", "0.0.0.0:0"}, exitFailed, "-allow-remote"},
