@@ -145,7 +145,8 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 		ResetConnection, DropDuringRead, DropBeforeCommit, DropAfterCommit, Hang, Delay, Respond, RateLimit, PermitRate,
 		Redirect, EmptyBody, OtherCode, MalformedJSON, TruncatedJSON, CutBody, OversizedBody, GzipBomb, SlowDrip,
 	}
-	known := slices.ContainsFunc(operations, func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
+	known := slices.ContainsFunc(operations,
+		func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
 	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
@@ -264,7 +265,8 @@ func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, t
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
-		return faulty.Send(http.StatusTooManyRequests, header, failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
+		return faulty.Send(http.StatusTooManyRequests, header,
+			failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
 	case Redirect:
 		return faulty.Send(cmp.Or(f.Status, http.StatusTemporaryRedirect), http.Header{"Location": {f.Location}}, nil)
 	case EmptyBody:

@@ -85,7 +85,8 @@ func (f *armedFault) inspected() inspect.Armed {
 // Disarm implements [inspect.Emulator].
 func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 
-// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs only.
+// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
+// only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
@@ -104,9 +105,10 @@ func (i inspector) Tables() []inspect.Table {
 		table("disputes", i.Disputes, "rec_id merchant kind answered", func(d Dispute) []any {
 			return []any{d.ID, d.MerchantID, d.Kind, d.Response != nil}
 		}),
-		table("subscriptions", i.Subscriptions, "subscription_id merchant customer state transactions", func(s Subscription) []any {
-			return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
-		}),
+		table("subscriptions", i.Subscriptions, "subscription_id merchant customer state transactions",
+			func(s Subscription) []any {
+				return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
+			}),
 		table("invoices", i.Invoices, "invoice_id merchant state emails phones sms", func(v Invoice) []any {
 			return []any{v.ID, v.MerchantID, v.State, len(v.Emails), len(v.Phones), len(v.SMS)}
 		}),

@@ -66,14 +66,19 @@ func (i inspected) newest(t *testing.T) map[string]any {
 func TestInspectRequests(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
-	i.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230","single_use":true}`).tokenized(t)
+	i.post(t, "/pg/tokenize",
+		`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230","single_use":true}`).tokenized(t)
 	got := i.newest(t)
 	delete(got, "time")
 	delete(got, "milliseconds")
 	assert.Equal(t, map[string]any{
-		"number": 1.0, "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize", "status": 200.0, "code": 0.0,
+		"number": 1.0, "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize", "status": 200.0,
+		"code":        0.0,
 		"merchant_id": 100001.0, "request_bytes": 93.0, "fault": "", "performed": true,
-		"shape": map[string]any{"body": map[string]any{"merchant_id": "•••", "card_number": "•••", "exp_date": "•••", "single_use": "flag"}},
+		"shape": map[string]any{"body": map[string]any{
+			"merchant_id": "•••", "card_number": "•••", "exp_date": "•••",
+			"single_use": "flag",
+		}},
 	}, got)
 
 	i.get(t, "/platform/vault/customer?page=1&canary=2")
@@ -85,9 +90,13 @@ func TestInspectRequests(t *testing.T) {
 	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
 	got = i.newest(t)
-	assert.Equal(t, map[string]any{"form": map[string]any{"disputeResponse": map[string]any{"message": "•••"}, "file": "•••"}}, got["shape"])
+	assert.Equal(t, map[string]any{"form": map[string]any{
+		"disputeResponse": map[string]any{"message": "•••"},
+		"file":            "•••",
+	}}, got["shape"])
 
-	app, _ := i.partner().post(t, "/platform/application/add", `{"channel_id":1,"sales_rep":1}`).ok(t)["app"].(map[string]any)
+	app, _ := i.partner().post(t, "/platform/application/add",
+		`{"channel_id":1,"sales_rep":1}`).ok(t)["app"].(map[string]any)
 	i.partner().get(t, fmt.Sprintf("/platform/application/%.0f/validate", app["app_id"]))
 	got = i.newest(t)
 	assert.Equal(t, []any{200.0, 2.0, true}, []any{got["status"], got["code"], got["performed"]})
@@ -117,7 +126,8 @@ func TestInspectFaults(t *testing.T) {
 		_, _ = i.try(t)
 		i.srv.Close() // the record is there
 		got := i.newest(t)
-		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]}, test.fault)
+		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
+			test.fault)
 		assert.Contains(t, test.fault, got["fault"])
 		assert.Contains(t, i.ask(t, "GET", "/faults", ""), `"struck":1,"left":-1`)
 	}
@@ -152,9 +162,13 @@ func TestInspectRefusesFaults(t *testing.T) {
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
-	i.srv.Cards.Seed(payvaulttest.Card{ID: "C", MaskedNumber: "4111111111111111", ExpDate: "1230", CardholderName: "canary"})
+	i.srv.Cards.Seed(payvaulttest.Card{
+		ID: "C", MaskedNumber: "4111111111111111", ExpDate: "1230",
+		CardholderName: "canary",
+	})
 	i.srv.Customers.Seed(payvaulttest.Customer{
-		ID: "4111111111111112", FirstName: "canary", Comments: "canary", Billing: []map[string]any{{"card_id": "C", "canary": "canary"}},
+		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
+		Billing: []map[string]any{{"card_id": "C", "canary": "canary"}},
 	})
 	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Emails: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
@@ -227,11 +241,14 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/pg/tokenize", secretBody).tokenized(t)
 	i.post(t, "/TOP/merchant-api-key?TOP=987", secretBody).refused(t, http.StatusNotFound)
 	i.post(t, "/pg/tokenize?TOP=TOP", secretBody)
-	i.post(t, "/platform/vault/customer", `{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
-	i.post(t, "/platform/vault/customer", `{"customer_id":"4929000000006","customer_firm_name":"TOP","comments":"TOP"}`).ok(t)
+	i.post(t, "/platform/vault/customer",
+		`{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
+	i.post(t, "/platform/vault/customer",
+		`{"customer_id":"4929000000006","customer_firm_name":"TOP","comments":"TOP"}`).ok(t)
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
 	inject(t, i.srv, payvaulttest.Fault{
-		Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Location: "TOP", Message: "merchant-api-key", Times: 2,
+		Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Location: "TOP",
+		Message: "merchant-api-key", Times: 2,
 	})
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
@@ -261,14 +278,18 @@ func TestInspectGoLines(t *testing.T) {
 		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
 	for _, kind := range []payvaulttest.FaultKind{
-		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit, payvaulttest.DropAfterCommit,
-		payvaulttest.Hang, payvaulttest.Delay, payvaulttest.Respond, payvaulttest.RateLimit, payvaulttest.PermitRate, payvaulttest.Redirect,
-		payvaulttest.EmptyBody, payvaulttest.OtherCode, payvaulttest.MalformedJSON, payvaulttest.TruncatedJSON, payvaulttest.CutBody,
+		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit,
+		payvaulttest.DropAfterCommit,
+		payvaulttest.Hang, payvaulttest.Delay, payvaulttest.Respond, payvaulttest.RateLimit, payvaulttest.PermitRate,
+		payvaulttest.Redirect,
+		payvaulttest.EmptyBody, payvaulttest.OtherCode, payvaulttest.MalformedJSON, payvaulttest.TruncatedJSON,
+		payvaulttest.CutBody,
 		payvaulttest.OversizedBody, payvaulttest.GzipBomb, payvaulttest.SlowDrip,
 	} {
 		arm(fmt.Sprintf(`{"kind":%q,"rate":0.5,"code":1}`, kind))
 	}
-	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","retry_after":"\"1\"","size":9,"body":"*/ x"}`)
+	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","retry_after":"\"1\"","size":9,` +
+		`"body":"*/ x"}`)
 	fields := reflect.TypeFor[payvaulttest.Fault]().NumField()
 	assert.Equal(t, 14, fields, "a new field is to be armed above, too")
 

@@ -23,8 +23,8 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions, its fields named as on the wire. A seeded one is active, and its transactions
-// are paid now in currency 840 with status P and rcode 000, unless they say otherwise.
+// Subscription is a subscription with its transactions, its fields named as on the wire. A seeded one is active, and
+// its transactions are paid now in currency 840 with status P and rcode 000, unless they say otherwise.
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
@@ -33,8 +33,8 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // by time
 }
 
-// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch numbers that
-// are not set.
+// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch numbers
+// that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its offset

@@ -20,8 +20,8 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security code, track, wallet
-// payload or account number.
+// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security
+// code, track, wallet payload or account number.
 type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
@@ -117,8 +117,10 @@ func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeReques
 	p := problems{}
 	in.check(p, "")
 	p.check(in.CardSwipe == "" || cardnumber.OfTrack(in.CardSwipe) != "", "card_swipe", "is not track data")
-	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", "must be the text of a JSON array of single-pair objects")
-	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", "must be the text of a JSON array of single-pair objects")
+	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields",
+		"must be the text of a JSON array of single-pair objects")
+	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data",
+		"must be the text of a JSON array of single-pair objects")
 	p.check(in.hasData() || in.CardID != "", "card_number", "or other payment data is required")
 	if err := p.err(); err != nil {
 		return err
@@ -140,9 +142,12 @@ func (f *paymentFields) hasData() bool {
 // check looks at the payment fields beyond their shape. What is required for each kind of payment data is
 // the emulator's choice.
 func (f *paymentFields) check(p problems, path string) {
-	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), openapi.WirePath(path, "card_number"), "must be 12 to 19 digits")
-	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", openapi.WirePath(path, "exp_date"), "is required with a new card number")
-	p.check((f.Routing == "") == (f.Account == ""), openapi.WirePath(path, "tr_number"), "and dda_number are required together")
+	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), openapi.WirePath(path, "card_number"),
+		"must be 12 to 19 digits")
+	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", openapi.WirePath(path, "exp_date"),
+		"is required with a new card number")
+	p.check((f.Routing == "") == (f.Account == ""), openapi.WirePath(path, "tr_number"),
+		"and dda_number are required together")
 }
 
 // card turns a request into what is kept of it. With several kinds of payment data a card number
@@ -165,7 +170,10 @@ func (in *tokenizeRequest) card(g *ids) Card {
 func (f *paymentFields) card() Card {
 	switch {
 	case f.CardNumber != "":
-		return Card{Kind: CardKindCard, MaskedNumber: cardnumber.Mask(f.CardNumber), ExpDate: f.ExpDate, Type: cardnumber.Network(f.CardNumber)}
+		return Card{
+			Kind: CardKindCard, MaskedNumber: cardnumber.Mask(f.CardNumber), ExpDate: f.ExpDate,
+			Type: cardnumber.Network(f.CardNumber),
+		}
 	case f.Routing != "":
 		return Card{Kind: CardKindACH}
 	}

@@ -21,7 +21,8 @@ const (
 	EventAccountUpdaterRequestCompleted = "account_updater_request_completed"
 )
 
-// Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is delivered.
+// Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is
+// delivered.
 type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`

@@ -25,7 +25,8 @@ func TestMask(t *testing.T) {
 func TestValid(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]bool{
-		"411111111111": true, "4111111111111111111": true, "41111111111": false, "41111111111111111111": false, "4111 11111111": false,
+		"411111111111": true, "4111111111111111111": true, "41111111111": false, "41111111111111111111": false,
+		"4111 11111111": false,
 	} {
 		assert.Equal(t, want, Valid(number), number)
 	}
@@ -33,7 +34,10 @@ func TestValid(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	for number, want := range map[string]string{"41": "VI", "51": "MC", "22": "MC", "34": "AM", "37": "AM", "35": "", "60": "DI", "": ""} {
+	for number, want := range map[string]string{
+		"41": "VI", "51": "MC", "22": "MC", "34": "AM", "37": "AM", "35": "",
+		"60": "DI", "": "",
+	} {
 		assert.Equal(t, want, Network(number), number)
 	}
 }

@@ -84,7 +84,8 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
 	for path, contentType := range map[string]string{
-		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/script.js": "text/javascript; charset=utf-8",
+		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8",
+		"/script.js": "text/javascript; charset=utf-8",
 	} {
 		w := ask(h, request("GET", path, ""))
 		assert.Equal(t, http.StatusOK, w.Code)
@@ -163,7 +164,8 @@ func TestFaults(t *testing.T) {
 	before := feed.changed()
 	w := ask(h, request("POST", "/faults", `{"kind":"hang","operation":"invoices.send"}`))
 	assert.Equal(t, http.StatusCreated, w.Code)
-	assert.Contains(t, w.Body.String(), `"go":"if _, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend`)
+	assert.Contains(t, w.Body.String(),
+		`"go":"if _, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend`)
 	assert.Contains(t, ask(h, request("GET", "/faults", "")).Body.String(), `"kind":"hang"`)
 	assert.Contains(t, ask(h, request("GET", "/state", "")).Body.String(), `"kind":"hang"`)
 	assert.Equal(t, http.StatusNoContent, ask(h, request("DELETE", "/faults/1", "")).Code)
@@ -176,14 +178,16 @@ func TestFaults(t *testing.T) {
 	w = ask(h, request("POST", "/faults", `{"kind":""}`))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 	assert.JSONEq(t, `{"error":"there is no such kind"}`, w.Body.String())
-	assert.Equal(t, http.StatusBadRequest, ask(h, request("POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", maxFault)+"}")).Code)
+	assert.Equal(t, http.StatusBadRequest,
+		ask(h, request("POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", maxFault)+"}")).Code)
 }
 
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
 	var list []preset
-	require.NoError(t, json.Unmarshal(ask(h, request("GET", "/presets?operation=payees.delete&times=3", "")).Body.Bytes(), &list))
+	require.NoError(t, json.Unmarshal(ask(h,
+		request("GET", "/presets?operation=payees.delete&times=3", "")).Body.Bytes(), &list))
 	require.Len(t, list, 6)
 	assert.Contains(t, list[0].Go, "Operation: payvault.OpPayeesDelete, Kind: payvaulttest.DropAfterCommit, Times: 3}")
 	assert.InDelta(t, 3.0, list[0].Fault["times"], 0)
@@ -202,7 +206,8 @@ func TestRecord(t *testing.T) {
 		slog.Int("status", 200), slog.Int64("merchant_id", 5), slog.Int64("request_bytes", 7),
 		slog.Duration("duration", 1500*time.Microsecond), slog.Bool("performed", true), slog.Int("code", 0),
 		slog.String("fault", "delay"), slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
-	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"), "url", "canary")
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
+		"url", "canary")
 	slog.New(feed).Info("other", "operation", "canary")
 	slog.New(feed).With("operation", "canary").WithGroup("canary").Info("other")
 
@@ -214,7 +219,8 @@ func TestRecord(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), got.Time, time.Minute)
 	got.Time = time.Time{}
 	assert.Equal(t, Request{
-		Number: 1, Operation: "invoices.send", Method: "POST", Route: "/r", Status: 200, Code: new(int64(0)), MerchantID: 5, Bytes: 7,
+		Number: 1, Operation: "invoices.send", Method: "POST", Route: "/r", Status: 200, Code: new(int64(0)), MerchantID: 5,
+		Bytes:  7,
 		Millis: 1.5, Fault: "delay", Performed: true, Shape: map[string]any{"body": "•••"},
 	}, got)
 	state := ask(h, request("GET", "/state", "")).Body.String()

@@ -64,12 +64,23 @@ func TestGoLine(t *testing.T) {
 	}
 	const begin, end = "if _, err := srv.Inject(payvaulttest.Fault{", "}); err != nil { t.Fatal(err) }"
 	for want, fault := range map[string]Fault{
-		"Operation: payvault.OpApplicationsSaveData, Kind: payvaulttest.MalformedJSON": {Operation: "applications.save_data", Kind: "malformed JSON"},
-		"Kind: payvaulttest.Delay, Delay: 1500 * time.Millisecond, Times: 2":           {Kind: "delay", Delay: 1500 * time.Millisecond, Times: 2},
-		"Kind: payvaulttest.Delay, Delay: 1500 * time.Nanosecond":                      {Kind: "delay", Delay: 1500},
-		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: \"a\\\"b\"":             {Kind: "permit rate", Rate: 0.5, RetryAfter: `a"b`},
-		"Kind: payvaulttest.CutBody, AfterCommit: true":                                {Kind: "cut body", AfterCommit: true},
-		"Kind: payvaulttest.Respond /* and Header, Body */":                            {Kind: "respond", Body: "canary", Header: map[string][]string{"X": {"canary"}}},
+		"Operation: payvault.OpApplicationsSaveData, Kind: payvaulttest.MalformedJSON": {
+			Operation: "applications.save_data", Kind: "malformed JSON",
+		},
+		"Kind: payvaulttest.Delay, Delay: 1500 * time.Millisecond, Times: 2": {
+			Kind:  "delay",
+			Delay: 1500 * time.Millisecond, Times: 2,
+		},
+		"Kind: payvaulttest.Delay, Delay: 1500 * time.Nanosecond": {Kind: "delay", Delay: 1500},
+		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: \"a\\\"b\"": {
+			Kind: "permit rate", Rate: 0.5,
+			RetryAfter: `a"b`,
+		},
+		"Kind: payvaulttest.CutBody, AfterCommit: true": {Kind: "cut body", AfterCommit: true},
+		"Kind: payvaulttest.Respond /* and Header, Body */": {
+			Kind: "respond", Body: "canary",
+			Header: map[string][]string{"X": {"canary"}},
+		},
 	} {
 		assert.Equal(t, begin+want+end, GoLine(fault))
 	}

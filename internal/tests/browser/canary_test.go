@@ -14,7 +14,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Whatever is sent, seeded and injected, neither texts nor numbers nor keys are anywhere in the page, nor in what it fetches.
+// Whatever is sent, seeded and injected, neither texts nor numbers nor keys are anywhere in the page, nor in what it
+// fetches.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary, number, key = "c4nary", "4929123456781234", "c4nary-key"
@@ -22,22 +23,27 @@ func TestCanary(t *testing.T) {
 	p.srv.Cards.Seed(payvaulttest.Card{MaskedNumber: number, CardholderName: canary})
 	p.srv.Invoices.Seed(payvaulttest.Invoice{FromContact: canary, Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
-	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" + canary, Events: []string{"e"}})
+	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
+		canary, Events: []string{"e"}})
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
-	names := `"card_number":"` + number + `","customer_id":"` + number + `","customer_firm_name":"` + canary + `","` + canary + `":"` + canary + `"`
+	names := `"card_number":"` + number + `","customer_id":"` + number + `","customer_firm_name":"` + canary + `","` +
+		canary + `":"` + canary + `"`
 	requests := 0
 	for _, info := range payvault.Operations() {
-		for _, body := range []string{"{" + names + "}", canary, `{"customer_id":"` + number + `","customer_firm_name":"` + canary + `"}`} {
+		for _, body := range []string{"{" + names + "}", canary, `{"customer_id":"` + number + `","customer_firm_name":"` +
+			canary + `"}`} {
 			path := strings.NewReplacer("{", canary, "}", number).Replace(info.Path)
 			p.sendTo(info.Method, path+"?"+canary+"="+canary+"&page="+canary, key, body)
 			p.sendTo(info.Method, path, canary, body)
 			requests += 2
 		}
 	}
-	p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+number+`","customer_firm_name":"`+canary+`"}`)
+	p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+number+`","customer_firm_name":"`+
+		canary+`"}`)
 	_, err := p.srv.Inject(payvaulttest.Fault{
-		Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}, Message: key, Location: canary,
+		Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}, Message: key,
+		Location: canary,
 	})
 	require.NoError(t, err)
 	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)
@@ -53,7 +59,8 @@ func TestCanary(t *testing.T) {
 			seen += document.querySelector('#detail').outerHTML;
 		}
 		for (const path of ['state', 'requests', 'faults', 'presets']) seen += await (await fetch(path)).text();
-		return seen + JSON.stringify([...document.querySelectorAll('input, select')].map((each) => each.value)) + document.cookie
+		return seen + JSON.stringify([...document.querySelectorAll('input, select')].map((each) => each.value)) +
+				document.cookie
 			+ JSON.stringify(localStorage);
 	})()`)
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")

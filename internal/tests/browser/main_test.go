@@ -102,13 +102,16 @@ func (p *tab) click(selector string) {
 // choose selects an option.
 func (p *tab) choose(selector, value string) {
 	p.Helper()
-	eval[any](p, fmt.Sprintf(`{const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('change'))}`, selector, value))
+	eval[any](p, fmt.Sprintf(
+		`{const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('change'))}`, selector, value,
+	))
 }
 
 // waitFor waits until an expression of JavaScript is true.
 func (p *tab) waitFor(expression string) {
 	p.Helper()
-	require.Eventually(p, func() bool { return eval[bool](p, "!!("+expression+")") }, patience, patience/1000, "%s", expression)
+	require.Eventually(p, func() bool { return eval[bool](p, "!!("+expression+")") }, patience, patience/1000, "%s",
+		expression)
 }
 
 // text is what can be read in the first element that matches.

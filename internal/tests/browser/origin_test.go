@@ -15,7 +15,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Pages of other origins, of this machine and of this very name too, read nothing, change nothing and show nothing of the page.
+// Pages of other origins, of this machine and of this very name too, read nothing, change nothing and show nothing of
+// the page.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -34,15 +35,20 @@ func TestOtherOrigins(t *testing.T) {
 		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
 		p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
 		for name, script := range map[string]string{
-			"read":   `fetch(page + 'state').then((r) => r.text(), () => 'blocked')`,
-			"post":   `fetch(page + 'faults', {method: 'POST', body: '{"kind":"hang"}'}).then((r) => r.text(), () => 'blocked')`,
-			"blind":  `fetch(page + 'faults', {method: 'POST', mode: 'no-cors', body: '{"kind":"hang"}'}).then((r) => 'blocked', () => 'blocked')`,
+			"read": `fetch(page + 'state').then((r) => r.text(), () => 'blocked')`,
+			"post": `fetch(page + 'faults', {method: 'POST', body: '{"kind":"hang"}'}).then((r) => r.text(), () => 'blocked')`,
+			"blind": `fetch(page + 'faults', {method: 'POST', mode: 'no-cors', body: '{"kind":"hang"}'}).then((r) => ` +
+				`'blocked', () => 'blocked')`,
 			"delete": `fetch(page + 'faults', {method: 'DELETE'}).then((r) => r.text(), () => 'blocked')`,
-			"listen": `new Promise((done) => { const s = new EventSource(page + 'events'); s.onmessage = (e) => done(e.data); s.onerror = () => done('blocked'); })`,
-			"script": `new Promise((done) => { const s = document.createElement('script'); s.onload = () => done('loaded'); s.onerror = () => done('blocked');
+			"listen": `new Promise((done) => { const s = new EventSource(page + 'events'); s.onmessage = (e) => done(e.data); ` +
+				`s.onerror = () => done('blocked'); })`,
+			"script": `new Promise((done) => { const s = document.createElement('script'); s.onload = () => done('loaded');
+			s.onerror = () => done('blocked');
 				s.src = page + 'script.js'; document.head.append(s); })`,
-			"submit": `new Promise((done) => { const f = document.createElement('iframe'); f.name = 'f'; f.onload = () => done('blocked'); document.body.append(f);
-				const form = document.createElement('form'); form.method = 'POST'; form.enctype = 'text/plain'; form.target = 'f'; form.action = page + 'faults';
+			"submit": `new Promise((done) => { const f = document.createElement('iframe'); f.name = 'f'; f.onload = () => done('blocked');
+			document.body.append(f);
+				const form = document.createElement('form'); form.method = 'POST'; form.enctype = 'text/plain';
+			form.target = 'f'; form.action = page + 'faults';
 				form.append(Object.assign(document.createElement('input'), {name: '{"kind":"hang","message":"', value: '"}'}));
 				document.body.append(form); form.submit(); })`,
 			"window": `(() => { const w = open(page); return w && w.closed === false && w.length > 0 ? 'seen' : 'blocked'; })()`,
@@ -50,7 +56,8 @@ func TestOtherOrigins(t *testing.T) {
 			assert.Equal(t, "blocked", eval[string](p, "{const page = '"+page.URL+"/'; "+script+"}"), "%s from %s", name, origin)
 		}
 		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
-		framed := `new Promise((done) => { const f = document.createElement('iframe'); f.onload = () => done(f.contentDocument === null); f.src = '` +
+		framed := `new Promise((done) => { const f = document.createElement('iframe'); f.onload = () => ` +
+			`done(f.contentDocument === null); f.src = '` +
 			page.URL + `/'; document.body.append(f); })`
 		assert.True(t, eval[bool](p, framed))
 	}

@@ -96,7 +96,8 @@ func TestCopiedLineCompiles(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted, Origin: p.url,
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
+		Origin: p.url,
 	})
 	require.NoError(t, err)
 	var lines strings.Builder
@@ -174,7 +175,8 @@ func TestLayout(t *testing.T) {
 			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
 			if screen.width >= 640 {
 				eval[any](p, `{document.documentElement.style.fontSize = '200%'}`)
-				assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "large letters scroll sideways")
+				assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0,
+					"large letters scroll sideways")
 				eval[any](p, `{document.documentElement.style.fontSize = ''}`)
 			}
 			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
@@ -189,11 +191,15 @@ func (p *tab) fill() {
 	ctx, client := p.Context(), p.srv.Client()
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 	p.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5001, CustomerID: "CUST5001"})
-	_, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
+	_, err := client.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
 	require.NoError(p, err)
 	_, err = client.Customers.Create(ctx, &payvault.CustomerCreateRequest{
 		ID: "JANE1", FirstName: "Jane", LastName: "Doe", Email: "jane@example.com",
-		BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230", Verify: true}},
+		BillingCards: []payvault.BillingCardRequest{{
+			CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230",
+			Verify: true,
+		}},
 	})
 	require.NoError(p, err)
 	_, err = client.Customers.List(ctx, nil)
