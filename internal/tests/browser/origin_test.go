@@ -45,7 +45,8 @@ func TestOtherOrigins(t *testing.T) {
 			"script": `new Promise((done) => { const s = document.createElement('script'); s.onload = () => done('loaded');
 			s.onerror = () => done('blocked');
 				s.src = page + 'script.js'; document.head.append(s); })`,
-			"submit": `new Promise((done) => { const f = document.createElement('iframe'); f.name = 'f'; f.onload = () => done('blocked');
+			"submit": `new Promise((done) => { const f = document.createElement('iframe'); f.name = 'f';
+			f.onload = () => done('blocked');
 			document.body.append(f);
 				const form = document.createElement('form'); form.method = 'POST'; form.enctype = 'text/plain';
 			form.target = 'f'; form.action = page + 'faults';
