@@ -25,8 +25,7 @@ type order struct {
 	Source     string
 	Snapshot   Snapshot
 	Span       span
-	Run        string        // the run that may send without a journal: a reset makes another one
-	Attempt    int32         // of the workflow
+	Run        string        // the run that may send without a journal: a reset makes another one; "" if none may
 	InFlight   int           // requests
 	Interval   time.Duration // between two requests
 	MaxUnknown int
@@ -81,7 +80,7 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error
 // submit submits batches. Each is sent at most once, whatever happens to workers.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	info := activity.GetInfo(ctx)
-	if again := o.Attempt > 1 || o.Run != info.WorkflowExecution.RunID; again && a.Journal == nil {
+	if o.Run != info.WorkflowExecution.RunID && a.Journal == nil {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
 	}

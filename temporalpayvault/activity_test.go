@@ -75,7 +75,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 
 	// The same job under another ID, or after a reset.
 	again := orderOf(d)
-	again.Run, again.Attempt = "another", 2
+	again.Run = ""
 	done, err = newAttempt(a, nil).submit(again)
 	require.NoError(t, err)
 	assert.Len(t, done.statuses(), 4)
@@ -85,7 +85,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 func TestSubmit_resetWithoutJournal(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*order){
-		"reset": func(o *order) { o.Run = "the run before" }, "retried": func(o *order) { o.Attempt = 2 },
+		"reset": func(o *order) { o.Run = "the run before" }, "retried": func(o *order) { o.Run = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -63,7 +63,7 @@ type ExportJob struct {
 type ExportState struct {
 	Counted bool          `json:"counted"`
 	Summary ExportSummary `json:"summary"`
-	Carried
+	carried
 }
 
 // ExportSummary is the result of [ExportLists], and while it runs the answer to [QueryProgress].
@@ -113,7 +113,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	state.Counted = true
 	d := &dispatch{
-		Carried: &state.Carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
+		carried: &state.carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
 		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
 		paused: &sum.Paused, resumed: func() {},
 	}

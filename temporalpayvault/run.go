@@ -34,8 +34,8 @@ type span struct {
 	Offset int `json:"o,omitempty"`
 }
 
-// Carried is what a run of a workflow hands to the next one when it continues as new.
-type Carried struct {
+// carried is what a run of a workflow hands to the next one when it continues as new.
+type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
 	Mark int    `json:"mark,omitempty"` // unknown batches before the last resume
@@ -43,7 +43,7 @@ type Carried struct {
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.
 type dispatch struct {
-	*Carried
+	*carried
 
 	total       int
 	per         int     // of total in a span
