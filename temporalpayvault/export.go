@@ -119,6 +119,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
+		resumes := d.resumes
 		var r exported
 		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
 			d.lost(s, err)
@@ -128,6 +129,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 			state.Redo = append(state.Redo, r.At)
 		}
 		sum.add(r)
+		d.stop(r.Stop, resumes)
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -144,9 +146,6 @@ func (s *ExportSummary) add(r exported) {
 	s.Pages += r.Pages
 	s.Records += r.Records
 	s.FailedLists = append(s.FailedLists, r.Failed[:min(len(r.Failed), maxListed-len(s.FailedLists))]...)
-	if s.Paused == "" {
-		s.Paused = r.Stop
-	}
 }
 
 // exportOrder is what a workflow has an activity export.

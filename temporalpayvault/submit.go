@@ -147,6 +147,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
 	}
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+		resumes := d.resumes
 		var r report
 		if err := workflow.ExecuteActivity(ctx, activitySubmit, job.order(ctx, s)).Get(ctx, &r); err != nil {
 			d.lost(s, err)
@@ -154,10 +155,10 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		}
 		state.Redo = append(state.Redo, r.left(s)...)
 		sum.add(r.Outcomes)
+		d.stop(r.Stop, resumes)
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
-			r.Stop = cmp.Or(r.Stop, stopUnknown)
+			d.stop(stopUnknown, d.resumes)
 		}
-		sum.Paused = cmp.Or(sum.Paused, r.Stop)
 	})
 	switch {
 	case temporal.IsCanceledError(err):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +183,27 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	assert.Equal(t, 100, s.Accepted+s.Unknown)
 	assert.Equal(t, paused.Unknown, s.Unknown)
 	assert.Equal(t, 100, srv.Commits(op))
+}
+
+// An activity that was at work before the job was resumed does not pause it again.
+func TestSubmitCards_staleStop(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	var calls atomic.Int32
+	activity := func(_ context.Context, o order) (*report, error) {
+		if calls.Add(1) <= 2 {
+			return &report{Stop: "the key is refused"}, nil
+		}
+		return accept(o.Span), nil
+	}
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Minute).Once()
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
+	env.RegisterDelayedCallback(func() {
+		assert.NotEmpty(t, progressOf(t, env).Paused)
+		env.SignalWorkflow(SignalResume, nil)
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
+	assert.Equal(t, 30, summary(t, env).Accepted)
 }
 
 // An activity that has failed without a report is not done again as if nothing had been sent.

@@ -54,7 +54,7 @@ func main() {
 	case *child == childAlone:
 		run = s.submitAll
 	case s.record != "":
-		run = nil
+		run = s.recordHistories
 	}
 	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
@@ -66,12 +66,12 @@ func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, fo
 
 func (s *settings) soak(ctx context.Context, out io.Writer) error {
 	w, err := s.build(ctx)
+	defer w.close()
 	if err != nil {
 		return err
 	}
-	defer w.close()
 	for _, part := range []func(context.Context, io.Writer) error{
-		w.alone, w.withoutJournal, w.continued, w.withJournal, w.naive, w.leaks,
+		w.alone, w.withoutJournal, w.continued, w.withJournal, w.leaks, w.naive,
 	} {
 		if err := part(ctx, out); err != nil {
 			return err

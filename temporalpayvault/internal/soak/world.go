@@ -40,7 +40,7 @@ type world struct {
 	client   client.Client
 	workers  []*exec.Cmd
 	runs     map[string]string // the first one of each workflow
-	logs     *os.File // of the workers
+	logs     *os.File          // of the workers
 
 	harmful          atomic.Bool
 	requests, faulty atomic.Int64
