@@ -123,6 +123,62 @@ func TestSubmit_superseded(t *testing.T) {
 	assert.Less(t, srv.Commits(op), 50)
 }
 
+// A batch whose announcement has failed is not sent, and the next attempt does not take it for unknown.
+func TestSubmit_announcementFails(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*Activities, *heartbeats){
+		"heartbeat": func(_ *Activities, h *heartbeats) {
+			h.refuse = func(progress) error {
+				h.refuse = nil
+				return errCut
+			}
+		},
+		"journal": func(a *Activities, _ *heartbeats) { a.Journal = brokenBook{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 1000}
+			a := &Activities{Client: srv.Client(), Cards: d}
+			h := &heartbeats{}
+			fail(a, h)
+			r := newAttempt(a, nil)
+			r.refuse = h.refuse
+			_, err := r.submit(orderOf(d))
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok)
+			assert.False(t, app.NonRetryable())
+			assert.Empty(t, r.recorded().Sending)
+			assert.Len(t, r.recorded().Outcomes, srv.Commits(op))
+		})
+	}
+}
+
+type brokenBook struct{ *book }
+
+func (brokenBook) Begin(context.Context, string, int) (payvault.BatchState, error) {
+	return payvault.BatchState{}, errors.New("disk full")
+}
+
+// While a source is slow, the server knows that the worker lives.
+func TestSubmit_slowSource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deck{n: 300, checksum: "other"}
+		r := newAttempt(&Activities{Cards: slow{d}}, nil)
+		done, err := r.submit(orderOf(deck{n: 300}))
+		require.NoError(t, err)
+		assert.Equal(t, stopChanged, done.Stop)
+		assert.Equal(t, 6, r.count, "three in each heartbeat timeout")
+	})
+}
+
+type slow struct{ deck }
+
+func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
+	time.Sleep(2*defaultHeartbeat + time.Second) // of a bubble
+	return d.deck.Snapshot(ctx, ref)
+}
+
 func TestSubmit_announcesBeforeSending(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 2000}
@@ -291,7 +347,10 @@ func TestSubmit_workerStops(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &submission{order: order{Interval: 100 * time.Millisecond}, halted: make(chan struct{}), due: time.Now()}
+		stopping := make(chan struct{})
+		s := &submission{
+			order: order{Interval: 100 * time.Millisecond}, halted: make(chan struct{}), stopping: stopping, due: time.Now(),
+		}
 		began := time.Now()
 		for range 20 {
 			assert.True(t, s.pace(t.Context()))
@@ -300,6 +359,17 @@ func TestPace(t *testing.T) {
 		time.AfterFunc(time.Millisecond, func() { s.halt("", nil) })
 		assert.False(t, s.pace(t.Context()))
 		assert.Equal(t, 2*time.Second+time.Millisecond, time.Since(began))
+
+		s.halted, began = make(chan struct{}), time.Now()
+		time.AfterFunc(time.Millisecond, func() { close(stopping) })
+		assert.False(t, s.pace(t.Context()))
+		assert.Equal(t, time.Millisecond, time.Since(began))
+
+		s.stopping, began = nil, time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		assert.False(t, s.pace(ctx))
+		assert.Equal(t, time.Millisecond, time.Since(began))
 	})
 }
 

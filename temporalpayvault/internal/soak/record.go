@@ -134,19 +134,26 @@ func (w *world) failOne(ctx context.Context, id string) error {
 	return errNone
 }
 
-// recordCanceled is of a job that is canceled.
+// recordCanceled is of a job that is canceled amid its activities, which say what they have done.
 func (w *world) recordCanceled(ctx context.Context) error {
 	const id = "canceled"
-	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, small(id))
+	job, before := small(id), w.emulator.Commits(op)
+	job.BatchesPerActivity = 5
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(w.until(ctx, id, func(s temporalpayvault.Summary) bool { return s.Accepted > 0 }),
-		w.client.CancelWorkflow(ctx, id, ""))
-	if end := run.Get(ctx, nil); !temporal.IsCanceledError(end) {
-		err = errors.Join(err, fmt.Errorf("not canceled: %w", end))
+	for w.emulator.Commits(op) < before+7 && wait(ctx, time.Millisecond) {
 	}
-	return errors.Join(err, w.keep(ctx, id))
+	if err := w.client.CancelWorkflow(ctx, id, ""); err != nil {
+		return err
+	}
+	var sum temporalpayvault.Summary
+	canceled, ok := errors.AsType[*temporal.CanceledError](run.Get(ctx, nil))
+	if !ok || canceled.Details(&sum) != nil || sum.Accepted != w.emulator.Commits(op)-before {
+		return fmt.Errorf("canceled: %+v", sum)
+	}
+	return w.keep(ctx, id)
 }
 
 // recordReset is of the job before, reset.
@@ -240,7 +247,9 @@ func (w *world) write(id string, run int, events []*historypb.HistoryEvent) erro
 // subscriptions are those of the emulator.
 type subscriptions struct{ emulator *payvaulttest.Server }
 
-func (s subscriptions) Count(context.Context, string) (int, error) { return len(s.emulator.Subscriptions.All()), nil }
+func (s subscriptions) Count(context.Context, string) (int, error) {
+	return len(s.emulator.Subscriptions.All()), nil
+}
 
 func (s subscriptions) Subscriptions(_ context.Context, _ string, start, end int) (ids []payvault.SubscriptionID, _ error) {
 	for _, x := range s.emulator.Subscriptions.All()[start:end] {
@@ -252,7 +261,9 @@ func (s subscriptions) Subscriptions(_ context.Context, _ string, start, end int
 // nowhere is a sink.
 type nowhere struct{}
 
-func (nowhere) WriteCustomers(context.Context, temporalpayvault.Position, []payvault.Customer) error { return nil }
+func (nowhere) WriteCustomers(context.Context, temporalpayvault.Position, []payvault.Customer) error {
+	return nil
+}
 
 func (nowhere) WriteTransactions(context.Context, temporalpayvault.Position, []payvault.Transaction) error {
 	return nil

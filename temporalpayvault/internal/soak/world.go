@@ -107,9 +107,10 @@ func kill(cmd *exec.Cmd) {
 
 // child is this program in another process.
 func (w *world) child(ctx context.Context, as string) *exec.Cmd {
+	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0], "-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
 		"-journal", w.journal, "-codec="+strconv.FormatBool(w.sealed),
-		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64)) //nolint:gosec // this program
+		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
 	cmd.Stderr = w.logs
 	return cmd
 }
@@ -122,8 +123,9 @@ func (w *world) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	//nolint:gosec // the server
 	w.server = exec.CommandContext(context.WithoutCancel(ctx), w.temporal, "server", "start-dev", "--headless", "--port", port,
-		"--db-filename", w.database(), "--log-level", "never") //nolint:gosec // the server
+		"--db-filename", w.database(), "--log-level", "never")
 	w.server.Stderr = os.Stderr
 	if err := w.server.Start(); err != nil {
 		return err
