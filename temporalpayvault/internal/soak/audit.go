@@ -78,9 +78,9 @@ func (w *world) events(ctx context.Context, id, run string) (events []*historypb
 	return events, nil
 }
 
-// chain returns the histories of a run and of those that go on with it.
-func (w *world) chain(ctx context.Context, id, run string) (histories [][]*historypb.HistoryEvent, err error) {
-	for run != "" {
+// chain returns the histories of the first run of a job and of those that go on with it.
+func (w *world) chain(ctx context.Context, id string) (histories [][]*historypb.HistoryEvent, err error) {
+	for run := w.runs[id]; run != ""; {
 		events, err := w.events(ctx, id, run)
 		if err != nil {
 			return nil, err
@@ -92,8 +92,8 @@ func (w *world) chain(ctx context.Context, id, run string) (histories [][]*histo
 }
 
 // weigh says how large the histories of a job are.
-func (w *world) weigh(ctx context.Context, out io.Writer, id, run string) error {
-	histories, err := w.chain(ctx, id, run)
+func (w *world) weigh(ctx context.Context, out io.Writer, id string) error {
+	histories, err := w.chain(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (w *world) weigh(ctx context.Context, out io.Writer, id, run string) error 
 	return nil
 }
 
-// tasks returns the events of a run to which it can be reset.
-func (w *world) tasks(ctx context.Context, id, run string) (tasks []int64, err error) {
-	events, err := w.events(ctx, id, run)
+// tasks returns the events of the first run of a job to which it can be reset.
+func (w *world) tasks(ctx context.Context, id string) (tasks []int64, err error) {
+	events, err := w.events(ctx, id, w.runs[id])
 	for _, e := range events {
 		if e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			tasks = append(tasks, e.GetEventId())
@@ -120,32 +120,28 @@ func (w *world) tasks(ctx context.Context, id, run string) (tasks []int64, err e
 	return tasks, err
 }
 
-func (w *world) resetToFirst(ctx context.Context, out io.Writer, id, failure string) error {
-	run := w.runs[id]
-	tasks, err := w.tasks(ctx, id, run)
-	if err != nil {
-		return err
-	}
-	return w.reset(ctx, out, id, run, tasks[0], failure)
+// reset resets the first run of a job to an event.
+func (w *world) reset(ctx context.Context, id string, event int64) error {
+	_, err := w.client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: w.runs[id]},
+		Reason: "soak", RequestId: "reset " + id, WorkflowTaskFinishEventId: event,
+	})
+	return err
 }
 
-// reset resets a run of a job that has ended. Nothing may be performed, and a job without a journal has to fail.
-func (w *world) reset(ctx context.Context, out io.Writer, id, run string, task int64, failure string) error {
+// resetFails resets a job without a journal that has ended: it has to fail, and to perform nothing.
+func (w *world) resetFails(ctx context.Context, out io.Writer, id string, event int64) error {
 	before := w.emulator.Commits(op)
-	_, err := w.client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run},
-		Reason: "soak", RequestId: "reset " + id, WorkflowTaskFinishEventId: task,
-	})
-	if err != nil {
+	if err := w.reset(ctx, id, event); err != nil {
 		return err
 	}
-	err = w.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
-	app, _ := errors.AsType[*temporal.ApplicationError](err)
+	err := w.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	performed := w.emulator.Commits(op) - before
-	say(out, "%s: after a reset to event %d %d performed; error: %v", id, task, performed, err)
-	if performed > 0 || app == nil && failure != "" || app != nil && app.Type() != failure {
-		return errors.New("a reset has not ended as it has to")
+	if performed > 0 || !ok || app.Type() != temporalpayvault.TypeReset {
+		return fmt.Errorf("%s: after a reset %d performed, and %w", id, performed, err)
 	}
+	say(out, "%s: reset to event %d it performs nothing: %s", id, event, app.Message())
 	return nil
 }
 
@@ -155,11 +151,11 @@ func (w *world) leaks(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
+	databases, err := filepath.Glob(filepath.Join(w.dir, "*.db*"))
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
+	for _, name := range append(databases, w.logs.Name()) {
 		if texts[filepath.Base(name)], err = os.ReadFile(name); err != nil { //nolint:gosec // its own file
 			return err
 		}

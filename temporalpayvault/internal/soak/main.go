@@ -71,7 +71,7 @@ func (s *settings) soak(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for _, part := range []func(context.Context, io.Writer) error{
-		w.alone, w.withoutJournal, w.continued, w.withJournal, w.leaks, w.naive,
+		w.alone, w.withoutJournal, w.continued, w.withJournal, w.exports, w.leaks, w.naive,
 	} {
 		if err := part(ctx, out); err != nil {
 			return err
@@ -94,8 +94,11 @@ func (w *world) withoutJournal(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.audit(out, id, sum), w.weigh(ctx, out, id, w.runs[id]),
-		w.resetToFirst(ctx, out, id, temporalpayvault.TypeReset))
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.audit(out, id, sum), w.weigh(ctx, out, id), w.resetFails(ctx, out, id, tasks[0]))
 }
 
 // continued resets the first run of a job to its last task, which continues as new: the runs after it send nothing either.
@@ -110,39 +113,42 @@ func (w *world) continued(ctx context.Context, out io.Writer) error {
 	if err := run.Get(ctx, nil); err != nil {
 		return err
 	}
-	tasks, err := w.tasks(ctx, id, w.runs[id])
+	tasks, err := w.tasks(ctx, id)
 	if err != nil {
 		return err
 	}
-	return w.reset(ctx, out, id, w.runs[id], tasks[len(tasks)-1], temporalpayvault.TypeReset)
+	return w.resetFails(ctx, out, id, tasks[len(tasks)-1])
 }
 
 // withJournal is a job that a journal knows of, too. Neither a reset of it nor another job of the same cards sends
-// anything.
+// anything again; what a frozen worker has told the journal that it did not send is sent then.
 func (w *world) withJournal(ctx context.Context, out io.Writer) error {
 	const id = "journal"
 	sum, err := w.harmed(ctx, out, id, queueWithJournal, temporalpayvault.SubmitCards)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(w.audit(out, id, sum), w.resetToFirst(ctx, out, id, "")); err != nil {
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
 		return err
 	}
-	before := w.emulator.Commits(op)
+	if err := errors.Join(w.audit(out, id, sum), w.reset(ctx, id, tasks[0])); err != nil {
+		return err
+	}
+	if err := w.client.GetWorkflow(ctx, id, "").Get(ctx, &sum); err != nil {
+		return err
+	}
+	say(out, "%s: after a reset", id)
 	again, err := w.start(ctx, "again", queueWithJournal, temporalpayvault.SubmitCards, w.jobOf(id))
 	if err != nil {
 		return err
 	}
 	var other temporalpayvault.Summary
-	if err := again.Get(ctx, &other); err != nil {
+	if err := errors.Join(w.audit(out, id, sum), again.Get(ctx, &other)); err != nil {
 		return err
 	}
-	say(out, "%s: under another ID %d performed; %d accepted, %d refused, %d unknown",
-		id, w.emulator.Commits(op)-before, other.Accepted, other.Refused, other.Unknown)
-	if w.emulator.Commits(op) != before || other.Accepted < sum.Accepted {
-		return errors.New("the same job under another ID has sent something")
-	}
-	return nil
+	say(out, "%s: under another ID", id)
+	return w.audit(out, id, other)
 }
 
 // naive is the activity that one writes first. The audit has to see what it does.

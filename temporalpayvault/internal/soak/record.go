@@ -35,7 +35,7 @@ func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
 	worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, &temporalpayvault.Activities{
-		Client: pv, Cards: deck{}, Subscriptions: subscriptions{w.emulator}, Sink: nowhere{},
+		Client: pv, Cards: deck{}, Subscriptions: numbers{}, Sink: folder(w.dir),
 	})
 	if err := here.Start(); err != nil {
 		return err
@@ -159,7 +159,11 @@ func (w *world) recordCanceled(ctx context.Context) error {
 // recordReset is of the job before, reset.
 func (w *world) recordReset(ctx context.Context) error {
 	const id = "canceled"
-	if err := w.resetToFirst(ctx, io.Discard, id, temporalpayvault.TypeReset); err != nil {
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := w.resetFails(ctx, io.Discard, id, tasks[0]); err != nil {
 		return err
 	}
 	events, err := w.events(ctx, id, "")
@@ -175,17 +179,13 @@ func (w *world) recordExports(ctx context.Context) error {
 			return err
 		}
 	}
-	for range 20 {
-		w.emulator.Subscriptions.Seed(payvaulttest.Subscription{
-			MerchantID: w.emulator.Merchant().MerchantID, Transactions: make([]payvaulttest.Transaction, 12),
-		})
-	}
 	mend, err := w.emulator.Inject(payvaulttest.Fault{
 		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
 	})
 	if err != nil {
 		return err
 	}
+	w.seed(20)
 	list := payvault.ListOptions{Count: 10}
 	all, err := w.start(ctx, "customers", queue, temporalpayvault.ExportLists,
 		temporalpayvault.ExportJob{Name: "customers", List: list})
@@ -198,7 +198,7 @@ func (w *world) recordExports(ctx context.Context) error {
 		return err
 	}
 	each, err := w.start(ctx, "transactions", queue, temporalpayvault.ExportLists, temporalpayvault.ExportJob{
-		Name: "transactions", Subscriptions: "all", List: list, ListsPerActivity: 3, Concurrency: 2, ActivitiesPerRun: 4,
+		Name: "transactions", Subscriptions: "20", List: list, ListsPerActivity: 3, Concurrency: 2, ActivitiesPerRun: 4,
 	})
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (w *world) until(ctx context.Context, id string, reached func(temporalpayva
 
 // keep writes the histories of a job.
 func (w *world) keep(ctx context.Context, id string) error {
-	histories, err := w.chain(ctx, id, w.runs[id])
+	histories, err := w.chain(ctx, id)
 	for i, events := range histories {
 		err = errors.Join(err, w.write(id, i+1, events))
 	}
@@ -242,29 +242,4 @@ func (w *world) write(id string, run int, events []*historypb.HistoryEvent) erro
 	}
 	name := filepath.Join(w.record, fmt.Sprintf("%s-%d.json", id, run))
 	return os.WriteFile(name, append(text, '\n'), 0o644) //nolint:gosec // no secret
-}
-
-// subscriptions are those of the emulator.
-type subscriptions struct{ emulator *payvaulttest.Server }
-
-func (s subscriptions) Count(context.Context, string) (int, error) {
-	return len(s.emulator.Subscriptions.All()), nil
-}
-
-func (s subscriptions) Subscriptions(_ context.Context, _ string, start, end int) (ids []payvault.SubscriptionID, _ error) {
-	for _, x := range s.emulator.Subscriptions.All()[start:end] {
-		ids = append(ids, x.ID)
-	}
-	return ids, nil
-}
-
-// nowhere is a sink.
-type nowhere struct{}
-
-func (nowhere) WriteCustomers(context.Context, temporalpayvault.Position, []payvault.Customer) error {
-	return nil
-}
-
-func (nowhere) WriteTransactions(context.Context, temporalpayvault.Position, []payvault.Transaction) error {
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +94,10 @@ func (s *settings) work(ctx context.Context, logs io.Writer) error {
 	}
 	for name, journal := range map[string]payvault.Journal{queue: nil, queueWithJournal: journal} {
 		w := worker.New(c, name, worker.Options{WorkerStopTimeout: time.Minute})
-		a := &temporalpayvault.Activities{Client: pv, Cards: deck{s.faults / 10}, Journal: journal}
+		a := &temporalpayvault.Activities{
+			Client: pv, Cards: deck{s.faults / 10}, Journal: journal,
+			Subscriptions: numbers{}, Sink: folder(filepath.Dir(s.journal)),
+		}
 		temporalpayvault.Register(w, a)
 		w.RegisterWorkflow(naiveWorkflow)
 		w.RegisterActivity(&naive{a})

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
@@ -27,6 +28,8 @@ import (
 const (
 	batch = payvault.MaxAccountUpdaterCards
 	op    = payvault.OpAccountUpdaterSubmit
+
+	heartbeat = 3 * time.Second
 )
 
 // world is the emulator, the server and the workers.
@@ -44,7 +47,7 @@ type world struct {
 
 	harmful          atomic.Bool
 	requests, faulty atomic.Int64
-	killed           int
+	killed, frozen   int
 }
 
 // build starts everything. What it has started until then is to be closed also if it fails.
@@ -178,35 +181,56 @@ func faults() []payvaulttest.Fault {
 	}
 }
 
-// kill kills workers while a job goes on, and the server once.
-func (w *world) kill(ctx context.Context, before int64) error {
-	for n := range w.kills {
-		for due := before + int64(w.cards/batch*(n+1)/(w.kills+2)); w.requests.Load() < due; {
-			if !wait(ctx, time.Millisecond) {
-				return nil
+// amidKills does something while workers are killed, one after the other: every second one is frozen instead, so that
+// it is taken for lost and goes on later. The server is killed once. The requests that it takes spread them.
+func (w *world) amidKills(ctx context.Context, requests int, do func() error) error {
+	while, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	before := int(w.requests.Load())
+	go func() {
+		for n := range w.kills {
+			for due := before + requests*(n+1)/(w.kills+2); int(w.requests.Load()) < due; {
+				if !wait(while, time.Millisecond) {
+					ended <- nil
+					return
+				}
+			}
+			if err := w.kill(while, n); err != nil {
+				ended <- err
+				return
 			}
 		}
-		i := n % len(w.workers)
-		kill(w.workers[i])
-		w.killed++
-		if w.restart && n == w.kills/2 {
-			kill(w.server)
-			if err := w.serve(ctx); err != nil {
-				return err
-			}
-		}
-		w.workers[i] = w.child(ctx, childWorker)
-		if err := w.workers[i].Start(); err != nil {
+		ended <- nil
+	}()
+	err := do()
+	end()
+	return errors.Join(err, <-ended)
+}
+
+func (w *world) kill(ctx context.Context, n int) error {
+	worker := &w.workers[n%len(w.workers)]
+	if n%2 == 1 {
+		w.frozen++
+		err := (*worker).Process.Signal(syscall.SIGSTOP)
+		wait(ctx, 2*heartbeat)
+		return errors.Join(err, (*worker).Process.Signal(syscall.SIGCONT))
+	}
+	kill(*worker)
+	w.killed++
+	if w.restart && n == w.kills/4*2 {
+		kill(w.server)
+		if err := w.serve(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	*worker = w.child(ctx, childWorker)
+	return (*worker).Start()
 }
 
 // jobOf is the job of a part of the soak.
 func (w *world) jobOf(part string) temporalpayvault.Job {
 	job := w.job
-	job.Source, job.HeartbeatTimeout, job.MaxUnknown = part+":"+strconv.Itoa(w.cards), 3*time.Second, w.cards
+	job.Source, job.HeartbeatTimeout, job.MaxUnknown = part+":"+strconv.Itoa(w.cards), heartbeat, w.cards
 	return job
 }
 
@@ -225,22 +249,19 @@ func (w *world) start(ctx context.Context, id, queue string, workflow, input any
 func (w *world) harmed(
 	ctx context.Context, out io.Writer, id, queue string, workflow any,
 ) (sum temporalpayvault.Summary, err error) {
-	began, requests, faulty, killed := time.Now(), w.requests.Load(), w.faulty.Load(), w.killed
+	began, requests, faulty, killed, frozen := time.Now(), w.requests.Load(), w.faulty.Load(), w.killed, w.frozen
 	w.harmful.Store(true)
 	defer w.harmful.Store(false)
-	run, err := w.start(ctx, id, queue, workflow, w.jobOf(id))
-	if err != nil {
-		return sum, err
-	}
-	while, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- w.kill(while, requests) }()
-	err = run.Get(ctx, &sum)
+	err = w.amidKills(ctx, w.cards/batch, func() error {
+		run, err := w.start(ctx, id, queue, workflow, w.jobOf(id))
+		if err != nil {
+			return err
+		}
+		return run.Get(ctx, &sum)
+	})
 	took := time.Since(began)
-	end()
-	err = errors.Join(err, <-ended)
-	say(out, "%s: %d cards in %v, %.0f a second; %d requests, %d of them failed, %d workers killed", id, w.cards,
+	say(out, "%s: %d cards in %v, %.0f a second; %d requests, %d of them failed, %d workers killed, %d frozen", id, w.cards,
 		took.Round(time.Millisecond), float64(w.cards)/took.Seconds(),
-		w.requests.Load()-requests, w.faulty.Load()-faulty, w.killed-killed)
+		w.requests.Load()-requests, w.faulty.Load()-faulty, w.killed-killed, w.frozen-frozen)
 	return sum, err
 }
