@@ -256,6 +256,20 @@ func TestSubmit_unknownLimit(t *testing.T) {
 	}
 }
 
+// Those of earlier attempts count.
+func TestSubmit_unknownLimitOfAttempts(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	o := orderOf(d)
+	o.MaxUnknown = 4
+	before := &progress{Outcomes: []Outcome{{Batch: 1, Status: payvault.BatchUnknown}}, Sending: []int{2, 3, 4}}
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, before).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, stopUnknown, done.Stop)
+	assert.Len(t, done.Outcomes, 4)
+	assert.Empty(t, srv.Requests())
+}
+
 // badCard has a card that no service would take.
 type badCard struct{ deck }
 
