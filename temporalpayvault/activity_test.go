@@ -175,7 +175,7 @@ func TestSubmit_slowSource(t *testing.T) {
 type slow struct{ deck }
 
 func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
-	time.Sleep(2*defaultHeartbeat + time.Second) // of a bubble
+	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
 	return d.deck.Snapshot(ctx, ref)
 }
 

@@ -139,7 +139,7 @@ func (w *world) resetFails(ctx context.Context, out io.Writer, id string, event 
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	performed := w.emulator.Commits(op) - before
 	if performed > 0 || !ok || app.Type() != temporalpayvault.TypeReset {
-		return fmt.Errorf("%s: after a reset %d performed; error: %v", id, performed, err)
+		return errors.Join(fmt.Errorf("%s: after a reset %d performed", id, performed), err)
 	}
 	say(out, "%s: reset to event %d it performs nothing: %s", id, event, app.Message())
 	return nil
