@@ -151,9 +151,10 @@ func (w *world) withJournal(ctx context.Context, out io.Writer) error {
 	return w.audit(out, id, other)
 }
 
-// naive is the activity that one writes first. The audit has to see what it does.
+// naive is the activity that one writes first. The audit has to see what it does, also to fewer cards.
 func (w *world) naive(ctx context.Context, out io.Writer) error {
 	const id = "naive"
+	w.cards, w.kills = min(w.cards, 20_000), min(w.kills, 4)
 	sum, err := w.harmed(ctx, out, id, queue, naiveWorkflow)
 	if err != nil {
 		return err
