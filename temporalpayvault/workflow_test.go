@@ -52,7 +52,8 @@ func TestSubmitCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 12_345}
 	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 2})
-	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "36000", Times: 3}) // ten hours
+	const tenHours = "36000"
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: tenHours, Times: 3})
 	refusal := payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Message: "declined", Times: 1}
 	inject(t, srv, refusal)
 	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})

@@ -145,7 +145,8 @@ func (w *world) resetFails(ctx context.Context, out io.Writer, id string, event 
 	return nil
 }
 
-// leaks looks for cards in all histories, in the files of the server and of the journal, and in the logs of the workers.
+// leaks looks for cards in all histories, in the files of the server and of the journal, and in the logs of the
+// workers.
 func (w *world) leaks(ctx context.Context, out io.Writer) error {
 	texts, err := w.histories(ctx)
 	if err != nil {
@@ -167,7 +168,8 @@ func (w *world) leaks(ctx context.Context, out io.Writer) error {
 	}
 	// It looks at the right things: what is not secret is there, and a codec hides the inputs.
 	workflows, inputs := holding(texts, "SubmitCards"), holding(texts, w.jobOf("heartbeats").Source)
-	say(out, "no card in %q; the name of the workflow is in %q, its input in %q", slices.Sorted(maps.Keys(texts)), workflows, inputs)
+	say(out, "no card in %q; the name of the workflow is in %q, its input in %q",
+		slices.Sorted(maps.Keys(texts)), workflows, inputs)
 	seen := func(in []string) bool { return slices.Contains(in, "histories") && slices.Contains(in, "temporal.db") }
 	if !seen(workflows) || seen(inputs) == w.sealed || w.sealed && len(inputs) > 1 {
 		return errors.New("the search has not seen what it has to see")

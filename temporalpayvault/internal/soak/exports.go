@@ -78,7 +78,8 @@ func (w *world) exports(ctx context.Context, out io.Writer) error {
 	pages := lists * ((perList + pageCount - 1) / pageCount)
 	err := w.amidKills(ctx, pages, func() error {
 		run, err := w.start(ctx, id, queue, temporalpayvault.ExportLists, temporalpayvault.ExportJob{
-			Name: id, Subscriptions: strconv.Itoa(lists), List: payvault.ListOptions{Count: pageCount}, HeartbeatTimeout: heartbeat,
+			Name: id, Subscriptions: strconv.Itoa(lists), List: payvault.ListOptions{Count: pageCount},
+			HeartbeatTimeout: heartbeat,
 			ListsPerActivity: 20,
 		})
 		if err != nil {

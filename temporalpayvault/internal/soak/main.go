@@ -101,7 +101,8 @@ func (w *world) withoutJournal(ctx context.Context, out io.Writer) error {
 	return errors.Join(w.audit(out, id, sum), w.weigh(ctx, out, id), w.resetFails(ctx, out, id, tasks[0]))
 }
 
-// continued resets the first run of a job to its last task, which continues as new: the runs after it send nothing either.
+// continued resets the first run of a job to its last task, which continues as new: the runs after it send nothing
+// either.
 func (w *world) continued(ctx context.Context, out io.Writer) error {
 	const id = "chain"
 	job := w.jobOf(id)

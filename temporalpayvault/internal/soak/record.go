@@ -62,7 +62,8 @@ func small(part string) temporalpayvault.Job {
 // recordUnknown is of a job that pauses since batches are unknown, and by a signal.
 func (w *world) recordUnknown(ctx context.Context) error {
 	const id = "unknown"
-	if _, err := w.emulator.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 3}); err != nil {
+	lost := payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 3}
+	if _, err := w.emulator.Inject(lost); err != nil {
 		return err
 	}
 	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, small(id))
@@ -194,7 +195,8 @@ func (w *world) recordExports(ctx context.Context) error {
 	}
 	err = w.until(ctx, "customers", isPaused)
 	mend()
-	if err := errors.Join(err, w.client.SignalWorkflow(ctx, "customers", "", temporalpayvault.SignalResume, nil)); err != nil {
+	resumed := w.client.SignalWorkflow(ctx, "customers", "", temporalpayvault.SignalResume, nil)
+	if err := errors.Join(err, resumed); err != nil {
 		return err
 	}
 	each, err := w.start(ctx, "transactions", queue, temporalpayvault.ExportLists, temporalpayvault.ExportJob{

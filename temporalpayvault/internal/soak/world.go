@@ -111,7 +111,8 @@ func kill(cmd *exec.Cmd) {
 // child is this program in another process.
 func (w *world) child(ctx context.Context, as string) *exec.Cmd {
 	//nolint:gosec // it is this program
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0], "-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
+		"-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
 		"-journal", w.journal, "-codec="+strconv.FormatBool(w.sealed),
 		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
 	cmd.Stderr = w.logs
@@ -127,7 +128,8 @@ func (w *world) serve(ctx context.Context) error {
 		return err
 	}
 	//nolint:gosec // the server
-	w.server = exec.CommandContext(context.WithoutCancel(ctx), w.temporal, "server", "start-dev", "--headless", "--port", port,
+	w.server = exec.CommandContext(context.WithoutCancel(ctx), w.temporal,
+		"server", "start-dev", "--headless", "--port", port,
 		"--db-filename", w.database(), "--log-level", "never")
 	w.server.Stderr = os.Stderr
 	if err := w.server.Start(); err != nil {
@@ -260,7 +262,8 @@ func (w *world) harmed(
 		return run.Get(ctx, &sum)
 	})
 	took := time.Since(began)
-	say(out, "%s: %d cards in %v, %.0f a second; %d requests, %d of them failed, %d workers killed, %d frozen", id, w.cards,
+	say(out, "%s: %d cards in %v, %.0f a second; %d requests, %d of them failed, %d workers killed, %d frozen",
+		id, w.cards,
 		took.Round(time.Millisecond), float64(w.cards)/took.Seconds(),
 		w.requests.Load()-requests, w.faulty.Load()-faulty, w.killed-killed, w.frozen-frozen)
 	return sum, err
