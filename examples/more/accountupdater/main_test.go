@@ -210,7 +210,7 @@ func TestFileThatHasChanged(t *testing.T) {
 			require.NoError(t, err)
 			content, err := os.ReadFile(f.cards)
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(f.cards, []byte(change(string(content))), 0o600)) //nolint:gosec // of the test
+			require.NoError(t, os.WriteFile(f.cards, []byte(change(string(content))), 0o600))
 			_, err = f.run(t.Context(), io.Discard)
 			require.ErrorContains(t, err, "it is of other cards")
 			assert.Equal(t, 250, f.arrived(t))
