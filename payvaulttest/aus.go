@@ -21,37 +21,29 @@ type UpdaterCard struct {
 	CardID       string // the caller's own ID
 }
 
-func (r *AccountUpdaterRequest) clone() AccountUpdaterRequest {
+func (r *AccountUpdaterRequest) key() string { return r.RequestID }
+
+func (r *AccountUpdaterRequest) owner() *payvault.MerchantID { return &r.MerchantID }
+
+func (r *AccountUpdaterRequest) prepare(v *service) error {
+	freshText(v.AccountUpdaterRequests, &r.RequestID)
+	return nil
+}
+
+func (r *AccountUpdaterRequest) view(*service) AccountUpdaterRequest {
 	view := *r
 	view.Cards = slices.Clone(view.Cards)
 	return view
 }
 
-func (v *service) prepareUpdate(r *AccountUpdaterRequest) error {
-	r.RequestID = freshText(v.ids, "aus", v.AccountUpdaterRequests, r.RequestID)
-	return v.seedMerchant(&r.MerchantID)
-}
-
 type updateRequest struct {
-	Data []struct {
-		CardNumber string `json:"card_number"`
-		ExpDate    string `json:"exp_date"`
-		CardID     string `json:"card_id"`
-	} `json:"data"`
-}
-
-type updateResponse struct {
-	RequestID string `json:"request_id"`
+	Data []paymentFields `json:"data"`
 }
 
 // submitUpdate performs POST /platform/aus/add. The cards count as updated at once.
-func (v *service) submitUpdate(c *call) (any, error) {
-	in, err := bind[updateRequest](c.body)
-	if err != nil {
-		return nil, err
-	}
+func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
-	request := AccountUpdaterRequest{MerchantID: c.account.MerchantID}
+	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
 		p.check(isCardNumber(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), "must be 12 to 19 digits")
 		request.Cards = append(request.Cards, UpdaterCard{mask(card.CardNumber), card.ExpDate, card.CardID})
@@ -59,11 +51,12 @@ func (v *service) submitUpdate(c *call) (any, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if request, err = v.AccountUpdaterRequests.seed(request); err != nil {
+	stored, err := v.AccountUpdaterRequests.put(request)
+	if err != nil {
 		return nil, err
 	}
-	answer := updateResponse{request.RequestID}
-	v.occur(request.MerchantID, EventAccountUpdaterRequestCreated, answer)
-	v.occur(request.MerchantID, EventAccountUpdaterRequestCompleted, answer)
+	answer := map[string]string{"request_id": stored.RequestID}
+	v.occur(c.merchant, EventAccountUpdaterRequestCreated, answer)
+	v.occur(c.merchant, EventAccountUpdaterRequestCompleted, answer)
 	return success(answer), nil
 }

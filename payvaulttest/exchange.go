@@ -140,14 +140,17 @@ func (x *exchange) dispatch() (any, error) {
 	if x.denied != nil {
 		return nil, x.denied
 	}
-	query, err := x.check()
+	query, body, err := x.check()
 	if err != nil {
+		return nil, err
+	}
+	c := &call{account: x.account, path: x.r.PathValue, query: query, body: x.body, parts: x.parts}
+	if err := c.actFor(body); err != nil {
 		return nil, err
 	}
 	v := x.server.service
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &call{account: x.account, path: x.r.PathValue, query: query, body: x.body, parts: x.parts}
 	result, err := x.action(c)
 	if err == nil {
 		v.commits[payvault.Operation(x.op.ID)]++
@@ -164,50 +167,48 @@ func (x *exchange) unknown() error {
 	return refuse(http.StatusNotFound, "there is no such operation")
 }
 
-// check compares the request with the document and returns its query.
-func (x *exchange) check() (map[string][]string, error) {
+// check compares the request with the document and returns its query and its JSON body.
+func (x *exchange) check() (url.Values, any, error) {
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil || strings.Contains(x.r.URL.RawQuery, ",") {
-		return nil, refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
+		return nil, nil, refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
 	}
 	p := problems{}
 	p.addAll(x.op.CheckPath(x.r.PathValue))
 	p.addAll(x.op.CheckQuery(query))
-	if err := p.err(); err != nil {
-		return nil, err
+	if err := cmp.Or(p.err(), x.refused); err != nil {
+		return nil, nil, err
 	}
-	if x.refused != nil {
-		return nil, x.refused
+	var body any
+	switch x.op.Media {
+	case "":
+		p.check(len(x.body) == 0, "body", "is not taken by the operation")
+	case openapi.Form:
+		form := map[string]any{}
+		for _, part := range x.parts {
+			p.check(form[part.Name] == nil, part.Name, "is given twice")
+			form[part.Name] = ""
+		}
+		p.addAll(x.op.Body.Check("", form))
+	default:
+		body, err = x.checkJSON()
 	}
-	switch {
-	case x.op.Media == "" && len(x.body) > 0:
-		return nil, refuse(http.StatusBadRequest, "the operation takes no body")
-	case x.op.Media == "" || len(x.body) == 0 && !x.op.Needed:
-		return query, nil
-	case x.op.Media == openapi.Form:
-		return query, x.checkForm()
+	return query, body, cmp.Or(err, p.err())
+}
+
+// checkJSON compares a JSON body with the document.
+func (x *exchange) checkJSON() (any, error) {
+	if len(x.body) == 0 && !x.op.Needed {
+		return nil, nil
 	}
 	if media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || media != openapi.JSON {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	value, wrong := openapi.Parse("", x.body)
-	if p.addAll(wrong); wrong == nil {
-		p.addAll(x.op.Body.Check("", value))
+	if wrong == nil {
+		wrong = x.op.Body.Check("", value)
 	}
-	return query, p.err()
-}
-
-// checkForm compares the parts of a form with the document, each given at most once.
-func (x *exchange) checkForm() error {
-	p := problems{}
-	form := map[string]any{}
-	for _, part := range x.parts {
-		_, twice := form[part.Name]
-		p.check(!twice, part.Name, "is given twice")
-		form[part.Name] = ""
-	}
-	p.addAll(x.op.Body.Check("", form))
-	return p.err()
+	return value, problems(wrong).err()
 }
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
