@@ -76,38 +76,26 @@ func newAccounts(given []Account) (accounts, error) {
 		}
 		list = append(list, account)
 	}
-	return list.clone(), nil
+	return copyOf(list), nil
 }
 
-func (a accounts) clone() accounts {
-	list := slices.Clone(a)
-	for i := range list {
-		list[i].ActsFor = slices.Clone(list[i].ActsFor)
+// first is a copy of the first account that matches, or none.
+func (a accounts) first(match func(Account) bool) Account {
+	i := slices.IndexFunc(a, match)
+	if i < 0 {
+		return Account{}
 	}
-	return list
-}
-
-// first is a copy of the first account that matches.
-func (a accounts) first(match func(Account) bool) (Account, bool) {
-	if i := slices.IndexFunc(a, match); i >= 0 {
-		return a[i : i+1].clone()[0], true
-	}
-	return Account{}, false
+	return copyOf(a[i])
 }
 
 func (a accounts) byKey(key string) (Account, bool) {
-	return a.first(func(account Account) bool { return account.APIKey == key })
+	account := a.first(func(account Account) bool { return account.APIKey == key })
+	return account, account.APIKey != ""
 }
 
-func (a accounts) merchant() Account {
-	account, _ := a.first(func(a Account) bool { return !a.Partner })
-	return account
-}
+func (a accounts) merchant() Account { return a.first(func(a Account) bool { return !a.Partner }) }
 
-func (a accounts) partner() Account {
-	account, _ := a.first(func(a Account) bool { return a.Partner })
-	return account
-}
+func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
 // home is the merchant of records that name none.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
@@ -140,7 +128,7 @@ func (s *Server) Merchant() Account { return s.service.accounts.merchant() }
 func (s *Server) Partner() Account { return s.service.accounts.partner() }
 
 // Accounts returns every account of the server, in the order given.
-func (s *Server) Accounts() []Account { return s.service.accounts.clone() }
+func (s *Server) Accounts() []Account { return copyOf(s.service.accounts) }
 
 // Account returns the account with an API key.
 func (s *Server) Account(apiKey string) (Account, bool) { return s.service.accounts.byKey(apiKey) }

@@ -3,7 +3,6 @@ package payvaulttest
 import (
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,9 +39,7 @@ func (a Application) Value(key string) (jsontext.Value, bool) {
 	return value.Clone(), ok
 }
 
-func (a *Application) key() payvault.ApplicationID { return a.ID }
-
-func (a *Application) owner() *payvault.MerchantID { return &a.Partner }
+func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
 
 func (a *Application) prepare(v *service) error {
 	freshNumber(v.Applications, &a.ID)
@@ -53,14 +50,13 @@ func (a *Application) prepare(v *service) error {
 	return nil
 }
 
-func (a *Application) view(*service) Application {
-	view, values := *a, map[string]jsontext.Value{}
+// refresh gives a copy values of its own.
+func (a *Application) refresh(*service) {
+	values := map[string]jsontext.Value{}
 	if a.values != nil {
 		values = maps.Clone(a.values())
 	}
-	view.Keys = slices.Clone(a.Keys)
-	view.values = func() map[string]jsontext.Value { return values }
-	return view
+	a.values = func() map[string]jsontext.Value { return values }
 }
 
 // createApplication performs POST /platform/application/add.

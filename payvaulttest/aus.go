@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"fmt"
-	"slices"
 
 	"example.com/payvault"
 )
@@ -21,19 +20,13 @@ type UpdaterCard struct {
 	CardID       string // the caller's own ID
 }
 
-func (r *AccountUpdaterRequest) key() string { return r.RequestID }
-
-func (r *AccountUpdaterRequest) owner() *payvault.MerchantID { return &r.MerchantID }
+func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
+	return r.RequestID, &r.MerchantID
+}
 
 func (r *AccountUpdaterRequest) prepare(v *service) error {
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
 	return nil
-}
-
-func (r *AccountUpdaterRequest) view(*service) AccountUpdaterRequest {
-	view := *r
-	view.Cards = slices.Clone(view.Cards)
-	return view
 }
 
 type updateRequest struct {

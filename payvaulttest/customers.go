@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
-	"example.com/payvault")
+	"example.com/payvault"
+)
 
 // CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.
 type CustomerKey struct {
@@ -34,15 +34,15 @@ type Customer struct {
 	Billing           []map[string]any    `json:"billing_cards"`                // by wire name
 }
 
-func (c *Customer) key() CustomerKey { return CustomerKey{c.MerchantID, c.ID} }
-
-func (c *Customer) owner() *payvault.MerchantID { return &c.MerchantID }
+func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
+	return CustomerKey{c.MerchantID, c.ID}, &c.MerchantID
+}
 
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
 func (c *Customer) prepare(v *service) error {
 	for c.ID == "" {
-		if c.ID = v.ids.text("customer_id"); v.Customers.has(c.key()) {
-			c.ID = ""
+		if made := v.ids.text("customer_id"); !v.Customers.has(CustomerKey{c.MerchantID, made}) {
+			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
@@ -77,23 +77,16 @@ func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	return nil
 }
 
-// view is a copy of a customer with its cards as they are now.
-func (c *Customer) view(v *service) Customer {
-	view := *c
-	view.Shipping, view.Billing = slices.Clone(view.Shipping), slices.Clone(view.Billing)
-	for i := range view.Shipping {
-		view.Shipping[i] = maps.Clone(view.Shipping[i])
-	}
-	for i := range view.Billing {
-		view.Billing[i] = maps.Clone(view.Billing[i])
-		if card := v.cardOf(c, view.Billing[i]); card != nil {
-			card.show(view.Billing[i])
-			if isPrimary(view.Billing[i]) {
-				view.PrimaryCardNumber = card.MaskedNumber
+// refresh shows the cards of a customer as they are now.
+func (c *Customer) refresh(v *service) {
+	for _, billing := range c.Billing {
+		if card := v.cardOf(c, billing); card != nil {
+			card.show(billing)
+			if isPrimary(billing) {
+				c.PrimaryCardNumber = card.MaskedNumber
 			}
 		}
 	}
-	return view
 }
 
 // show writes into a billing card what answers carry of its payment data.
@@ -140,7 +133,7 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return success(stored.view(v)), nil
+	return success(v.Customers.view(stored)), nil
 }
 
 // checkCustomer holds the rules between fields, and refuses a taken customer_id, unknown cards and other merchants
@@ -156,7 +149,7 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 	if err := p.err(); err != nil {
 		return err
 	}
-	if v.Customers.has(record.key()) {
+	if v.Customers.has(CustomerKey{record.MerchantID, record.ID}) {
 		return refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
 	for _, part := range slices.Concat(in.Shipping, in.Billing) {

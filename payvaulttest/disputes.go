@@ -46,22 +46,12 @@ type DisputeResponse struct {
 	FileSHA256      [32]byte `json:"-"`
 }
 
-func (d *Dispute) key() payvault.DisputeID { return d.ID }
-
-func (d *Dispute) owner() *payvault.MerchantID { return &d.MerchantID }
+func (d *Dispute) head() (payvault.DisputeID, *payvault.MerchantID) { return d.ID, &d.MerchantID }
 
 func (d *Dispute) prepare(v *service) error {
 	freshNumber(v.Disputes, &d.ID)
 	d.Kind = cmp.Or(d.Kind, DisputeFirstTime)
 	return oneOf("kind", d.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
-}
-
-func (d *Dispute) view(*service) Dispute {
-	view := *d
-	if view.Response != nil {
-		view.Response = new(*view.Response)
-	}
-	return view
 }
 
 // respondToDispute performs POST /platform/dispute/{rec_id}/respond.

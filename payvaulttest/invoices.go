@@ -30,20 +30,12 @@ type Invoice struct {
 	SMS             []int64             `json:"sms"`    // those of them that received an SMS
 }
 
-func (i *Invoice) key() payvault.InvoiceID { return i.ID }
-
-func (i *Invoice) owner() *payvault.MerchantID { return &i.MerchantID }
+func (i *Invoice) head() (payvault.InvoiceID, *payvault.MerchantID) { return i.ID, &i.MerchantID }
 
 func (i *Invoice) prepare(v *service) error {
 	freshText(v.Invoices, &i.ID)
 	i.State = cmp.Or(i.State, InvoiceSaved)
 	return oneOf("state", i.State, InvoiceSaved, InvoiceOutstanding)
-}
-
-func (i *Invoice) view(*service) Invoice {
-	view := *i
-	view.Emails, view.Phones, view.SMS = slices.Clone(view.Emails), slices.Clone(view.Phones), slices.Clone(view.SMS)
-	return view
 }
 
 type sendRequest struct {

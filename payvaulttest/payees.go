@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"net/http"
-	"slices"
 
 	"example.com/payvault"
 )
@@ -16,19 +15,11 @@ type Payee struct {
 	HasAccount bool                `json:"has_account"`
 }
 
-func (p *Payee) key() payvault.PayeeID { return p.ID }
-
-func (p *Payee) owner() *payvault.MerchantID { return &p.MerchantID }
+func (p *Payee) head() (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
 
 func (p *Payee) prepare(v *service) error {
 	freshNumber(v.Payees, &p.ID)
 	return nil
-}
-
-func (p *Payee) view(*service) Payee {
-	view := *p
-	view.Emails = slices.Clone(view.Emails)
-	return view
 }
 
 type payeeRequest struct {

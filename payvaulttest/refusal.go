@@ -11,7 +11,7 @@ import (
 
 // A refusal is the answer of an operation that was not performed.
 type refusal struct {
-	status  int
+	status  int // of HTTP, and the code
 	message string
 	fields  map[string][]string
 }
@@ -81,15 +81,15 @@ func confirm(format string, args ...any) envelope {
 	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
 }
 
-// failureBody is the answer with a code: rcode and rmsg for tokenize, the envelope for everything else.
-func failureBody(tokenize bool, code int, message string, fields map[string][]string) []byte {
-	var answer any = tokenizeResponse{RCode: fmt.Sprintf("%03d", code), RMsg: message}
-	if !tokenize {
-		platform := envelope{Code: code, Message: message}
-		if len(fields) > 0 {
-			platform.Data = fields
-		}
-		answer = platform
+// body is the answer that refuses: rcode and rmsg for tokenize, the envelope for everything else.
+func (r *refusal) body(tokenize bool) []byte {
+	platform := envelope{Code: r.status, Message: r.message}
+	if len(r.fields) > 0 {
+		platform.Data = r.fields
+	}
+	var answer any = platform
+	if tokenize {
+		answer = tokenizeResponse{RCode: fmt.Sprintf("%03d", r.status), RMsg: r.Error()}
 	}
 	body, _ := encode(answer)
 	return body

@@ -134,6 +134,7 @@ func TestSeedIsChecked(t *testing.T) {
 		"two transactions":      {Subscriptions: []payvaulttest.Subscription{{Transactions: []payvaulttest.Transaction{{PGID: "P"}, {PGID: "P"}}}}},
 		"two invoices":          {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
 		"two disputes":          {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
+		"two customers":         {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
 		"two webhooks":          {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
 		"a subscription state":  {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
 		"a batch date":          {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
@@ -174,7 +175,7 @@ func TestSeedErrorsSayWhere(t *testing.T) {
 		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
 	})
 	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}))
-	require.EqualError(t, err, "payvaulttest: seed: invoices[1]: state must be saved or outstanding")
+	require.EqualError(t, err, `payvaulttest: seed: invoices[1]: state must be one of ["saved" "outstanding"]`)
 }
 
 func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"example.com/payvault"
@@ -19,28 +20,22 @@ type Store[K comparable, V any] struct {
 	rows map[K]*V
 	keys []K
 
-	key     func(*V) K
-	owner   func(*V) *payvault.MerchantID
-	prepare func(*V, *service) error // checks a record and fills in what is left out
-	view    func(*V, *service) V     // a copy for users
+	head    func(*V) (K, *payvault.MerchantID) // key and owner
+	prepare func(*V) error                     // checks a record and fills in what is left out
 }
 
 // A record is what a store can hold; see Store for its methods.
 type record[K comparable, V any] interface {
 	*V
-	key() K
-	owner() *payvault.MerchantID
+	head() (K, *payvault.MerchantID)
 	prepare(v *service) error
-	view(v *service) V
 }
 
 func newStore[K comparable, V any, P record[K, V]](v *service, id string) *Store[K, V] {
 	return &Store[K, V]{
 		v: v, id: id, home: v.accounts.home(), rows: map[K]*V{},
-		key:     func(r *V) K { return P(r).key() },
-		owner:   func(r *V) *payvault.MerchantID { return P(r).owner() },
-		prepare: func(r *V, v *service) error { return P(r).prepare(v) },
-		view:    func(r *V, v *service) V { return P(r).view(v) },
+		head:    func(r *V) (K, *payvault.MerchantID) { return P(r).head() },
+		prepare: func(r *V) error { return P(r).prepare(v) },
 	}
 }
 
@@ -54,7 +49,7 @@ func (r *Store[K, V]) Seed(record V) V {
 	if err != nil {
 		panic(fmt.Errorf("payvaulttest: seed a %T: %w", record, err))
 	}
-	return r.view(stored, r.v)
+	return r.view(stored)
 }
 
 // Get returns the record with an ID.
@@ -62,7 +57,7 @@ func (r *Store[K, V]) Get(key K) (V, bool) {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
 	if row := r.rows[key]; row != nil {
-		return r.view(row, r.v), true
+		return r.view(row), true
 	}
 	var none V
 	return none, false
@@ -77,11 +72,20 @@ func (r *Store[K, V]) All() []V {
 
 // The caller of the methods below holds the lock.
 
+// view is a copy for users, as the record is now.
+func (r *Store[K, V]) view(row *V) V {
+	view := copyOf(*row)
+	if stale, ok := any(&view).(interface{ refresh(v *service) }); ok {
+		stale.refresh(r.v)
+	}
+	return view
+}
+
 func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	list := make([]V, 0, len(r.keys))
 	for _, key := range r.keys {
 		if row := r.rows[key]; wanted(row) {
-			list = append(list, r.view(row, r.v))
+			list = append(list, r.view(row))
 		}
 	}
 	return list
@@ -89,8 +93,10 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 
 // find returns the record that the merchant of a call has under a key.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
-	if row := r.rows[key]; row != nil && *r.owner(row) == c.merchant {
-		return row, nil
+	if row := r.rows[key]; row != nil {
+		if _, owner := r.head(row); *owner == c.merchant {
+			return row, nil
+		}
 	}
 	return nil, refuse(http.StatusNotFound, "the merchant has nothing with this %s", r.id)
 }
@@ -99,15 +105,15 @@ func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
 // put stores a copy of a record and returns what is stored.
 func (r *Store[K, V]) put(record V) (*V, error) {
-	record = r.view(&record, r.v)
-	owner := r.owner(&record)
+	record = r.view(&record)
+	_, owner := r.head(&record)
 	if *owner = cmp.Or(*owner, r.home); !r.v.accounts.serve(*owner) {
 		return nil, errors.New("the merchant is of no account") // no one could ever see it
 	}
-	if err := r.prepare(&record, r.v); err != nil {
+	if err := r.prepare(&record); err != nil {
 		return nil, err
 	}
-	key := r.key(&record)
+	key, _ := r.head(&record)
 	if !r.has(key) {
 		r.keys = append(r.keys, key)
 	}
@@ -118,4 +124,44 @@ func (r *Store[K, V]) put(record V) (*V, error) {
 func (r *Store[K, V]) remove(key K) {
 	delete(r.rows, key)
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
+}
+
+// copyOf is a copy of a value with all that it refers to, but for what its unexported fields do.
+func copyOf[T any](value T) T {
+	reflected := reflect.ValueOf(&value).Elem()
+	reflected.Set(detached(reflected))
+	return value
+}
+
+func detached(v reflect.Value) reflect.Value {
+	if v.IsZero() {
+		return v
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := out.Field(i); field.CanSet() {
+				field.Set(detached(field))
+			}
+		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(detached(v.Index(i)))
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(key, detached(value))
+		}
+	case reflect.Pointer:
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(detached(v.Elem()))
+	case reflect.Interface:
+		out.Set(detached(v.Elem()))
+	default:
+	}
+	return out
 }

@@ -62,9 +62,9 @@ type Transaction struct {
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
-func (s *Subscription) key() payvault.SubscriptionID { return s.ID }
-
-func (s *Subscription) owner() *payvault.MerchantID { return &s.MerchantID }
+func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
+	return s.ID, &s.MerchantID
+}
 
 func (s *Subscription) prepare(v *service) error {
 	freshNumber(v.Subscriptions, &s.ID)
@@ -83,12 +83,6 @@ func (s *Subscription) prepare(v *service) error {
 	}
 	slices.SortStableFunc(s.Transactions, func(a, b Transaction) int { return a.Time.Compare(b.Time) })
 	return oneOf("state", s.State, SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
-}
-
-func (s *Subscription) view(*service) Subscription {
-	view := *s
-	view.Transactions = slices.Clone(view.Transactions)
-	return view
 }
 
 func (v *service) fillTransaction(t *Transaction, s *Subscription) {

@@ -33,11 +33,7 @@ type Card struct {
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
-func (c *Card) key() string { return c.ID }
-
-func (c *Card) owner() *payvault.MerchantID { return &c.MerchantID }
-
-func (c *Card) view(*service) Card { return *c }
+func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantID }
 
 func (c *Card) prepare(v *service) error {
 	freshText(v.Cards, &c.ID)

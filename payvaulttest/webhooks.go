@@ -26,9 +26,7 @@ type Webhook struct {
 	Events          []string            `json:"events"`
 }
 
-func (w *Webhook) key() payvault.WebhookID { return w.ID }
-
-func (w *Webhook) owner() *payvault.MerchantID { return &w.MerchantID }
+func (w *Webhook) head() (payvault.WebhookID, *payvault.MerchantID) { return w.ID, &w.MerchantID }
 
 func (w *Webhook) prepare(v *service) error {
 	freshText(v.Webhooks, &w.ID)
@@ -39,12 +37,6 @@ func (w *Webhook) prepare(v *service) error {
 		fits(w.NotificationURL == "" || isURL, "notification_url must be an http or https URL"),
 		fits(!slices.ContainsFunc(w.Events, isNoEvent), "events must hold names that can be added"),
 	)
-}
-
-func (w *Webhook) view(*service) Webhook {
-	view := *w
-	view.Events = slices.Clone(view.Events)
-	return view
 }
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.

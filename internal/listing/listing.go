@@ -24,7 +24,7 @@ const DefaultCount = 25
 // The conditionals that filters know.
 const (
 	BetweenDates = "BETWEEN_DATES" // two dates, both included
-	Equals       = "EQUALS"        // numbers compare by value, others as texts
+	Equals       = "EQUALS"        // as texts
 )
 
 // A row is a record and, where the list is sorted or filtered, its fields.
@@ -52,10 +52,10 @@ func Page[T any](query url.Values, columns []string, records []T) (
 		wrong["order_on"] = []string{"is not a field of the record"}
 	}
 	var tests []test
-	for _, filter := range query["filter"] {
+	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
 		if message != "" {
-			wrong["filter"] = append(wrong["filter"], message)
+			wrong[fmt.Sprintf("filter[%d]", i)] = []string{message}
 		}
 		tests = append(tests, test)
 	}
@@ -113,7 +113,7 @@ func newTest(columns []string, filter string) (test, string) {
 	case !slices.Contains(columns, field):
 		return nil, "names a field that the record does not have"
 	case conditional == Equals:
-		return func(fields map[string]any) bool { return equal(fields[field], value) }, ""
+		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
 	case conditional == BetweenDates:
 		from, to, _ := strings.Cut(value, ",")
 		if !isDate(from) || !isDate(to) || from > to {
@@ -128,13 +128,6 @@ func newTest(columns []string, filter string) (test, string) {
 func isDate(text string) bool {
 	_, err := time.Parse(time.DateOnly, text)
 	return err == nil
-}
-
-func equal(value any, text string) bool {
-	if _, ok := value.(stdjson.Number); ok {
-		return compare(value, stdjson.Number(text)) == 0
-	}
-	return fmt.Sprint(value) == text
 }
 
 // sortRows orders by a field, equal records in their default order; without a field the default order is kept, or

@@ -69,16 +69,16 @@ func TestQueries(t *testing.T) {
 		"count=9223372036854775807":          "abc",
 		"order_on=id&order_by=desc":          "cba",
 		"order_on=missing":                   "abc",
-		"filter=size,EQUALS,10.500":          "bc",
+		"filter=size,EQUALS,10.50":           "c",
 		"filter=size,EQUALS,x":               "",
 		"filter=size,EQUALS,1e999999999":     "",
 		"filter=id,EQUALS,b":                 "b",
 		"filter=id,EQUALS,a,b":               "",
 		"filter=flag,EQUALS,true":            "b",
 		"filter=tran_date,EQUALS,2026-02-01": "bc",
-		"filter=tran_time,BETWEEN_DATES,2026-01-31,2026-01-31":                 "a",
-		"filter=day,BETWEEN_DATES,2026-01-01,2026-02-01":                       "ac",
-		"filter=size,EQUALS,10.5&filter=tran_time,EQUALS,2026-02-01T04:00:00Z": "c",
+		"filter=tran_time,BETWEEN_DATES,2026-01-31,2026-01-31":                  "a",
+		"filter=day,BETWEEN_DATES,2026-01-01,2026-02-01":                        "ac",
+		"filter=size,EQUALS,10.50&filter=tran_time,EQUALS,2026-02-01T04:00:00Z": "c",
 	} {
 		assert.Equal(t, want, ids(t, raw), raw)
 	}
@@ -93,9 +93,9 @@ func TestWrongQueries(t *testing.T) {
 	t.Parallel()
 	for raw, field := range map[string]string{
 		"count=0": "count", "count=-1": "count", "order_on=nested": "order_on", "order_on=": "order_on",
-		"filter=nested,EQUALS,1": "filter", "filter=id,LIKE,a": "filter", "filter=id,equals,a": "filter",
-		"filter=day,BETWEEN_DATES,2026-01-02,2026-01-01": "filter", "filter=day,BETWEEN_DATES,2026-01-02": "filter",
-		"filter=day,BETWEEN_DATES,2026-02-01,2026-02-30": "filter", "filter=day,BETWEEN_DATES,x,2026-02-01": "filter",
+		"filter=nested,EQUALS,1": "filter[0]", "filter=id,LIKE,a": "filter[0]", "filter=id,equals,a": "filter[0]",
+		"filter=day,BETWEEN_DATES,2026-01-02,2026-01-01": "filter[0]", "filter=day,BETWEEN_DATES,2026-01-02": "filter[0]",
+		"filter=day,BETWEEN_DATES,2026-02-01,2026-02-30": "filter[0]", "filter=day,BETWEEN_DATES,x,2026-02-01": "filter[0]",
 	} {
 		query, err := url.ParseQuery(raw)
 		require.NoError(t, err)

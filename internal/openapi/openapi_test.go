@@ -57,7 +57,6 @@ func TestOperation(t *testing.T) {
 	d, o := load(t)
 	assert.Equal(t, []string{"things.change", "POST", "/things/{id}", JSON}, []string{o.ID, o.Method, o.Path, o.Media})
 	assert.True(t, o.Needed)
-	assert.NotNil(t, o.Result)
 	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
 	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties", "the reference is followed")
 	assert.Nil(t, d.At("components", "nothing"))
@@ -94,18 +93,18 @@ func TestParameters(t *testing.T) {
 	_, o := load(t)
 	for raw, want := range map[string]Problems{
 		"filter=a&filter=b&page=0": {},
-		"filter=a&filter=B":        {"filter": {"must match ^[a-z]+$"}},
+		"filter=a&filter=B":        {"filter[1]": {"must match ^[a-z]+$"}},
 		"page=-1":                  {"page": {"must be at least 0"}},
 		"page=x":                   {"page": {"must be of type integer, not string"}},
 		"page=1&page=2":            {"page": {"is given more than once"}},
-		"other=1":                  {"other": {"is not a query parameter of this operation"}},
+		"other=1":                  {"other": {"is not a known field"}},
+		"id=1":                     {"id": {"stands in the path"}},
 	} {
 		query, err := url.ParseQuery(raw)
 		require.NoError(t, err)
-		assert.Equal(t, want, o.CheckQuery(query), raw)
+		assert.Equal(t, want, o.CheckParameters(func(string) string { return "5" }, query), raw)
 	}
-	assert.Empty(t, o.CheckPath(func(string) string { return "5" }))
-	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, o.CheckPath(func(string) string { return "x" }))
+	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, o.CheckParameters(func(string) string { return "x" }, nil))
 }
 
 func TestParse(t *testing.T) {
@@ -124,7 +123,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"\t": "read the document",
-		`paths: {/x: {get: {operationId: x, responses: {'200': {content: {application/json: {schema: {type: 5}}}}}}}}`: "compile",
+		`paths: {/x: {get: {operationId: x, requestBody: {content: {application/json: {schema: {type: 5}}}}}}}`: "compile",
 	} {
 		_, err := Load([]byte(text))
 		require.ErrorContains(t, err, want)
