@@ -97,7 +97,7 @@ func (v *service) application(c *call) (*Application, error) {
 type applicationField struct {
 	kind     string
 	required bool
-	settings map[string]any // of answers
+	options  []map[string]any
 	schema   *openapi.Schema
 }
 
@@ -106,7 +106,7 @@ func (v *service) field(key string) applicationField {
 	if field, ok := v.document.fields[key]; ok {
 		return field
 	}
-	return applicationField{kind: "text", settings: map[string]any{"required": false}}
+	return applicationField{kind: "text"}
 }
 
 type applicationPairs struct {
@@ -143,8 +143,12 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	fields := []map[string]any{}
 	for _, key := range app.Keys {
 		field := v.field(key)
+		settings := map[string]any{"required": app.requires(key, field)}
+		if field.options != nil {
+			settings["options"] = field.options
+		}
 		fields = append(fields, map[string]any{
-			"key": key, "value": app.values()[key], "type": field.kind, "settings": field.settings,
+			"key": key, "value": app.values()[key], "type": field.kind, "settings": settings,
 		})
 	}
 	return success(map[string]any{"fields": fields}), nil
@@ -162,18 +166,29 @@ func (v *service) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application holds the keys that the document requires, and routing and account number of
-// the bank together.
+// validate checks that an application holds what it requires, and routing and account number of the bank together.
 func (v *service) validate(app *Application) problems {
 	p := problems{}
 	for key, field := range v.document.fields {
-		p.check(!field.required || app.has(key), key, "This field is required")
+		message := "This field is required"
+		if !field.required {
+			message += " when a third party fulfils orders"
+		}
+		p.check(!app.requires(key, field) || app.has(key), key, message)
 	}
 	for _, key := range []string{"bank_routing", "bank_account_number"} {
 		together := app.has("bank_routing") == app.has("bank_account_number")
 		p.check(together, key, "Bank account and routing number are required together")
 	}
 	return p
+}
+
+// requires reports whether a validation of what is saved now wants a key: those of the document, and of a third party
+// that fulfils orders if there is one.
+func (a *Application) requires(key string, field applicationField) bool {
+	party, _ := a.Value("fulfillment_provider_flag")
+	others := string(party) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
+	return field.required || others && key != "fulfillment_process_flag"
 }
 
 // has reports whether a key is saved with a value that is not blank or empty.

@@ -41,16 +41,16 @@ func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
 func (c *Customer) prepare(v *service) error {
 	for c.ID == "" {
-		if made := v.ids.text("customer_id"); !v.Customers.has(CustomerKey{c.MerchantID, made}) {
+		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.MerchantID, made}) {
 			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
-		c.RecID = v.ids.number("rec_id")
+		c.RecID = v.ids.number("customer")
 	}
 	for _, address := range c.Shipping {
 		if address["shipping_id"] == nil {
-			address["shipping_id"] = v.ids.number("shipping_id")
+			address["shipping_id"] = v.ids.number("shipping")
 		}
 	}
 	for _, list := range [][]map[string]any{c.Shipping, c.Billing} {

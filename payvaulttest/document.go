@@ -63,13 +63,8 @@ func (d *document) field(key string, kind any) applicationField {
 	if field.kind == "select" || field.kind == "radio" {
 		choices, _ = property["enum"].([]any)
 	}
-	field.settings = map[string]any{"required": field.required}
-	if len(choices) > 0 {
-		options := []map[string]any{}
-		for _, choice := range choices {
-			options = append(options, map[string]any{"label": choice, "value": choice})
-		}
-		field.settings["options"] = options
+	for _, choice := range choices {
+		field.options = append(field.options, map[string]any{"label": choice, "value": choice})
 	}
 	return field
 }

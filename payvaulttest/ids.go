@@ -36,7 +36,7 @@ func (g *ids) sum(kind string, n int64) [sha256.Size]byte {
 // freshNumber fills in an identifier that no record of a store has, unless one is given.
 func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	for *id == 0 {
-		if made := K(r.v.ids.number(r.id)); !r.has(made) {
+		if made := K(r.v.ids.number(r.kind)); !r.has(made) {
 			*id = made
 		}
 	}
@@ -45,7 +45,7 @@ func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 // freshText is freshNumber for alphanumeric identifiers.
 func freshText[K ~string, V any](r *Store[K, V], id *K) {
 	for *id == "" {
-		if made := K(r.v.ids.text(r.id)); !r.has(made) {
+		if made := K(r.v.ids.text(r.kind)); !r.has(made) {
 			*id = made
 		}
 	}

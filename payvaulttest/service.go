@@ -57,15 +57,15 @@ func newService(cfg config) (*service, error) {
 		commits:  map[payvault.Operation]int{},
 	}
 	v.Records = Records{
-		Cards:                  newStore[string, Card](v, "card_id"),
-		Customers:              newStore[CustomerKey, Customer](v, "customer_id"),
-		Payees:                 newStore[payvault.PayeeID, Payee](v, "payee_id"),
-		Applications:           newStore[payvault.ApplicationID, Application](v, "app_id"),
-		Disputes:               newStore[payvault.DisputeID, Dispute](v, "rec_id"),
-		Subscriptions:          newStore[payvault.SubscriptionID, Subscription](v, "subscription_id"),
-		Invoices:               newStore[payvault.InvoiceID, Invoice](v, "invoice_id"),
-		AccountUpdaterRequests: newStore[string, AccountUpdaterRequest](v, "request_id"),
-		Webhooks:               newStore[payvault.WebhookID, Webhook](v, "webhook_id"),
+		Cards:                  newStore[string, Card](v, "card"),
+		Customers:              newStore[CustomerKey, Customer](v, "customer"),
+		Payees:                 newStore[payvault.PayeeID, Payee](v, "payee"),
+		Applications:           newStore[payvault.ApplicationID, Application](v, "application"),
+		Disputes:               newStore[payvault.DisputeID, Dispute](v, "dispute"),
+		Subscriptions:          newStore[payvault.SubscriptionID, Subscription](v, "subscription"),
+		Invoices:               newStore[payvault.InvoiceID, Invoice](v, "invoice"),
+		AccountUpdaterRequests: newStore[string, AccountUpdaterRequest](v, "aus"),
+		Webhooks:               newStore[payvault.WebhookID, Webhook](v, "webhook"),
 	}
 	v.Applications.home = cmp.Or(accounts.partner().MerchantID, accounts.home())
 	return v, nil

@@ -15,7 +15,7 @@ import (
 // concurrent use, and what it returns are copies.
 type Store[K comparable, V any] struct {
 	v    *service            // its lock is that of the store
-	id   string              // how the wire calls the key
+	kind string              // of record
 	home payvault.MerchantID // of records that name no merchant
 	rows map[K]*V
 	keys []K
@@ -31,9 +31,9 @@ type record[K comparable, V any] interface {
 	prepare(v *service) error
 }
 
-func newStore[K comparable, V any, P record[K, V]](v *service, id string) *Store[K, V] {
+func newStore[K comparable, V any, P record[K, V]](v *service, kind string) *Store[K, V] {
 	return &Store[K, V]{
-		v: v, id: id, home: v.accounts.home(), rows: map[K]*V{},
+		v: v, kind: kind, home: v.accounts.home(), rows: map[K]*V{},
 		head:    func(r *V) (K, *payvault.MerchantID) { return P(r).head() },
 		prepare: func(r *V) error { return P(r).prepare(v) },
 	}
@@ -98,7 +98,7 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 			return row, nil
 		}
 	}
-	return nil, refuse(http.StatusNotFound, "the merchant has nothing with this %s", r.id)
+	return nil, refuse(http.StatusNotFound, "the merchant has no %s with this ID", r.kind)
 }
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }

@@ -69,7 +69,7 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 func (s *Subscription) prepare(v *service) error {
 	freshNumber(v.Subscriptions, &s.ID)
 	if s.CustomerID == "" {
-		s.CustomerID = v.ids.text("customer_id")
+		s.CustomerID = v.ids.text("customer")
 	}
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	given := map[string]bool{}
@@ -90,7 +90,7 @@ func (v *service) fillTransaction(t *Transaction, s *Subscription) {
 	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
 	if t.PGID == "" {
-		t.PGID = v.ids.text("pg_id")
+		t.PGID = v.ids.text("pg")
 	}
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")

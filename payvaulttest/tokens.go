@@ -99,7 +99,7 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 		card.SingleUse = *in.SingleUse
 	}
 	return tokenizeResponse{
-		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg_id"),
+		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
 		CardID: card.ID, CardNumber: card.MaskedNumber, EchoFields: in.EchoFields,
 	}, nil
 }

@@ -130,7 +130,7 @@ func TestTokenizeRefuses(t *testing.T) {
 		"no date":                  {`{"merchant_id":"100001","card_number":"4111111111111111"}`, 400, "exp_date"},
 		"month 13":                 {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400, "exp_date"},
 		"a long date":              {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400, "exp_date"},
-		"an unknown card":          {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card_id"},
+		"an unknown card":          {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card"},
 		"half an account":          {`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`, 400, "dda_number"},
 		"no track":                 {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
 		"echo is no text":          {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":[]}`, 400, "echo_fields"},
