@@ -38,7 +38,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
-		p.check(isCardNumber(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), "must be 12 to 19 digits")
+		card.check(p, fmt.Sprintf("data[%d]", i))
 		request.Cards = append(request.Cards, UpdaterCard{mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {

@@ -165,7 +165,7 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 
 // saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
 func (v *service) saveBilling(c *call, in partRequest, record map[string]any) error {
-	if in.card() != (Card{}) {
+	if in.CardID == "" || in.card() != (Card{}) {
 		card, err := v.saveCard(c, in.paymentFields)
 		if err != nil {
 			return err

@@ -104,15 +104,11 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	}, nil
 }
 
-// check looks at the payment fields beyond their shape. What is required for each kind of payment data is
-// the emulator's choice.
+// check looks at the payment fields beyond their shape. Nothing is required for any kind of payment data.
 func (f *paymentFields) check(p problems, path string) {
-	at := func(name string) string { return openapi.WirePath(path, name) }
-	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), at("card_number"), "must be 12 to 19 digits")
-	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", at("exp_date"), "is required with a new card number")
-	p.check((f.Routing == "") == (f.Account == ""), at("tr_number"), "and dda_number are required together")
-	p.check(f.Swipe == "" || trackNumber(f.Swipe) != "", at("card_swipe"), "is not track data")
-	p.check(f.card().Kind != "" || f.CardID != "", at("card_number"), "or other payment data is required")
+	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
+	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), number, "must be 12 to 19 digits")
+	p.check(f.Swipe == "" || trackNumber(f.Swipe) != "", swipe, "is not track data")
 }
 
 // card is what is kept of payment data, of several kinds that of the first: card number, swipe, ACH data, wallet.
@@ -121,7 +117,7 @@ func (f *paymentFields) card() Card {
 	switch number := cmp.Or(f.CardNumber, trackNumber(f.Swipe)); {
 	case number != "":
 		card.Kind, card.MaskedNumber, card.Type = CardKindCard, mask(number), cardType(number)
-	case f.Routing != "":
+	case f.Routing != "" || f.Account != "":
 		card.Kind = CardKindACH
 	case f.WalletOne != "" || f.WalletTwo != "": // which the emulator cannot read, so that it makes a number up
 		card.Kind, card.MaskedNumber = CardKindWallet, mask("4000000000000002")

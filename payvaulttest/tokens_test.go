@@ -101,6 +101,23 @@ func TestTokenizeKinds(t *testing.T) {
 	}
 }
 
+// The interface shows nothing that is required for a kind of payment data.
+func TestTokenizeRequiresTheMerchantOnly(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for body, want := range map[string]payvaulttest.Card{
+		`{"merchant_id":"100001"}`:                                  {Kind: payvaulttest.CardKindCard},
+		`{"merchant_id":"100001","card_number":"4111111111111111"}`: {Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111", Type: "VI"},
+		`{"merchant_id":"100001","tr_number":"123456780"}`:          {Kind: payvaulttest.CardKindACH},
+		`{"merchant_id":"100001","dda_number":"1"}`:                 {Kind: payvaulttest.CardKindACH},
+	} {
+		id, _ := a.post(t, "/pg/tokenize", body).tokenized(t)["card_id"].(string)
+		card, _ := a.srv.Cards.Get(id)
+		want.ID, want.MerchantID = id, merchantID
+		assert.Equal(t, want, card, body)
+	}
+}
+
 func TestTokenizeWallets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -124,14 +141,11 @@ func TestTokenizeRefuses(t *testing.T) {
 		"no merchant":              {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
 		"an integer merchant":      {`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
 		"another merchant":         {`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403, "merchant_id"},
-		"no payment data":          {`{"merchant_id":"100001"}`, 400, "card_number"},
 		"a short number":           {`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400, "card_number"},
 		"a spaced number":          {`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400, "card_number"},
-		"no date":                  {`{"merchant_id":"100001","card_number":"4111111111111111"}`, 400, "exp_date"},
 		"month 13":                 {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400, "exp_date"},
 		"a long date":              {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400, "exp_date"},
 		"an unknown card":          {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card"},
-		"half an account":          {`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`, 400, "dda_number"},
 		"no track":                 {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
 		"echo is no text":          {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":[]}`, 400, "echo_fields"},
 		"echo with a name twice":   {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "echo_fields"},
