@@ -122,7 +122,7 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 
 // value gives the text of a parameter the type that the schema wants, if it has the form of that type.
 func (o *Operation) value(name, text string) any {
-	if o.kinds[name] == "integer" && isDigits(strings.TrimPrefix(text, "-")) {
+	if o.kinds[name] == "integer" && isDigits(strings.TrimPrefix(text, "-")) && isShort(text) {
 		return json.Number(text)
 	}
 	return text

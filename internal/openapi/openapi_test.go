@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,12 +112,28 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Problems{
 		`{"a":[{"b":1,"b":2}]}`: {"in.a[0].b": {"is given twice"}},
-		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8"}},
-		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8"}},
+		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
+		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
 	} {
 		_, wrong := Parse("in", []byte(text))
 		assert.Equal(t, want, wrong, text)
 	}
+}
+
+// The validator would take minutes for these.
+func TestNumbersThatTakeLong(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"1e999999", "1E-999999", "1e+0001000", strings.Repeat("9", 900_000), "0." + strings.Repeat("9", 100)} {
+		_, wrong := Parse("", []byte(`{"size":`+number+`}`))
+		assert.NotEmpty(t, wrong, number[:8])
+	}
+	for _, number := range []string{"1e308", "-1.5E-007", strings.Repeat("9", 64)} {
+		_, wrong := Parse("", []byte(`{"size":`+number+`}`))
+		assert.Empty(t, wrong, number)
+	}
+	_, o := load(t)
+	assert.Equal(t, Problems{"page": {"must be of type integer, not string"}},
+		o.CheckParameters(func(string) string { return "5" }, url.Values{"page": {strings.Repeat("9", 500_000)}}))
 }
 
 func TestDocumentsThatCannotBeRead(t *testing.T) {
