@@ -17,7 +17,7 @@ const ApplicationIncomplete = "INCOMPLETE"
 
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
 // the like, are shown by [Application.Value] only.
-type Application struct {
+type Application struct { //nolint:recvcheck // users call Value on values
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
@@ -41,7 +41,7 @@ func (a Application) Value(key string) (jsontext.Value, bool) {
 
 func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
 
-func (a *Application) prepare(v *service) error {
+func (a *Application) prepare(v *service) error { //nolint:unparam // as record has it
 	freshNumber(v.Applications, &a.ID)
 	a.Status = ApplicationIncomplete
 	if a.Created.IsZero() {

@@ -24,7 +24,7 @@ func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
 	return r.RequestID, &r.MerchantID
 }
 
-func (r *AccountUpdaterRequest) prepare(v *service) error {
+func (r *AccountUpdaterRequest) prepare(v *service) error { //nolint:unparam // as record has it
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
 	return nil
 }

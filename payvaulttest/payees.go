@@ -17,7 +17,7 @@ type Payee struct {
 
 func (p *Payee) head() (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
 
-func (p *Payee) prepare(v *service) error {
+func (p *Payee) prepare(v *service) error { //nolint:unparam // as record has it
 	freshNumber(v.Payees, &p.ID)
 	return nil
 }
