@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -15,7 +16,7 @@ import (
 // BusinessType is the legal form of a business.
 type BusinessType string
 
-// The business types (interface §2.4).
+// The business types.
 const (
 	BusinessSoleProp           BusinessType = "sole-prop"
 	BusinessLLC                BusinessType = "llc"
@@ -25,10 +26,10 @@ const (
 	BusinessTaxExempt          BusinessType = "tax-exempt"
 )
 
-// TradingStatus tells whether a business is publicly traded.
+// TradingStatus reports whether a business is publicly traded.
 type TradingStatus string
 
-// The trading statuses (interface §2.4).
+// The trading statuses.
 const (
 	TradingPublic    TradingStatus = "pt"
 	TradingNonPublic TradingStatus = "np"
@@ -37,7 +38,7 @@ const (
 // TaxIDType is the kind of a tax ID.
 type TaxIDType string
 
-// The kinds of tax ID (interface §2.4).
+// The kinds of tax ID.
 const (
 	TaxIDEIN TaxIDType = "ein"
 	TaxIDSSN TaxIDType = "ssn"
@@ -46,7 +47,7 @@ const (
 // ServicesProcess is a value of business_services_process.
 type ServicesProcess string
 
-// The values of business_services_process (interface §2.4).
+// The values of business_services_process.
 const (
 	ServicesProcessOrder   ServicesProcess = "order"
 	ServicesProcessFulfill ServicesProcess = "fulfill"
@@ -55,7 +56,7 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
-// The elements of business_services_auth_time (interface §2.4).
+// The elements of business_services_auth_time.
 const (
 	AuthTime1      AuthTime = "1"
 	AuthTime30     AuthTime = "30"
@@ -66,18 +67,18 @@ const (
 // FulfillmentProvider is a value of fulfillment_provider_flag.
 type FulfillmentProvider string
 
-// The values of fulfillment_provider_flag (interface §2.4).
+// The values of fulfillment_provider_flag.
 const (
 	FulfillmentBusiness   FulfillmentProvider = "business"
 	FulfillmentThirdParty FulfillmentProvider = "thirdparty"
 )
 
-// ApplicationData is the data of an application, one field per documented key (interface §2.4), and Extra for other keys.
-// Fields that are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what
-// would be taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
+// ApplicationData is the data of an application, one field per documented key, and Extra for other keys. Fields that
+// are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what would be
+// taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
 //
-// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend on
-// the business type.
+// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend
+// on the business type.
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
@@ -118,7 +119,7 @@ type ApplicationData struct {
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have (interface §2.4). A value that must not be
+// ApplicationField is a pair for a key that [ApplicationData] does not have. A value that must not be
 // seen is best a [Secret].
 type ApplicationField struct {
 	Key   string `json:"key"`
@@ -145,45 +146,49 @@ func (d ApplicationData) fields() []ApplicationField {
 
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
+	r := reader{ctx: context.Background()}
 	var pairs []struct {
 		Key   string         `json:"key"`
 		Value jsontext.Value `json:"value"`
 	}
-	if err := jsonv2.Unmarshal(b, &pairs, tolerantForm); err != nil {
+	if r.decode(b, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
-	r := reader{ctx: context.Background()}
 	for _, pair := range pairs {
-		if field := fieldOf(d, pair.Key); field.IsValid() {
-			if err := r.readField(pair.Value, field); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-			continue
+		if err := r.readPair(pair.Key, pair.Value, d); err != nil {
+			return fmt.Errorf("%s: %w", pair.Key, err)
 		}
-		if isMarked(pair.Value) {
-			return fmt.Errorf("%s: %w", pair.Key, errRedacted)
-		}
-		field := ApplicationField{Key: pair.Key}
-		if len(pair.Value) > 0 {
-			if err := r.within(pair.Value, &field.Value, true); err != nil {
-				return fmt.Errorf("%s: %w", pair.Key, err)
-			}
-		}
-		d.Extra = append(d.Extra, field)
 	}
 	return nil
 }
 
-// fieldOf finds the field of a key.
-func fieldOf(d *ApplicationData, key string) reflect.Value {
-	v := reflect.ValueOf(d).Elem()
-	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
-			return v.Field(i)
+func (r *reader) readPair(key string, raw jsontext.Value, d *ApplicationData) error {
+	if i, ok := fieldOf(key); ok {
+		return r.readField(raw, reflect.ValueOf(d).Elem().Field(i))
+	}
+	if isMarked(raw) {
+		return errRedacted
+	}
+	field := ApplicationField{Key: key}
+	if len(raw) > 0 {
+		if err := r.within(raw, &field.Value); err != nil {
+			return err
 		}
 	}
-	return reflect.Value{}
+	d.Extra = append(d.Extra, field)
+	return nil
+}
+
+// fieldOf finds the field of a key.
+func fieldOf(key string) (i int, ok bool) {
+	t := reflect.TypeFor[ApplicationData]()
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // checkKeys refuses data without a field, and keys that are empty or given twice.
@@ -232,7 +237,8 @@ func asStrings[T ~string](values []T) []string {
 	return texts
 }
 
-// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the value.
+// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the
+// value.
 func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
@@ -247,7 +253,7 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if isSet {
 		target = &text
 	}
-	switch err := r.within(raw, target, false); {
+	switch err := r.within(raw, target); {
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
@@ -268,7 +274,7 @@ func authTimes(text string) (set []AuthTime) {
 	return set
 }
 
-// SavedField is a field of an application as the service has saved it (interface §2.4).
+// SavedField is a field of an application as the service has saved it.
 //
 // Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
 // []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
@@ -281,17 +287,25 @@ type SavedField struct {
 	Settings FieldSettings
 }
 
-// FieldSettings tells what a field takes (interface §2.4).
+// FieldSettings tells what a field takes.
 type FieldSettings struct {
 	Required bool          `json:"required"`          // as the service reports it
 	Options  []FieldOption `json:"options,omitempty"` // the allowed values; none for a free field
 }
 
-// FieldOption is one of the values that a field takes (interface §2.4).
+// FieldOption is one of the values that a field takes.
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    any    `json:"value"` // its type is not shown
+	Value    any    `json:"value"` // its type is not shown; numbers are read as [encoding/json.Number]
 	Disabled bool   `json:"disabled,omitzero"`
+}
+
+// UnmarshalJSON reads the wire form.
+func (o *FieldOption) UnmarshalJSON(b []byte) error { return unmarshalForm(b, o) }
+
+func (o *FieldOption) readForm(_ *reader, dec *jsontext.Decoder) error {
+	type fields FieldOption // which have no form of their own
+	return jsonv2.UnmarshalDecode(dec, (*fields)(o))
 }
 
 // savedField is the wire form of a SavedField.
@@ -321,8 +335,9 @@ type rawSecret struct{ Secret }
 // misfit gives the JSON text of a value that did not fit its field.
 func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
-	field := fieldOf(new(ApplicationData), f.Key)
-	return rawSecret{secret}, ok && field.IsValid() && field.Type() != reflect.TypeFor[Secret]() &&
+	i, known := fieldOf(f.Key)
+	return rawSecret{secret}, ok && known &&
+		reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
 		jsontext.Value(secret.Reveal()).IsValid()
 }
 
@@ -349,19 +364,22 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil, nil
 	}
-	field := fieldOf(new(ApplicationData), key)
-	switch {
-	case field.IsValid() && r.readField(raw, field) == nil:
-		return reflect.Indirect(field).Interface(), nil
-	case field.IsValid(), kind == "ownership", kind == "tax_id", kind == "bank_routing", kind == "bank_dda":
+	i, known := fieldOf(key)
+	if known {
+		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
+		if r.readField(raw, field) == nil {
+			return reflect.Indirect(field).Interface(), nil
+		}
+	}
+	if known || slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
 		return NewSecret(textOf(raw)), nil
 	}
 	var open any // nothing is documented of it
-	err := r.within(raw, &open, true)
+	err := r.within(raw, &open)
 	return open, err
 }
 
-// ApplicationAddress is an address in an application (interface §2.4). Country is a numeric code.
+// ApplicationAddress is an address in an application. Country is a numeric code.
 type ApplicationAddress struct {
 	FirmName  string `json:"firm_name,omitzero"`
 	Address1  string `json:"address1,omitzero"`
@@ -375,7 +393,7 @@ type ApplicationAddress struct {
 	Validated bool   `json:"validated,omitzero"`
 }
 
-// CardBrands says which card brands a business takes; all five are sent (interface §2.4).
+// CardBrands says which card brands a business takes; all five are sent.
 type CardBrands struct {
 	VI bool `json:"vi"`
 	MC bool `json:"mc"`
@@ -384,7 +402,7 @@ type CardBrands struct {
 	GP bool `json:"gp"`
 }
 
-// DeliveryMethods says how a business delivers; all four are sent (interface §2.4).
+// DeliveryMethods says how a business delivers; all four are sent.
 type DeliveryMethods struct {
 	Digitally bool `json:"digitally"`
 	Pickup    bool `json:"pickup"`
@@ -392,53 +410,55 @@ type DeliveryMethods struct {
 	Service   bool `json:"Service"` // with a capital letter on the wire
 }
 
-// Ownership lists the owners of a business (interface §2.4).
+// Ownership lists the owners of a business.
 type Ownership struct {
 	InterestCount int64   `json:"interestCount"` // sent as given
 	Owners        []Owner `json:"owners,omitempty"`
 }
 
-// Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
-// of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
+// Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The
+// formats of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not
+// shown.
 type Owner struct {
-	Name                   OwnerName          `json:"name,omitzero"`
-	PersonType             PersonType         `json:"personType,omitzero"`
-	ID                     string             `json:"id,omitzero"`
-	ContactType            ContactType        `json:"contactType,omitzero"`
-	Phone                  string             `json:"phone,omitzero"` // the form is not shown
-	Email                  string             `json:"email,omitzero"`
-	DOB                    Date               `json:"dob,omitzero"`                      // date of birth
-	SSN                    Secret             `json:"ssn,omitzero"`                      // social security number
-	Passport               Secret             `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`      // the form is not shown
-	DLNumber               Secret             `json:"dl_number,omitzero"`                // driver's license
-	DLState                string             `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string             `json:"dl_issue_date,omitzero"`            // the form is not shown
-	InterestPercent        *Amount            `json:"interestPercent,omitzero"`          // exact; nil is not sent
-	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
-	CbExp                  string             `json:"cbExp,omitzero"`
-	Legal                  *bool              `json:"legal,omitzero"` // nil is not sent
-	LegalExp               string             `json:"legalExp,omitzero"`
-	Title                  string             `json:"title,omitzero"`
-	Address                ApplicationAddress `json:"address,omitzero"`
+	Name                   OwnerName   `json:"name,omitzero"`
+	PersonType             PersonType  `json:"personType,omitzero"`
+	ID                     string      `json:"id,omitzero"`
+	ContactType            ContactType `json:"contactType,omitzero"`
+	Phone                  string      `json:"phone,omitzero"` // the form is not shown
+	Email                  string      `json:"email,omitzero"`
+	DOB                    Date        `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret      `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret      `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string      `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string      `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret      `json:"dl_number,omitzero"`                // driver's license
+	DLState                string      `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string      `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string      `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount     `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	// Raw JSON; its shape is not shown.
+	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitempty"`
+	CbExp             string             `json:"cbExp,omitzero"`
+	Legal             *bool              `json:"legal,omitzero"` // nil is not sent
+	LegalExp          string             `json:"legalExp,omitzero"`
+	Title             string             `json:"title,omitzero"`
+	Address           ApplicationAddress `json:"address,omitzero"`
 }
 
-// OwnerName is the name of an owner (interface §2.4).
+// OwnerName is the name of an owner.
 type OwnerName struct {
 	FirstName string `json:"first_name,omitzero"`
 	LastName  string `json:"last_name,omitzero"`
 }
 
-// PersonType says what an owner is; all three are sent (interface §2.4).
+// PersonType says what an owner is; all three are sent.
 type PersonType struct {
 	Owner   bool `json:"owner"`
 	Control bool `json:"control"`
 	User    bool `json:"user"`
 }
 
-// ContactType says what an owner is contacted for (interface §2.4).
+// ContactType says what an owner is contacted for.
 type ContactType struct {
 	Admin bool `json:"admin"`
 }

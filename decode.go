@@ -30,15 +30,16 @@ var (
 	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
 )
 
-// resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not success
-// counts.
+// resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not
+// success counts.
 type resultCode string
 
-// UnmarshalJSON reads a string, a number or null.
+// UnmarshalJSON reads a string or a number. Null says nothing.
 func (c *resultCode) UnmarshalJSON(b []byte) error {
 	text := numberText(b)
 	switch {
-	case bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
+	case text == nil:
+	case len(text) > mostSaid, bytes.ContainsAny(text, `{}[]"\`) || string(text) == "true" || string(text) == "false":
 		return errNotCode
 	case *c == "" || *c == codeSuccess || *c == rcodeSuccess:
 		*c = resultCode(text)
@@ -52,18 +53,29 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// codes are those of both kinds of operations.
-type codes struct {
-	Code  resultCode `json:"code"`
-	RCode resultCode `json:"rcode"`
+// tokenizeCode is an rcode. The number 0 is what is left of 000 where it is not sent as text.
+type tokenizeCode resultCode
+
+// UnmarshalJSON reads a string or a number. Null says nothing.
+func (c *tokenizeCode) UnmarshalJSON(b []byte) error {
+	if string(b) == codeSuccess {
+		b = []byte(`"` + rcodeSuccess + `"`)
+	}
+	return (*resultCode)(c).UnmarshalJSON(b)
 }
 
-// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all others
-// the code, and Call one of them.
+// codes are those of both kinds of operations.
+type codes struct {
+	Code  resultCode   `json:"code"`
+	RCode tokenizeCode `json:"rcode"`
+}
+
+// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all
+// others the code, and Call one of them.
 func (c codes) check(op OperationInfo) error {
 	own, success := c.Code, codeSuccess
 	if op.Op == OpTokensTokenize || op.Op == OpCall && own == "" {
-		own, success = c.RCode, rcodeSuccess
+		own, success = resultCode(c.RCode), rcodeSuccess
 	}
 	switch {
 	case own == "":
@@ -117,10 +129,10 @@ type ignored struct{}
 // UnmarshalJSON accepts anything.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an operation that
-// changes something it is not lost to a value that cannot be read: unread has the places of those.
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an
+// operation that changes something it is not lost to a value that cannot be read: unread has the places of those.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead, result: op.Result}
+	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead}
 	if call, ok := into.(*callReply); ok {
 		err = call.read(ctx, body)
 	} else {
@@ -138,33 +150,27 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	return r.unread, nil
 }
 
-// reader decodes an answer within bounds of memory and time, and takes what services really send for what is documented.
+// reader decodes an answer within bounds of memory and time, and takes what services really send for what is
+// documented.
 type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
 	lenient bool            // go on after a value that cannot be read
-	result  string          // JSON pointer to the result, without which there is none
 	open    bool            // the type is the caller's own: no value is taken for another
-	exact   bool            // numbers without a type of their own are read as [encoding/json.Number]
 
 	options   json.Options
-	allocated uintptr // by elements of lists and values of any type
+	allocated uintptr // besides texts
 	values    int
 	unread    []string
 	err       error // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists, records and
-// members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
+// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists,
+// records and members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
 const (
 	mostAllocated = 40 << 20
 	fewElements   = 20_000
 	mostUnread    = 20 // places that are named
 )
-
-// elements is how many there are in a text at most.
-func elements(body []byte) int {
-	return bytes.Count(body, []byte{','}) + bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
-}
 
 // tolerantForm reads what encoding/json took and JSON v2 refuses.
 //
@@ -177,20 +183,25 @@ var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext
 //nolint:gochecknoglobals // never changed
 var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 
-// read decodes strictly first, so that an answer as documented pays for no tolerance, and counts only what may be large.
+// read decodes strictly first, so that an answer as documented pays neither for tolerance nor for counting. What that
+// reads before it fails is read in the same way again.
 func (r *reader) read(body []byte, into any) error {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	if !r.open && elements(body) < fewElements && !mayHaveNullRecord(body) {
-		if json.Unmarshal(body, into, anyCase) == nil {
-			return nil
-		}
-		reflect.ValueOf(into).Elem().SetZero()
+	if isHarmless(body) && json.Unmarshal(body, into, anyCase) == nil {
+		return nil
 	}
 	return r.decode(body, into)
 }
 
+// isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object
+// before it, and no null but behind a colon, so that no record of a list is null.
+func isHarmless(body []byte) bool {
+	count := func(text string) int { return bytes.Count(body, []byte(text)) }
+	return count(",")+count("{")+count("[") < fewElements && count("null") == count(":null")+count(": null")
+}
+
 // decode counts, and tolerates.
 func (r *reader) decode(body []byte, into any) error {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
@@ -204,12 +215,11 @@ func (r *reader) decode(body []byte, into any) error {
 }
 
 // within reads a part of an answer that was kept as text, strictly.
-func (r *reader) within(raw jsontext.Value, into any, exact bool) error {
-	outer := *r
-	r.lenient, r.exact, r.err = false, exact, nil
+func (r *reader) within(raw jsontext.Value, into any) error {
+	lenient := r.lenient
+	r.lenient = false
 	err := r.decode(raw, into)
-	outer.allocated, outer.values = r.allocated, r.values
-	*r = outer
+	r.lenient, r.err = lenient, nil
 	return err
 }
 
@@ -224,20 +234,6 @@ func (r *reader) form() json.Options {
 	return r.options
 }
 
-// mayHaveNullRecord reports whether null may stand in a list, or in a text after a comma.
-func mayHaveNullRecord(body []byte) bool {
-	for {
-		i := bytes.Index(body, []byte("null"))
-		if i < 0 {
-			return false
-		}
-		if before := bytes.TrimRight(body[:i], " \t\r\n"); bytes.HasSuffix(before, []byte{'['}) || bytes.HasSuffix(before, []byte{','}) {
-			return true
-		}
-		body = body[i+len("null"):]
-	}
-}
-
 // end stops the decoding.
 func (r *reader) end(err error) error {
 	r.err = err
@@ -247,22 +243,27 @@ func (r *reader) end(err error) error {
 // value is called by the decoder before each value, and leaves to it what it does not read itself.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	v, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
-	if err := r.count(v, dec); err != nil {
+	if err := r.count(v.Type(), dec); err != nil {
 		return r.end(err)
 	}
 	_, isFrom := pointer.(json.UnmarshalerFrom)
+	number, isNumber := pointer.(*stdjson.Number) // which v2 knows from Go 1.27 on
 	switch own, ok := pointer.(formReader); {
-	case r.open, v.Kind() == reflect.Pointer, isFrom:
+	case isNumber && kind == '0':
+		raw, err := dec.ReadValue()
+		*number = stdjson.Number(raw)
+		return err
+	case r.open:
 		return errors.ErrUnsupported
-	case r.exact && kind == '0' && v.Kind() == reflect.Interface:
-		number, err := dec.ReadValue()
-		v.Set(reflect.ValueOf(stdjson.Number(number)))
+	case kind == 'n' && !v.IsZero(): // it comes twice
+		return dec.SkipValue()
+	case v.Kind() == reflect.Interface && kind == '0':
+		raw, err := dec.ReadValue()
+		v.Set(reflect.ValueOf(stdjson.Number(raw)))
 		return err
 	case ok && kind == '{':
 		return own.readForm(r, dec)
-	case v.Kind() == reflect.Interface, v.Kind() == reflect.Map && kind == '{',
-		v.Kind() == reflect.Struct && kind == '{' && !readsItself(pointer),
-		v.Kind() == reflect.Slice && kind == '[' && !readsItself(pointer), kind == 0:
+	case isFrom, fits(kind, v.Kind()) && !readsItself(pointer):
 		return errors.ErrUnsupported
 	}
 	raw, err := dec.ReadValue()
@@ -274,9 +275,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return nil
 	}
 	at := string(dec.StackPointer())
-	_, isCode := pointer.(*resultCode)
-	if r.lenient && !isCode && !strings.HasPrefix(r.result, at) { // what the result is in is no part of it
-		v.SetZero()
+	if r.lenient && at != "" && !isCode(pointer) {
 		if len(r.unread) < mostUnread {
 			r.unread = append(r.unread, at)
 		}
@@ -291,18 +290,50 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return r.end(fmt.Errorf("%w: %s %w", errUnreadable, at, reason))
 }
 
-// count bounds the memory that lists of small values take, and ends with the context.
-func (r *reader) count(v reflect.Value, dec *jsontext.Decoder) error {
-	kind, n := dec.StackIndex(dec.StackDepth())
-	size := v.Type().Size()
-	if v.Kind() == reflect.Interface || v.Kind() == reflect.Map || kind == '{' {
-		size += 48 // for what it holds, or for the name of a member
+// fits reports whether the decoder reads a value by itself, or finds that there is none.
+func fits(kind jsontext.Kind, of reflect.Kind) bool {
+	switch of {
+	case reflect.Interface, reflect.Pointer:
+		return true
+	case reflect.Map, reflect.Struct:
+		return kind == '{'
+	case reflect.Slice:
+		return kind == '['
+	case reflect.String:
+		return kind == '"'
+	case reflect.Bool:
+		return kind == 't' || kind == 'f'
 	}
+	return kind == 0
+}
+
+func isCode(pointer any) bool {
+	switch pointer.(type) {
+	case *resultCode, *tokenizeCode:
+		return true
+	}
+	return false
+}
+
+// count bounds the memory that lists and maps of small values take, garbage included, and ends with the context.
+func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
+	kind, n := dec.StackIndex(dec.StackDepth())
 	switch {
 	case n >= 256: // in a list or a map that grows by and by: no record has so many members
-		r.allocated += 5 * size
-	case kind == '[' || v.Kind() == reflect.Interface || v.Kind() == reflect.Map:
-		r.allocated += size
+		r.allocated += 5 * t.Size()
+	case kind == '[':
+		r.allocated += t.Size()
+	// Perhaps in a map, and not in its first room.
+	case r.open && (n >= 16 || t.Size() > 128), n >= 16 && t.Kind() == reflect.Interface:
+		r.allocated += 3 * t.Size()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		r.allocated += t.Elem().Size()
+	case reflect.Map: // which has room for eight members at first, unless they are large
+		r.allocated += 64 + 9*(t.Key().Size()+min(t.Elem().Size(), 128)) + t.Elem().Size()
+	case reflect.Interface: // for what it holds
+		r.allocated += 48
 	}
 	if r.allocated > mostAllocated {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
@@ -408,18 +439,6 @@ func typeName(t reflect.Type) string {
 	}
 	return t.Name()
 }
-
-// exactNumbers reads numbers without a type of their own as [encoding/json.Number].
-//
-//nolint:gochecknoglobals // never changed
-var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, value *any) error {
-	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	number, err := dec.ReadValue()
-	*value = stdjson.Number(number)
-	return err
-}))
 
 // textOf gives a text of the service that is shown to people only; whatever else stands there is kept as it is.
 func textOf(raw jsontext.Value) string {

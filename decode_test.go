@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // readResult is a result with the call that reads it. The body is made around the JSON of its record.
@@ -152,7 +153,8 @@ func readResults() []readResult {
 			payvault.AccountUpdaterRequest{},
 			`{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				r, err := c.AccountUpdater.Submit(ctx, tableCards(), opts...)
+				r, err := c.AccountUpdater.Submit(ctx,
+					[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}, opts...)
 				return valueOf(r), err
 			},
 		},
@@ -198,6 +200,7 @@ func oddities(of reflect.Type) []oddity {
 			{`12.50`, amount("12.50")},
 			{`"12.50"`, amount("12.50")},
 			{`1e2`, amount("100")},
+			{`"1,234.50"`, amount("1234.50")},
 			{`""`, payvault.Amount{}},
 		}
 	case payvault.Date:
@@ -205,6 +208,9 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15T10:20:30Z"`, day},
 			{`"2026-01-15 10:20:30"`, day},
 			{`"2026-01-15T10:20:30.123-07"`, day},
+			{`"20260115"`, day},
+			{`20260115`, day},
+			{`"0000-00-00"`, payvault.Date{}},
 			{`""`, payvault.Date{}},
 		}
 	case payvault.Timestamp:
@@ -212,6 +218,10 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15T10:20:30-07"`, instant("2026-01-15T10:20:30-07:00")},
 			{`"2026-01-15T10:20:30.5+0530"`, instant("2026-01-15T10:20:30.5+05:30")},
 			{`"2026-01-15 10:20:30+05:30"`, instant("2026-01-15T10:20:30+05:30")},
+			{`"2026-01-15t10:20:30z"`, instant("2026-01-15T10:20:30Z")},
+			{`"2026-01-15 10:20:30 -07:00"`, instant("2026-01-15T10:20:30-07:00")},
+			{`"2026-01-15T10:20Z"`, instant("2026-01-15T10:20:00Z")},
+			{`"0000-00-00 00:00:00"`, payvault.Timestamp{}},
 			{`""`, payvault.Timestamp{}},
 		}
 	case payvault.Secret:
@@ -316,7 +326,7 @@ func (l leaf) needed(r *readResult) bool {
 // answered is a client whose service answers with a body.
 func answered(t *testing.T, body string, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
-	rt := roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
 	client, err := payvault.NewClient("https://service.test", "key",
@@ -373,10 +383,15 @@ func TestReading_unreadable(t *testing.T) {
 		}
 		for _, field := range leaves(reflect.TypeOf(r.record), leaf{}) {
 			odd := `{"a":[1]}`
-			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface || field.names[0] == "rcode" {
+			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface ||
+				field.names[0] == "rcode" {
 				continue
 			}
-			body := fmt.Sprintf(r.body, field.record(r.needed, odd))
+			needed := r.needed
+			if field.needed(&r) {
+				needed = `"rcode":"000"`
+			}
+			body := fmt.Sprintf(r.body, field.record(needed, odd))
 			pointer := r.at + "/" + strings.Join(field.names, "/")
 			var response payvault.Response
 			var log bytes.Buffer
@@ -410,7 +425,8 @@ func TestReading_loosely(t *testing.T) {
 		`{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann","later":"` + "\xff" + `"}}`,
 		`{"code":"0","data":{"customer_id":"C1","customer_first_name":"Ann"},"later":{"a":[null,{}]}}`,
 	} {
-		got, err := answered(t, body).Customers.Create(t.Context(), &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
+		got, err := answered(t, body).Customers.Create(t.Context(),
+			&payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
 		if assert.NoError(t, err, body) {
 			assert.Equal(t, &payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
 		}
@@ -432,6 +448,195 @@ func TestReading_nullRecord(t *testing.T) {
 	}
 	_, err := answered(t, `{"code":0,"data":[{"customer_first_name":"a,null"}]}`).Customers.List(t.Context(), nil)
 	assert.NoError(t, err)
+}
+
+// TestReading_oneOddValue: it does not lose what stands beside it, and what cannot be read is named.
+func TestReading_oneOddValue(t *testing.T) {
+	t.Parallel()
+	payee := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		r, err := c.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Payee"}, opt)
+		return valueOf(r), err
+	}
+	tokenize := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		r, err := c.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1}, opt)
+		return valueOf(r), err
+	}
+	cancel := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		r, err := c.Subscriptions.Cancel(t.Context(), 1, &payvault.SubscriptionCancelRequest{CustomerID: "C1"}, opt)
+		return valueOf(r), err
+	}
+	save := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		r, err := c.Applications.SaveData(t.Context(), 1, payvault.ApplicationData{LegalName: "Legal Name"}, opt)
+		return r, err
+	}
+	list := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		p, err := c.Customers.List(t.Context(), nil, opt)
+		return firstItem(p), err
+	}
+	call := func(c *payvault.Client, opt payvault.CallOption) (any, error) {
+		var out struct{ N int }
+		err := c.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, &out, opt)
+		return out.N, err
+	}
+	type perform = func(c *payvault.Client, opt payvault.CallOption) (any, error)
+	for _, test := range []struct {
+		perform perform
+		body    string
+		want    any
+		unread  []string
+	}{
+		{payee, `{"code":0,"code":null,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
+		{payee, `{"code":null,"code":0,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
+		{tokenize, `{"rcode":0,"card_id":"A"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
+		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
+		{call, `{"rcode":0,"N":5}`, 5, nil},
+		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
+		{cancel, `{"code":0,"data":[]}`, payvault.Confirmation{}, []string{"/data"}},
+		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), []string{"/data/fields"}},
+		{payee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
+		{payee, `{"code":0,"data":{"payee_id":4},"data":null}`, payvault.Payee{ID: 4}, nil},
+		{payee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, payvault.Payee{ID: 4}, []string{"/data"}},
+		{payee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
+		{list, `{"code":0,"data":[{"customer_id":"A"}],"data":null}`, payvault.Customer{ID: "A"}, nil},
+		{list, `{"code":0,"data":[{"customer_id":"A","customer_id":null}]}`, payvault.Customer{ID: "A"}, nil},
+		{
+			payee, `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":"[REDACTED]","tr_number":"1"}}}`,
+			payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
+			[]string{"/data/payee_account/dda_number"},
+		},
+		{
+			payee, `{"code":0,"data":{"payee_id":4,"payee_address":[],"payee_email":["a",{}],"payee_name":"P"}}`,
+			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"},
+			[]string{"/data/payee_address", "/data/payee_email/1"},
+		},
+	} {
+		var response payvault.Response
+		got, err := test.perform(answered(t, test.body), payvault.WithResponse(&response))
+		require.NoError(t, err, test.body)
+		assert.Equal(t, test.want, got, test.body)
+		assert.Equal(t, test.unread, response.Unread, test.body)
+	}
+	for _, test := range []struct {
+		perform perform
+		body    string
+	}{
+		{payee, `{"code":0,"code":5,"data":{"payee_id":4}}`},
+		{payee, `{"code":5,"code":0,"data":{"payee_id":4}}`},
+		{payee, `{"code":null,"data":{"payee_id":4}}`},
+		{payee, `{"code":0,"data":"text"}`},
+		{tokenize, `{"rcode":"0","card_id":"A"}`},
+		{tokenize, `{"rcode":null,"card_id":"A"}`},
+		{tokenize, `{"rcode":5,"card_id":"A"}`},
+		{cancel, `{"code":0}`},
+		{cancel, `{"code":0,"data":null}`},
+	} {
+		_, err := test.perform(answered(t, test.body), nil)
+		assert.Error(t, err, test.body)
+	}
+}
+
+// TestReading_misfit: a saved value is read as a whole or not at all, and what does not fit is no unread value.
+func TestReading_misfit(t *testing.T) {
+	t.Parallel()
+	const value = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}`
+	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
+		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value +
+			`},{"key":"a","settings":{"required":{}}}]}}`
+		var response payvault.Response
+		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1,
+			payvault.ApplicationData{LegalName: "Legal Name"}, payvault.WithResponse(&response))
+		require.NoError(t, err)
+		require.Len(t, saved, 2)
+		assert.Equal(t, payvault.NewSecret(value), saved[0].Value)
+		assert.Equal(t, []string{"/data/fields/1/settings/required"}, response.Unread)
+	}
+}
+
+// TestReading_unreadPlaces: as many as a record of the log can hold are named.
+func TestReading_unreadPlaces(t *testing.T) {
+	t.Parallel()
+	body := `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`{},`, 30) + `{}]}}`
+	var response payvault.Response
+	_, err := answered(t, body).Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Payee"},
+		payvault.WithResponse(&response))
+	require.NoError(t, err)
+	require.Len(t, response.Unread, 20)
+	assert.Equal(t, "/data/payee_email/19", response.Unread[19])
+}
+
+// TestCall_answers: types of the caller are read as encoding/json reads them.
+func TestCall_answers(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	type callerAnswer struct {
+		Any      any             `json:"any"`
+		Bytes    []byte          `json:"bytes"`
+		Array    [2]int          `json:"array"`
+		Wait     time.Duration   `json:"wait"`
+		Quoted   int             `json:"quoted,string"`
+		Pointer  *inner          `json:"pointer"`
+		ByNumber map[int]string  `json:"by_number"`
+		List     []inner         `json:"list"`
+		Snake    string          `json:"snake_case"`
+		Time     time.Time       `json:"time"`
+		Open     map[string]any  `json:"open"`
+		Text     string          `json:"text"`
+		Number   json.Number     `json:"number"`
+		Raw      json.RawMessage `json:"raw"`
+	}
+	for _, member := range []string{
+		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`,
+		`"wait":5`,
+		`"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`,
+		`"by_number":{"2":"b","1":"a"}`,
+		`"list":[{"a":1},null]`, `"list":[{"a":1},{"a":2}],"list":[{"b":3}]`, `"SNAKE_CASE":"x"`, `"snakecase":"x"`,
+		`"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`, `"text":"` + "\xff" + `"`, `"number":1.50`,
+		`"raw":{"a": 1}`, `"text":null`,
+	} {
+		body := []byte(`{"code":0,` + member + `}`)
+		var want, got callerAnswer
+		require.NoError(t, json.Unmarshal(body, &want), member)
+		err := answered(t, string(body)).Call(t.Context(),
+			payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, &got)
+		require.NoError(t, err, member)
+		assert.Equal(t, want, got, member)
+	}
+	for _, member := range []string{
+		`"text":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"yesterday"`,
+		`"quoted":7.5`,
+	} {
+		var out callerAnswer
+		body := `{"code":0,` + member + `}`
+		require.Error(t, json.Unmarshal([]byte(body), new(callerAnswer)), member)
+		err := answered(t, body).Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, &out)
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse, member)
+	}
+}
+
+// TestFieldOption: a value of any type is read without loss, by either package and from an answer.
+func TestFieldOption(t *testing.T) {
+	t.Parallel()
+	const text = `{"label":"L","value":12345678901234567890.10,"disabled":true}`
+	want := payvault.FieldOption{Label: "L", Value: json.Number("12345678901234567890.10"), Disabled: true}
+	for how, unmarshal := range readers() {
+		var option payvault.FieldOption
+		require.NoError(t, unmarshal([]byte(text), &option), how)
+		assert.Equal(t, want, option, how)
+		var settings payvault.FieldSettings
+		require.NoError(t, unmarshal([]byte(`{"options":[`+text+`]}`), &settings), how)
+		assert.Equal(t, []payvault.FieldOption{want}, settings.Options, how)
+	}
+	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
+		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"a","settings":{"options":[` + text + `]}}]}}`
+		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1,
+			payvault.ApplicationData{LegalName: "Legal Name"})
+		require.NoError(t, err)
+		require.Len(t, saved, 1)
+		assert.Equal(t, []payvault.FieldOption{want}, saved[0].Settings.Options)
+	}
 }
 
 // TestReading_bothCodes: an answer that says success and failure says nothing.

@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"bytes"
 	"html"
 	"iter"
 	"net/url"
@@ -17,11 +18,17 @@ const (
 	shortSecret   = 3  // shorter ones stand everywhere and are left
 	longSecret    = 8  // from this length on a secret is looked for with separators in it, and in codes
 	cardDigits    = 12 // of the shortest card number
-	escapeSigns   = `%&\`
 	longestEscape = 32
+	longestTag    = 256
 )
 
-// eraser clears texts of the service, as they stand and with their escapes read, of
+// scripts are the signs of what is read in a text, one after the other: nothing but the text itself, its escapes, and
+// its tags too.
+//
+//nolint:gochecknoglobals // never changed
+var scripts = []string{"", `%&\`, `%&\<`}
+
+// eraser clears texts of the service, as they stand, with their escapes read and without their tags, of
 //   - every run of 12 digits or more, whatever stands between the digits, but for letters. A run that is longer than a
 //     card number may hold one. Dates with times and long IDs go too: clearing too much does no harm;
 //   - the secrets, in any case;
@@ -31,10 +38,10 @@ type eraser struct{ exact, loose *words.Tree }
 func newEraser(secrets []string) eraser {
 	var exact, loose []string
 	for _, secret := range secrets {
-		for _, escapes := range []bool{false, true} {
-			r := read(secret, escapes)
-			exact = append(exact, string(r.text))
-			if plain := r.plain().text; len(plain) >= longSecret {
+		for _, signs := range scripts {
+			r := read(secret, signs)
+			exact = append(exact, string(r.mapped(asciiDigits).text))
+			if plain := r.mapped(plain).text; len(plain) >= longSecret {
 				loose = append(loose, string(plain))
 			}
 		}
@@ -47,7 +54,7 @@ func newEraser(secrets []string) eraser {
 // trackTexts returns the fields of a magnetic track, such as %B4111111111111111^DOE/JOHN Q.MR^2512101? or
 // ;4111111111111111=2512101?, and the name in both orders, all of them plain. Other secrets have none.
 func trackTexts(secret string) (texts []string) {
-	plain := func(text string) string { return string(read(text, false).plain().text) }
+	plain := func(text string) string { return string(read(text, "").mapped(plain).text) }
 	for _, track := range strings.FieldsFunc(secret, func(r rune) bool { return strings.ContainsRune("%;?", r) }) {
 		fields := strings.Split(strings.ReplaceAll(track, "=", "^"), "^")
 		number := strings.TrimLeftFunc(plain(fields[0]), unicode.IsLetter)
@@ -68,31 +75,39 @@ func trackTexts(secret string) (texts []string) {
 	return texts
 }
 
-// clean returns the text with a mark in place of all that has to go. The time it takes is in proportion to the text.
-func (e eraser) clean(text string) string {
-	ends := make([]int32, len(text)) // of what has to go from a byte on
-	for _, escapes := range []bool{false, true} {
-		if escapes && !strings.ContainsAny(text, escapeSigns) {
-			break
-		}
-		r := read(text, escapes)
-		r.mark(e.exact.Find(r.text), ends)
-		r = r.plain()
-		r.mark(e.loose.Find(r.text), ends)
-		r.mark(cardNumbers(r.text), ends)
-	}
-	var cleared strings.Builder
-	for i := 0; i < len(text); i++ {
-		if ends[i] == 0 {
-			cleared.WriteByte(text[i])
+// clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The
+// time it takes is in proportion to the texts.
+func (e eraser) clean(texts ...string) []string {
+	all := strings.Join(texts, "\x00")
+	ends := make([]int32, len(all)) // of what has to go from a byte on
+	for _, signs := range scripts {
+		if signs != "" && !strings.ContainsAny(all, signs) {
 			continue
 		}
-		cleared.WriteString(redacted)
-		for end := ends[i]; i+1 < int(end); i++ {
-			end = max(end, ends[i+1])
-		}
+		r := read(all, signs)
+		exact, plain := r.mapped(asciiDigits), r.mapped(plain)
+		exact.mark(e.exact.Find(exact.text), ends)
+		plain.mark(e.loose.Find(plain.text), ends)
+		plain.mark(cardNumbers(plain.text), ends)
 	}
-	return cleared.String()
+	cleared, at, end := make([]string, len(texts)), 0, 0
+	for i, text := range texts {
+		var left strings.Builder
+		isMarked := false
+		for _, char := range []byte(text) {
+			end = max(end, int(ends[at]))
+			switch at++; {
+			case at > end:
+				left.WriteByte(char)
+			case !isMarked:
+				left.WriteString(redacted)
+			}
+			isMarked = at <= end
+		}
+		cleared[i] = left.String()
+		at++ // what stands between them
+	}
+	return cleared
 }
 
 // reading is what was read of a text, with the place in the text from which each byte comes.
@@ -103,14 +118,15 @@ type reading struct {
 
 type place struct{ from, to int32 }
 
-// read reads a text backwards, so that escapes of escapes (&amp;nbsp;, %2520) are read too.
-func read(text string, escapes bool) reading {
+// read reads a text and what begins with one of the signs in it, backwards, so that escapes of escapes (&amp;nbsp;,
+// %2520) are read too.
+func read(text, signs string) reading {
 	r := reading{make([]byte, len(text)), make([]place, len(text))}
 	first := len(text)
 	for i, c := range slices.Backward([]byte(text)) {
 		first--
 		r.text[first], r.at[first] = c, place{int32(i), int32(i + 1)} //nolint:gosec // texts of 2 GiB are not read
-		for escapes && strings.IndexByte(escapeSigns, r.text[first]) >= 0 {
+		for strings.IndexByte(signs, r.text[first]) >= 0 {
 			meaning, length := unescape(r.text[first:])
 			if length == 0 || len(meaning) > length { // as of &nGt;, should package html learn it
 				break
@@ -120,15 +136,21 @@ func read(text string, escapes bool) reading {
 			for k := range copy(r.text[first:], meaning) {
 				r.at[first+k] = whole
 			}
+			if meaning == "" {
+				break
+			}
 		}
 	}
 	return reading{r.text[first:], r.at[first:]}
 }
 
-// unescape returns the meaning and the length of an escape at the start of a text. There is none if the length is 0.
+// unescape returns the meaning and the length of an escape or a tag at the start of a text. There is none if the length
+// is 0.
 func unescape(text []byte) (meaning string, length int) {
 	start := string(text[:min(len(text), longestEscape)])
 	switch start[0] {
+	case '<':
+		return "", bytes.IndexByte(text[:min(len(text), longestTag)], '>') + 1
 	case '%':
 		if meaning, err := url.PathUnescape(start[:min(len(start), 3)]); err == nil {
 			return meaning, 3
@@ -149,27 +171,47 @@ func unescape(text []byte) (meaning string, length int) {
 	return meaning, length
 }
 
-// plain keeps letters, in lower case, and digits. Digits of other scripts become zeros, and modifier letters go, since
-// some look like dashes.
-func (r reading) plain() reading {
-	p := reading{make([]byte, 0, len(r.text)), make([]place, 0, len(r.text))}
+// mapped changes the characters, and drops those that become negative.
+func (r reading) mapped(to func(rune) rune) reading {
+	m := reading{make([]byte, 0, len(r.text)), make([]place, 0, len(r.text))}
 	for from := 0; from < len(r.text); {
 		char, size := utf8.DecodeRune(r.text[from:])
 		whole := place{r.at[from].from, r.at[from+size-1].to}
 		from += size
-		switch {
-		case '0' <= char && char <= '9':
-		case unicode.IsNumber(char):
-			char = '0'
-		case !unicode.IsLetter(char) || unicode.Is(unicode.Lm, char):
+		if char = to(char); char < 0 {
 			continue
 		}
-		p.text = utf8.AppendRune(p.text, unicode.ToLower(char))
-		for len(p.at) < len(p.text) {
-			p.at = append(p.at, whole)
+		m.text = utf8.AppendRune(m.text, char)
+		for len(m.at) < len(m.text) {
+			m.at = append(m.at, whole)
 		}
 	}
-	return p
+	return m
+}
+
+// asciiDigits gives the digits of other scripts as those of ASCII.
+func asciiDigits(char rune) rune {
+	if char <= unicode.MaxASCII || !unicode.IsDigit(char) {
+		return char
+	}
+	before := rune(0)
+	for unicode.IsDigit(char - before - 1) { // they come in tens
+		before++
+	}
+	return '0' + before%10
+}
+
+// plain keeps letters, in lower case, and digits. Numbers that are no digits become zeros. Modifier letters go, since
+// some look like dashes, and letters that are not seen.
+func plain(char rune) rune {
+	switch char = asciiDigits(char); {
+	case unicode.IsDigit(char):
+	case unicode.IsNumber(char):
+		return '0'
+	case !unicode.IsLetter(char) || unicode.In(char, unicode.Lm, unicode.Other_Default_Ignorable_Code_Point):
+		return -1
+	}
+	return unicode.ToLower(char)
 }
 
 // mark notes in ends what has to go: the bytes from one to before the other.

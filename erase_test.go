@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 const (
@@ -28,34 +29,34 @@ const (
 // refusal returns the error of a tokenization that the service refuses with an answer.
 func refusal(t *testing.T, req payvault.TokenizeRequest, answer map[string]any) *payvault.Error {
 	t.Helper()
-	srv := newService(t)
 	body, err := json.Marshal(answer)
 	require.NoError(t, err)
-	srv.handle(http.MethodPost, "/pg/tokenize", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, string(body))
-	})
 	req.MerchantID = 1
-	_, err = srv.client().Tokens.Tokenize(t.Context(), &req)
-	return asError(t, err)
+	client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, string(body))))
+	_, err = client.Tokens.Tokenize(t.Context(), &req)
+	return service.AsError(t, err)
 }
 
 // assertCleared wants one text wherever the service has told another, which no rendering shows.
 func assertCleared(t *testing.T, want string, req payvault.TokenizeRequest, text string) {
 	t.Helper()
-	e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": text, "data": map[string]any{"message": text}})
+	e := refusal(t, req, map[string]any{
+		"rcode": "905", "rmsg": text,
+		"data": map[string]any{"message": "as said: " + text},
+	})
 	inFields := refusal(t, req, map[string]any{"rcode": "2", "data": map[string]any{text: []string{"a", text}}})
 	assert.Equal(t, want, e.Message, "message of %q", text)
-	assert.Equal(t, want, e.Detail, "detail of %q", text)
-	assert.Equal(t, fields{want: {"a", want}}, inFields.Fields, "fields of %q", text)
+	assert.Equal(t, "as said: "+want, e.Detail, "detail of %q", text)
+	assert.Equal(t, service.Fields{want: {"a", want}}, inFields.Fields, "fields of %q", text)
 	refusals := []error{e, inFields}
-	if plainCode(text) == text && len(text) >= 8 {
+	if !strings.ContainsAny(text, `{}[]"\`) && len(text) >= 8 { // a code cannot contain these
 		inCode := refusal(t, req, map[string]any{"rcode": text})
 		assert.Equal(t, want, inCode.Code, "code of %q", text)
 		refusals = append(refusals, inCode)
 	}
 	for _, err := range refusals {
 		if want != text {
-			assertHidden(t, err, text)
+			service.AssertHidden(t, err, text)
 		}
 	}
 }
@@ -66,6 +67,14 @@ func separators() map[string]string {
 		"nothing": "", "blank": " ", "two blanks": "  ", "tab": "\t", "line break": "\r\n", "no-break": "\u00a0",
 		"narrow": "\u202f", "thin": "\u2009", "en": "\u2002", "figure": "\u2007", "ideographic": "\u3000",
 		"zero width": "\u200b", "non-joiner": "\u200c", "joiner": "\u200d", "word joiner": "\u2060",
+		"Hangul filler": "\u3164", "halfwidth Hangul filler": "\uffa0", "Hangul initial filler": "\u115f",
+		"grapheme joiner": "\u034f", "Khmer vowel": "\u17b4", "Mongolian separator": "\u180e", "tag": "\U000e0020",
+		"filler in an entity": "&#x3164;", "filler in percent": "%E3%85%A4",
+		"line break in HTML": "<br>", "closed": "<br/>", "with a blank": "<BR />", "bold": "</b><b>", "comment": "<!-- x -->",
+		"long tag": `<span class="group" style="margin-left: 0.25em">`, "tag in entities": "&lt;br&gt;",
+		"tag in percent":     "%3Cbr%3E",
+		"tag with an entity": "<i title='&amp;'>", "half a tag": "<", "tag with a digit": "<h1>",
+		"tags and blanks": " <b> &nbsp;</b>",
 		"byte order mark": "\ufeff", "soft hyphen": "\u00ad", "right to left": "\u200f", "keycap": "\ufe0f\u20e3",
 
 		"hyphen": "-", "Unicode hyphen": "\u2010", "no-break hyphen": "\u2011", "figure dash": "\u2012",
@@ -205,7 +214,7 @@ func TestError_track(t *testing.T) {
 				e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": "swiped " + text + " again"})
 				assert.NotRegexp(t, `(?i)1111|9876|378|500|doe|john|\bli\b|gr|zo|пе|пё`, e.Message, "%s", text)
 				assert.Regexp(t, `^swiped .*\[REDACTED\].* again$`, e.Message, "%s", text)
-				assertHidden(t, e, text)
+				service.AssertHidden(t, e, text)
 			}
 			const harmless = "No card of Joan Dow, who does not: 25"
 			assert.Equal(t, harmless, refusal(t, req, map[string]any{"rcode": "905", "rmsg": harmless}).Message)
@@ -219,7 +228,8 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{
 		CVV2: payvault.NewSecret("a93"), DDANumber: payvault.NewSecret("12345678"), TRNumber: payvault.NewSecret("ac"),
-		PayloadWalletOnePay: payvault.NewSecret(`{"data":"Kq0x+é\u0041=="}`), PayloadWalletTwoPay: payvault.NewSecret("TOKEN87654321"),
+		PayloadWalletOnePay: payvault.NewSecret(`{"data":"Kq0x+é\u0041=="}`),
+		PayloadWalletTwoPay: payvault.NewSecret("TOKEN87654321"),
 	}
 	for text, want := range map[string]string{
 		"cvv a93 and A93":                                "cvv " + mark + " and " + mark,
@@ -238,6 +248,81 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	} {
 		assert.Equal(t, want, refusal(t, req, map[string]any{"rcode": "905", "rmsg": text}).Message, "%s", text)
 	}
+}
+
+// TestError_secretInOtherDigits: also a short one.
+func TestError_secretInOtherDigits(t *testing.T) {
+	t.Parallel()
+	req := payvault.TokenizeRequest{CVV2: payvault.NewSecret("937"), DDANumber: payvault.NewSecret("٣٤٥٦")}
+	for text, want := range map[string]string{
+		"cvv ９３７":                            "cvv " + mark,
+		"cvv ९३७ and 9٣7":                    "cvv " + mark + " and " + mark,
+		"cvv \U0001d7d7\U0001d7d1\U0001d7d5": "cvv " + mark,
+		"cvv %EF%BC%9937":                    "cvv " + mark,
+		"cvv &#xff19;3７":                     "cvv " + mark,
+		"cvv <b>9</b>37":                     "cvv <b>" + mark,
+		"cvv ９３８":                            "cvv ９３８",
+		"account 3456 closed":                "account " + mark + " closed",
+	} {
+		assert.Equal(t, want, refusal(t, req, map[string]any{"rcode": "905", "rmsg": text}).Message, "%s", text)
+	}
+}
+
+// TestError_spreadNumber: a number that is spread over texts is cleared in each of them.
+func TestError_spreadNumber(t *testing.T) {
+	t.Parallel()
+	n := strangerCard
+	e := refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "905", "rmsg": "card " + n[:8], "data": map[string]any{"message": n[8:]}})
+	assert.Equal(t, "card "+mark, e.Message)
+	assert.Equal(t, mark, e.Detail)
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": "card", "data": map[string]any{
+		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"},
+		"d": []string{},
+	}})
+	assert.Equal(t, service.Fields{
+		"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"},
+		"d": {},
+	}, e.Fields)
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": map[string]any{
+		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
+	}})
+	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields,
+		"no text is lost to a name that is cleared")
+}
+
+// TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
+func TestError_longTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64<<10)
+	e := refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "2", "rmsg": long, "data": map[string]any{"a": []string{"b"}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Empty(t, e.Message)
+	assert.Equal(t, service.Fields{"a": {"b"}}, e.Fields)
+	e = refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "2", "rmsg": long[2:], "data": map[string]any{"a": []string{long}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Equal(t, long[2:], e.Message)
+	assert.Empty(t, e.Fields)
+}
+
+// TestError_manyFields: as many as a line can hold are in the text.
+func TestError_manyFields(t *testing.T) {
+	t.Parallel()
+	data := map[string]any{}
+	for i := range 25 {
+		data[fmt.Sprintf("field_%02d", i)] = []string{"is odd"}
+	}
+	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": data})
+	assert.Len(t, e.Fields, 25)
+	assert.True(t, strings.HasSuffix(e.Error(), "; field_19 is odd; and 5 more"), e.Error())
+	delete(data, "field_20")
+	for i := range 4 {
+		delete(data, fmt.Sprintf("field_%02d", i))
+	}
+	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": data})
+	assert.True(t, strings.HasSuffix(e.Error(), "; field_24 is odd"), e.Error())
 }
 
 // TestError_codeLikeZero: a cleared code is no refusal if it was none before.
@@ -260,16 +345,17 @@ func hostile() (payvault.CustomerCreateRequest, map[string]string) {
 	req := payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirmName: "Acme"}
 	for i := range 300 {
 		req.BillingCards = append(req.BillingCards, payvault.BillingCardRequest{
-			CardNumber: payvault.NewSecret(fmt.Sprintf("4111111111111%03d", i)), CVV2: payvault.NewSecret(fmt.Sprintf("%03d", i)),
-			TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret(fmt.Sprintf("00000000%03d", i)),
+			CardNumber: payvault.NewSecret(fmt.Sprintf("4111111111111%03d", i)),
+			CVV2:       payvault.NewSecret(fmt.Sprintf("%03d", i)),
+			TRNumber:   payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret(fmt.Sprintf("00000000%03d", i)),
 		})
 	}
 	req.BillingCards[0].TRNumber = payvault.NewSecret(strings.Repeat("A", 5000) + "B")
 	texts := map[string]string{}
 	for _, unit := range []string{
-		"0", "A", "4 ", "é", "%", "%25", "&", "&amp;", "&ampamp", `\\`, "&#4", strings.Repeat("A", 4999) + "C",
+		"0", "A", "4 ", "é", "%", "%25", "&", "&amp;", "&ampamp", `\\`, "&#4", "<", "<b", strings.Repeat("A", 4999) + "C",
 	} {
-		texts[fmt.Sprintf("%.8s", unit)] = strings.Repeat(unit, (2<<20-100)/(len(unit)+strings.Count(unit, `\`)))
+		texts[fmt.Sprintf("%.8s", unit)] = strings.Repeat(unit, (64<<10-100)/(len(unit)+strings.Count(unit, `\`)))
 	}
 	return req, texts
 }
@@ -277,14 +363,15 @@ func hostile() (payvault.CustomerCreateRequest, map[string]string) {
 // hostileCall answers a request with a text.
 func hostileCall(tb testing.TB, req payvault.CustomerCreateRequest, text string) func() error {
 	tb.Helper()
-	client := cannedClient(tb, newCanned([]byte(`{"code":7,"message":"`+strings.ReplaceAll(text, `\`, `\\`)+`"}`)))
+	client := service.Client(tb, service.Nowhere, service.Over(service.Canned(http.StatusOK,
+		`{"code":7,"message":"`+strings.ReplaceAll(text, `\`, `\\`)+`"}`)))
 	return func() error {
 		_, err := client.Customers.Create(tb.Context(), &req)
 		return err
 	}
 }
 
-// TestError_hostileText ends within seconds; it would take minutes if each secret were compared at each place.
+// TestError_hostileText ends at once; it would take seconds if each secret were compared at each place.
 func TestError_hostileText(t *testing.T) {
 	t.Parallel()
 	req, texts := hostile()
@@ -294,7 +381,7 @@ func TestError_hostileText(t *testing.T) {
 	}
 }
 
-// BenchmarkError_hostileText shows that no text of 2 MiB takes much longer than another.
+// BenchmarkError_hostileText shows that no text of 64 KiB takes much longer than another.
 func BenchmarkError_hostileText(b *testing.B) {
 	req, texts := hostile()
 	for name, text := range texts {
@@ -318,7 +405,10 @@ func FuzzError_clear(f *testing.F) {
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
 		`{"a":"\u0041bcdefgh"}`,
 	} {
-		for _, separator := range []string{"", " ", "&nbsp;", "%C2%A0", `\u2013`, "\u3000", "&amp;#8203;"} {
+		for _, separator := range []string{
+			"", " ", "&nbsp;", "%C2%A0", `\u2013`, "\u3000", "&amp;#8203;", "<br>",
+			"&lt;/b>", "\u3164",
+		} {
 			f.Add("card "+strings.Join(strings.Split(strangerCard, ""), separator)+" and "+secret+separator+"x", secret)
 			f.Add(strings.Join(strings.Split(secret, ""), separator), secret)
 		}
@@ -329,17 +419,19 @@ func FuzzError_clear(f *testing.F) {
 		if secret == "" || !utf8.ValidString(text) || !utf8.ValidString(secret) {
 			return
 		}
-		client := fuzzClient(t, func(*http.Request) (int, []byte) {
-			return 200, []byte(`{"rcode":"905","rmsg":` + quoted(t, text) + `}`)
-		})
-		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret(secret)})
-		message := asError(t, err).Message
+		answer, err := json.Marshal(map[string]string{"rcode": "905", "rmsg": text})
+		require.NoError(t, err)
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, string(answer))))
+		_, err = client.Tokens.Tokenize(t.Context(),
+			&payvault.TokenizeRequest{MerchantID: 1, PayloadWalletOnePay: payvault.NewSecret(secret)})
+		message := service.AsError(t, err).Message
 		const barrier = "Ω" // a letter
 		if strings.ContainsAny(secret, barrier+"ω") {
 			return
 		}
 		bare := strings.ReplaceAll(message, mark, barrier)
-		for _, form := range []string{bare, unescaped(bare)} {
+		for _, form := range []string{bare, unescaped(bare), untagged(bare)} {
+			form, secret := asciiDigits(form), asciiDigits(secret)
 			assert.NotRegexp(t, `\d{12}`, lettersAndDigits(form), "%q", message)
 			if len(secret) >= 3 {
 				assert.NotContains(t, form, secret, "%q", message)
@@ -348,7 +440,7 @@ func FuzzError_clear(f *testing.F) {
 				assert.NotContains(t, lettersAndDigits(form), plain, "%q", message)
 			}
 		}
-		both := func(text string) string { return strings.ToLower(text + unescaped(text)) }
+		both := func(text string) string { return strings.ToLower(text + unescaped(text) + untagged(text)) }
 		if !strings.ContainsFunc(both(text), unicode.IsNumber) && !strings.ContainsAny(both(text), both(secret)) {
 			assert.Equal(t, text, message)
 		}
@@ -376,13 +468,45 @@ func unescaped(text string) string {
 	}
 }
 
-// lettersAndDigits are those of a text, in lower case, digits of any script as zeros but for those of ASCII.
+// tags are those of HTML.
+var tags = regexp.MustCompile(`<[^<>]{0,254}>`)
+
+// untagged reads the escapes of a text and drops its tags, and again in what it then has.
+func untagged(text string) string {
+	for {
+		read := tags.ReplaceAllString(unescaped(text), "")
+		if read == text {
+			return text
+		}
+		text = read
+	}
+}
+
+// asciiDigits gives the digits of all scripts as those of ASCII.
+func asciiDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		for _, decades := range unicode.Nd.R16 {
+			if lo := rune(decades.Lo); lo <= r && r <= rune(decades.Hi) {
+				return '0' + (r-lo)%10
+			}
+		}
+		for _, decades := range unicode.Nd.R32 {
+			if lo := rune(decades.Lo); lo <= r && r <= rune(decades.Hi) { //nolint:gosec // characters
+				return '0' + (r-lo)%10
+			}
+		}
+		return r
+	}, text)
+}
+
+// lettersAndDigits are those of a text, in lower case, numbers that are no digits as zeros.
 func lettersAndDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r > unicode.MaxASCII && unicode.IsNumber(r):
 			return '0'
-		case unicode.IsNumber(r), unicode.IsLetter(r) && !unicode.Is(unicode.Lm, r):
+		case unicode.IsNumber(r),
+			unicode.IsLetter(r) && !unicode.In(r, unicode.Lm, unicode.Other_Default_Ignorable_Code_Point):
 			return unicode.ToLower(r)
 		}
 		return -1

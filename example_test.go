@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,96 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
+
+// A card is stored, and the customer who pays with it.
+func Example() {
+	srv := payvaulttest.NewServer() // the emulator; against a sandbox give NewClient its URL and your key
+	defer srv.Close()
+	ctx := context.Background()
+
+	merchant := srv.Merchant()
+	client, err := payvault.NewClient(srv.URL, merchant.APIKey, payvault.WithMerchantID(merchant.MerchantID))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	card, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
+		CardNumber: payvault.NewSecret("4111111111111111"),
+		ExpDate:    payvault.ExpDate(12, 2030),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	customer, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{
+		ID:           "JANE1",
+		FirmName:     "Acme",
+		BillingCards: []payvault.BillingCardRequest{{CardID: card.CardID}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(customer.ID, customer.PrimaryCardNumber)
+	// Output: JANE1 4111xxxxxx111111
+}
+
+// What is left to the caller after a failure is a decision in three.
+func Example_afterFailure() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
+	client := srv.Client()
+
+	cancel := func() {
+		request := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
+		_, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, request)
+		switch {
+		case err == nil:
+			fmt.Println("canceled")
+		case payvault.SafeToRetry(err):
+			fmt.Println("not performed: try again later")
+		case errors.Is(err, payvault.ErrOutcomeUnknown):
+			fmt.Println("perhaps performed: look before trying again")
+		default:
+			fmt.Println("refused:", errors.Is(err, payvault.ErrRejected))
+		}
+	}
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // longer than the client waits by itself
+		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // it is canceled, and the answer is lost
+	} {
+		if _, err := srv.Inject(fault); err != nil {
+			log.Fatal(err)
+		}
+		cancel()
+	}
+	cancel() // by somebody who did not look
+	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
+	// Output:
+	// not performed: try again later
+	// perhaps performed: look before trying again
+	// refused: true
+	// performed: 1
+}
+
+// A refusal with status 429 is waited out, up to RetryPolicy.MaxRetryAfter. Where the service asks for more, the call
+// fails at once and says for how long.
+func Example_rateLimit() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	_, err = client.Customers.List(context.Background(), nil)
+	if e, ok := errors.AsType[*payvault.Error](err); ok && errors.Is(err, payvault.ErrRateLimited) {
+		fmt.Println("again in", e.RetryAfter, "safe:", payvault.SafeToRetry(err))
+	}
+	// Output: again in 1h0m0s safe: true
+}
 
 func ExampleNewClient() {
 	client, err := payvault.NewClient("https://sandbox.example.com", "my-api-key",
@@ -93,6 +185,24 @@ func ExampleCustomersService_Create() {
 	// Output: JANE1 5454xxxxxx545454
 }
 
+func ExampleCustomersService_List() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	srv.Customers.Seed(payvaulttest.Customer{ID: "JANE1", FirmName: "Acme"})
+	srv.Customers.Seed(payvaulttest.Customer{ID: "JOHN2", FirmName: "Bolt"})
+	client := srv.Client()
+
+	page, err := client.Customers.List(context.Background(), &payvault.ListOptions{
+		OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 1,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.Items[0].ID, page.TotalRecords, page.TotalPages)
+	// Output: JOHN2 2 2
+}
+
 func ExampleCustomersService_All() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -126,8 +236,12 @@ func ExamplePayeesService_Create() {
 	client := srv.Client()
 
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
-		Name:    "Acme Supplies",
-		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321")},
+		Name: "Acme Supplies",
+		Account: payvault.PayeeAccount{
+			TypeID:    payvault.TypeACH,
+			TRNumber:  payvault.NewSecret("123456780"),
+			DDANumber: payvault.NewSecret("000987654321"),
+		},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -135,6 +249,67 @@ func ExamplePayeesService_Create() {
 	}
 	fmt.Println(payee.Name, payee.Account.DDANumber)
 	// Output: Acme Supplies [REDACTED]
+}
+
+func ExamplePayeesService_Delete() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+	ctx := context.Background()
+
+	payee, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme Supplies"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(client.Payees.Delete(ctx, payee.ID))
+	fmt.Println(errors.Is(client.Payees.Delete(ctx, payee.ID), payvault.ErrNotFound))
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleApplicationsService_Create() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.PartnerClient() // merchants are boarded with a partner's key
+
+	created, err := client.Applications.Create(context.Background(), &payvault.ApplicationCreateRequest{
+		ChannelID: 7, SalesRep: 42,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(created.App.ID > 0, created.App.Status == payvault.ApplicationIncomplete)
+	// Output: true true
+}
+
+func ExampleApplicationsService_SaveData() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.PartnerClient()
+	ctx := context.Background()
+
+	created, err := client.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	saved, err := client.Applications.SaveData(ctx, created.App.ID, payvault.ApplicationData{
+		LegalName:          "Springfield Bakery LLC",
+		LimitedPartnership: new(false),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, field := range saved {
+		fmt.Println(field.Key, field.Type, field.Settings.Required)
+	}
+	// Output:
+	// legal_name text true
+	// limited_partnership toggle true
 }
 
 func ExampleApplicationsService_Validate() {
@@ -148,7 +323,7 @@ func ExampleApplicationsService_Validate() {
 		fmt.Println(err)
 		return
 	}
-	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC, LimitedPartnership: new(false)}
+	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC}
 	if _, err := client.Applications.SaveData(ctx, created.App.ID, data); err != nil {
 		fmt.Println(err)
 		return
@@ -185,6 +360,23 @@ func ExampleDisputesService_Respond() {
 	// Output: <nil>
 }
 
+func ExampleSubscriptionsService_Transactions() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
+	}})
+	client := srv.Client()
+
+	page, err := client.Subscriptions.Transactions(context.Background(), subscription.ID, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.TotalRecords, page.Items[0].AmtTran)
+	// Output: 1 19.90
+}
+
 func ExampleSubscriptionsService_AllTransactions() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -194,8 +386,9 @@ func ExampleSubscriptionsService_AllTransactions() {
 	}})
 	client := srv.Client()
 
-	january := &payvault.ListOptions{Filters: []payvault.Filter{payvault.BetweenDates("tran_date",
-		payvault.Date{Year: 2026, Month: time.January, Day: 1}, payvault.Date{Year: 2026, Month: time.January, Day: 31})}}
+	from := payvault.Date{Year: 2026, Month: time.January, Day: 1}
+	to := payvault.Date{Year: 2026, Month: time.January, Day: 31}
+	january := &payvault.ListOptions{Filters: []payvault.Filter{payvault.BetweenDates("tran_date", from, to)}}
 	for transaction, err := range client.Subscriptions.AllTransactions(context.Background(), subscription.ID, january) {
 		if err != nil {
 			fmt.Println(err)
@@ -211,25 +404,16 @@ func ExampleSubscriptionsService_Cancel() {
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
 	client := srv.Client()
-	cancel := func() error {
-		_, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"})
-		return err
-	}
 
-	// The service cancels, and its answer is lost: the call is not repeated, and says that the outcome is unknown.
-	_, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpSubscriptionsCancel, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	request := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
+	confirmation, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, request)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
-	err = cancel()
-	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))
-
-	// A person who looks and tries again learns that it was canceled.
-	err = cancel()
-	fmt.Println(errors.Is(err, payvault.ErrRejected), srv.Commits(payvault.OpSubscriptionsCancel))
-	// Output:
-	// true false
-	// true 1
+	canceled, _ := srv.Subscriptions.Get(subscription.ID)
+	fmt.Println(confirmation.Message != "", canceled.State)
+	// Output: true canceled
 }
 
 func ExampleInvoicesService_Send() {
@@ -238,10 +422,27 @@ func ExampleInvoicesService_Send() {
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 	client := srv.Client()
 
-	err := client.Invoices.Send(context.Background(), invoice.ID, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}})
+	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
+	err := client.Invoices.Send(context.Background(), invoice.ID, request)
 	sent, _ := srv.Invoices.Get(invoice.ID)
 	fmt.Println(err, sent.State)
 	// Output: <nil> outstanding
+}
+
+func ExampleAccountUpdaterService_Submit() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	client := srv.Client()
+
+	accepted, err := client.AccountUpdater.Submit(context.Background(), []payvault.AccountUpdaterCard{
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027), CardID: "mine-1"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(accepted.RequestID != "") // events of a webhook tell when it is completed
+	// Output: true
 }
 
 func ExampleAccountUpdaterService_SubmitAll() {
@@ -252,7 +453,8 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
 	}, 250))
-	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, &payvault.SubmitAllOptions{Concurrency: 8}) {
+	options := &payvault.SubmitAllOptions{Concurrency: 8}
+	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
 		fmt.Println(batch.Index, batch.Start, batch.End, batch.RequestID != "", batch.Err)
 	}
 	// Output:
@@ -284,7 +486,7 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 
 // The answer to the first batch is lost, and the second is turned away. The next run sends the second one only, as it
 // would if the process had been killed.
-func ExampleAccountUpdaterService_SubmitAll_journal() {
+func ExampleJournal() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
 	for _, fault := range []payvaulttest.Fault{
@@ -354,20 +556,66 @@ func ExampleNotificationHandler() {
 	// 204
 }
 
+func ExampleWithLogger() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug, // for the records of attempts and of calls that succeed
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "duration" { // they differ each time
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	client := srv.Client(payvault.WithLogger(logger))
+	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	if _, err := client.Customers.List(context.Background(), nil); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// level=DEBUG msg="payvault attempt" operation=customers.list status=503 code="" attempts=1 delivery=unknown
+	// level=DEBUG msg="payvault attempt" operation=customers.list status=200 code="" attempts=2 delivery=answered
+	// level=DEBUG msg="payvault call" operation=customers.list status=200 code=0 attempts=2 delivery=answered
+}
+
+func ExampleOpenFile() {
+	evidence, err := payvault.OpenFile("testdata/disputes/evidence.pdf")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = evidence.Close() }() // the client never closes it
+
+	// The file is streamed on each attempt, and so is one that is made in memory.
+	letter := payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ..."))
+	for _, file := range []*payvault.File{evidence, letter} {
+		fmt.Println(file)
+	}
+	// Output:
+	// {Name:"evidence.pdf" Size:554}
+	// {Name:"letter.pdf" Size:12}
+}
+
 func ExampleWithReplay() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
-	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond}))
+	client := srv.Client()
 
 	// The first answer is a 503. Sending an invoice is not repeated by itself, since it could go out twice; here
 	// the caller says that this does not matter.
-	_, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.Respond, Status: 503, Times: 1})
+	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	var answer payvault.Response
-	err = client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay(), payvault.WithResponse(&answer))
+	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}
+	err = client.Invoices.Send(context.Background(), invoice.ID, nil, options...)
 	fmt.Println(err, answer.StatusCode, answer.Attempts)
 	// Output: <nil> 200 2
 }
@@ -380,15 +628,17 @@ func ExampleError() {
 	}
 	_, err = client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
 		FirmName:     "Acme",
-		BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "13/30"}},
+		BillingCards: []payvault.BillingCardRequest{{CardID: "0123456789ABCDEF", ExpDate: "13/30"}},
 	})
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
-		fmt.Println(e.Op, e.Delivery, e.Fields["billing_cards[0].exp_date"])
+		fmt.Println(e.Op, e.Delivery, errors.Is(err, payvault.ErrInvalidRequest))
+		fmt.Println("billing_cards[0].exp_date", e.Fields["billing_cards[0].exp_date"])
+		fmt.Println("customer_id", e.Fields["customer_id"])
 	}
-	fmt.Println(err)
 	// Output:
-	// customers.create not sent [is not of the form MMYY]
-	// payvault: customers.create: invalid request: billing_cards[0].exp_date is not of the form MMYY; customer_id is required, or auto_generate_customer_id
+	// customers.create not sent true
+	// billing_cards[0].exp_date [is not of the form MMYY]
+	// customer_id [is required, or auto_generate_customer_id]
 }
 
 func ExampleClient_Call() {
@@ -409,7 +659,8 @@ func ExampleClient_Call() {
 	// Output: 0 <nil>
 }
 
-// A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has none.
+// A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has
+// none.
 func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)

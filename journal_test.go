@@ -409,7 +409,8 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 func TestJournalIsCorrected(t *testing.T) {
 	t.Parallel()
 	j := newJournal(t, map[int]payvault.BatchState{0: {Begun: true}, 1: {Begun: true}, 2: {Begun: true}})
-	require.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"}))
+	require.NoError(t, j.End(t.Context(), job, 0,
+		payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"}))
 	require.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
 	var u updater
 	got := j.submitAll(t.Context(), &u, 300)
@@ -426,7 +427,33 @@ func TestJournalNeedsAJob(t *testing.T) {
 	got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(150, nil), options))
 	require.Len(t, got, 2)
 	for _, batch := range got {
-		assertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit, map[string][]string{"Job": {"is required with a Journal"}})
+		assertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit,
+			map[string][]string{"Job": {"is required with a Journal"}})
 	}
 	assert.Zero(t, u.requests)
+}
+
+// TestJournalIsToldNextToSending: no more batches are begun than may be in flight, however many have been read.
+func TestJournalIsToldNextToSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const concurrency = 3
+		var begun, answered atomic.Int64
+		j := newJournal(t, nil)
+		j.fail = func(step string, _ int) error {
+			if step == "begin" {
+				assert.LessOrEqual(t, begun.Add(1)-answered.Load(), int64(concurrency))
+			}
+			return nil
+		}
+		u := updater{before: func(*http.Request, int) (*http.Response, error) {
+			<-time.After(time.Second)
+			answered.Add(1)
+			return nil, nil
+		}}
+		options := j.options(concurrency)
+		assert.Equal(t, batchesOf(1950),
+			collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
+		assert.Equal(t, concurrency, u.most)
+	})
 }

@@ -1,8 +1,10 @@
 package payvault_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/canary"
+	"example.com/payvault/internal/tests/service"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -68,38 +71,27 @@ func observed(t *testing.T) (*payvaulttest.Server, *payvault.Client, *diary) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	var d diary
-	return srv, srv.Client(payvault.WithObserver(d.observer()), impatient(3)), &d
+	return srv, srv.Client(payvault.WithObserver(d.observer()), service.Impatient(3)), &d
 }
 
-// documentedPaths are the paths of the interface by operation.
-func documentedPaths(t *testing.T) map[payvault.Operation]string {
+// inject makes requests fail as the fault says.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/operations.txt")
+	_, err := srv.Inject(fault)
 	require.NoError(t, err)
-	paths := map[payvault.Operation]string{}
-	for line := range strings.Lines(string(text)) {
-		if column := strings.Fields(line); !strings.HasPrefix(line, "#") {
-			paths[payvault.Operation(column[1])] = strings.ReplaceAll(column[3], "{appId}", "{appId}")
-		}
-	}
-	return paths
 }
 
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
-	paths := documentedPaths(t)
-	server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, http.StatusTeapot, "") })
-	for _, c := range opCases() {
+	server := service.Answer(t, http.StatusTeapot, "")
+	for _, c := range calls.All() {
 		var d diary
-		_, err := c.call(t.Context(), tableClient(t, server.URL+basePath, payvault.WithObserver(d.observer())))
+		client := service.Client(t, server.URL+service.BasePath, payvault.WithObserver(d.observer()))
+		_, err := c.Do(t.Context(), client, calls.Documented(), c.Full)
 		require.Error(t, err)
-		require.Len(t, d.calls, 1, c.name)
-		assert.Equal(t, c.op, d.calls[0].call.Op)
-		assert.Equal(t, paths[c.op], d.calls[0].call.Path)
-		assert.Equal(t, server.URL, "http://"+d.calls[0].call.Server)
-	}
-	for i, r := range server.seen() {
-		assert.NotEmpty(t, r.method, i)
+		require.Len(t, d.calls, 1, c.Name)
+		want := payvault.CallInfo{Op: c.Op, Method: c.Method, Path: c.Path, Server: strings.TrimPrefix(server.URL, "http://")}
+		assert.Equal(t, want, d.calls[0].call)
 	}
 }
 
@@ -117,9 +109,9 @@ func TestObserver_callInfoOfCall(t *testing.T) {
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	var d diary
-	client := tableClient(t, "http://127.0.0.1:1", payvault.WithObserver(d.observer()),
+	client := service.Client(t, service.Nowhere, payvault.WithObserver(d.observer()),
 		payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
-	assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent) })
+	assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), "w", "e") })
 	require.Len(t, d.calls, 1)
 	require.Len(t, d.calls[0].end, 1)
 	assert.EqualError(t, d.calls[0].end[0].Err, "payvault: webhooks.add_event: panic (outcome unknown)")
@@ -132,16 +124,16 @@ func TestLogger_panic(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
 		var text strings.Builder
 		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))
-		client := tableClient(t, "http://127.0.0.1:1", payvault.WithLogger(logger),
+		client := service.Client(t, service.Nowhere, payvault.WithLogger(logger),
 			payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
-		assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent) })
+		assert.PanicsWithValue(t, "no key", func() { _, _ = client.Webhooks.AddEvent(t.Context(), "w", "e") })
 		assert.Contains(t, text.String(), "level=ERROR")
 		assert.Contains(t, text.String(), "webhooks.add_event: panic (outcome unknown)")
 	}
 }
 
-// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed; attempt
-// and call agree on it.
+// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed;
+// attempt and call agree on it.
 func TestObserver_undecided(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]payvault.Delivery{
@@ -149,11 +141,14 @@ func TestObserver_undecided(t *testing.T) {
 		400: payvault.Answered, 404: payvault.Answered, 429: payvault.Answered,
 	} {
 		var d diary
-		rt := roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ProtoMajor: 1}, nil
+		rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")),
+				ProtoMajor: 1,
+			}, nil
 		})
-		client := tableClient(t, "http://127.0.0.1", payvault.WithHTTPClient(&http.Client{Transport: rt}), payvault.WithObserver(d.observer()))
-		_, err := client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent, payvault.WithAttempts(1))
+		client := service.Client(t, "http://127.0.0.1", service.Over(rt), payvault.WithObserver(d.observer()))
+		_, err := client.Webhooks.AddEvent(t.Context(), "w", "e", payvault.WithAttempts(1))
 		require.Error(t, err)
 		assert.Equal(t, want, d.calls[0].attempts[0].Delivery, status)
 		assert.Equal(t, want, d.calls[0].end[0].Delivery, status)
@@ -170,7 +165,7 @@ func TestObserver_serverHasAPort(t *testing.T) {
 		var d diary
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := tableClient(t, base, payvault.WithObserver(d.observer())).Webhooks.AddEvent(ctx, tableWebhook, tableEvent)
+		_, err := service.Client(t, base, payvault.WithObserver(d.observer())).Webhooks.AddEvent(ctx, "w", "e")
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Equal(t, want, d.calls[0].call.Server)
 	}
@@ -197,8 +192,12 @@ func TestObserver_successAfterRetries(t *testing.T) {
 	}
 	assert.Equal(t, "connection", got.attempts[0].ErrorClass())
 	require.Len(t, got.end, 1)
-	assert.GreaterOrEqual(t, got.end[0].Duration, got.attempts[0].Duration+got.attempts[1].Duration+got.attempts[2].Duration)
-	assert.Equal(t, payvault.CallResult{StatusCode: 200, Code: "0", Attempts: 3, Delivery: payvault.Answered, Duration: got.end[0].Duration}, got.end[0])
+	assert.GreaterOrEqual(t, got.end[0].Duration,
+		got.attempts[0].Duration+got.attempts[1].Duration+got.attempts[2].Duration)
+	assert.Equal(t, payvault.CallResult{
+		StatusCode: 200, Code: "0", Attempts: 3, Delivery: payvault.Answered,
+		Duration: got.end[0].Duration,
+	}, got.end[0])
 }
 
 func TestObserver_failure(t *testing.T) {
@@ -225,11 +224,13 @@ func TestObserver_code(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
 	ctx := t.Context()
-	_, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
+	_, err := client.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
 	require.NoError(t, err)
 	_, err = client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
-	_, err = client.Webhooks.AddEvent(ctx, srv.Webhooks.Seed(payvaulttest.Webhook{}).ID, payvault.EventTransactionStatusUpdated)
+	_, err = client.Webhooks.AddEvent(ctx, srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
+		payvault.EventTransactionStatusUpdated)
 	require.NoError(t, err)
 	for i, want := range []string{"000", "400", "0"} {
 		assert.Equal(t, want, d.calls[i].end[0].Code)
@@ -241,10 +242,10 @@ func TestObserver_validation(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusUnprocessableEntity} {
 		var d diary
-		server := observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-			say(w, status, `{"code":2,"message":"Request validation failed","data":{"tax_id":["is required"]}}`)
+		server := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			service.Say(w, status, `{"code":2,"message":"Request validation failed","data":{"tax_id":["is required"]}}`)
 		})
-		_, err := tableClient(t, server.URL, payvault.WithObserver(d.observer())).Applications.Validate(t.Context(), tableApplication)
+		_, err := service.Client(t, server.URL, payvault.WithObserver(d.observer())).Applications.Validate(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Equal(t, "2", d.calls[0].end[0].Code)
 		assert.NoError(t, d.calls[0].end[0].Err)
@@ -261,20 +262,16 @@ func TestObserver_requestsGetTheContext(t *testing.T) {
 			seen++
 		}
 	}
-	client := tableClient(t, "http://127.0.0.1", payvault.WithObserver(d.observer()),
-		payvault.WithKeySource(func(ctx context.Context) (string, error) { look(ctx); return apiKey, nil }),
-		payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(r *http.Request) (*http.Response, error) {
+	client := service.Client(t, "http://127.0.0.1", payvault.WithObserver(d.observer()),
+		payvault.WithKeySource(func(ctx context.Context) (string, error) { look(ctx); return service.APIKey, nil }),
+		service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			look(r.Context())
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`))}, nil
-		})}))
-	_, err := client.Webhooks.AddEvent(t.Context(), tableWebhook, tableEvent)
+		})))
+	_, err := client.Webhooks.AddEvent(t.Context(), "w", "e")
 	require.NoError(t, err)
 	assert.Equal(t, 2, seen)
 }
-
-type doFunc func(*http.Request) (*http.Response, error)
-
-func (f doFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
@@ -291,7 +288,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 	}
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	client := srv.Client(payvault.WithObserver(note("1")), payvault.WithObserver(payvault.Observer{}), payvault.WithObserver(note("2")))
+	client := srv.Client(payvault.WithObserver(note("1")), payvault.WithObserver(payvault.Observer{}),
+		payvault.WithObserver(note("2")))
 	_, err := client.Customers.List(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
@@ -300,8 +298,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 func TestObserver_pagesBatchesAndGoroutines(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
-	together(func() { _, _ = client.Customers.List(t.Context(), nil) })
-	assert.Len(t, d.calls, callers)
+	service.Together(func() { _, _ = client.Customers.List(t.Context(), nil) })
+	assert.Len(t, d.calls, service.Callers)
 	for batch := range client.AccountUpdater.SubmitAll(t.Context(), func(yield func(payvault.AccountUpdaterCard) bool) {
 		for range 2*payvault.MaxAccountUpdaterCards + 1 {
 			if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}) {
@@ -311,7 +309,7 @@ func TestObserver_pagesBatchesAndGoroutines(t *testing.T) {
 	}, nil) {
 		require.NoError(t, batch.Err)
 	}
-	assert.Len(t, d.calls, callers+3)
+	assert.Len(t, d.calls, service.Callers+3)
 	assert.Equal(t, 3, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
@@ -330,23 +328,23 @@ func TestObserver_attemptShowsNothing(t *testing.T) {
 	t.Parallel()
 	var d diary
 	own := errors.New("broken by " + canary.Secret)
-	client := tableClient(t, "http://127.0.0.1", payvault.WithObserver(d.observer()), impatient(1),
-		payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(r *http.Request) (*http.Response, error) {
+	client := service.Client(t, "http://127.0.0.1", payvault.WithObserver(d.observer()), service.Impatient(1),
+		service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: own}
-		})}))
-	_, err := client.Webhooks.AddEvent(t.Context(), canary.Secret, tableEvent)
+		})))
+	_, err := client.Webhooks.AddEvent(t.Context(), canary.Secret, "e")
 	require.Error(t, err)
 	attempt := d.calls[0].attempts[0]
 	require.ErrorIs(t, attempt.Err, own)
-	assertSilent(t, fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), "attempt", canary.Forms(canary.Secret))
+	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", attempt, d.calls[0].call), canary.Forms(canary.Secret)))
 }
 
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
-	_, badKey := tableClient(t, "http://127.0.0.1", payvault.WithKeySource(func(context.Context) (string, error) {
+	_, badKey := service.Client(t, "http://127.0.0.1", payvault.WithKeySource(func(context.Context) (string, error) {
 		return "", errors.New("vault is sealed")
 	})).Customers.List(t.Context(), nil)
-	_, forMerchant := tableClient(t, "http://127.0.0.1").ForMerchant(1).AccountUpdater.Submit(t.Context(), minimalCards())
+	forMerchant := service.Client(t, "http://127.0.0.1").ForMerchant(1).Invoices.Send(t.Context(), "i", nil)
 	tests := map[string]payvault.CallResult{
 		"":                       {StatusCode: http.StatusServiceUnavailable},
 		"invalid_request":        {Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)},
@@ -373,7 +371,7 @@ func certificateError(t *testing.T) error {
 	t.Helper()
 	srv := payvaulttest.NewServer(payvaulttest.WithTLS())
 	t.Cleanup(srv.Close)
-	client, err := payvault.NewClient(srv.URL, apiKey)
+	client, err := payvault.NewClient(srv.URL, service.APIKey)
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	_, err = client.Customers.List(t.Context(), nil)
@@ -382,21 +380,155 @@ func certificateError(t *testing.T) error {
 	return err
 }
 
-// BenchmarkObserver shows what watching costs: nothing if nobody does.
-func BenchmarkObserver(b *testing.B) {
-	for name, opts := range map[string][]payvault.Option{
-		"none":    nil,
-		"present": {payvault.WithObserver((&diary{}).observer())},
-	} {
-		b.Run(name, func(b *testing.B) {
-			opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: doFunc(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`))}, nil
-			})}))
-			client := tableClient(b, "http://127.0.0.1", opts...)
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = client.Webhooks.AddEvent(b.Context(), tableWebhook, tableEvent)
-			}
+// record is a log record but for its time, its duration and the text of its error.
+type record map[string]any
+
+// logged makes one call of an emulator with a logger and returns the records from a level on.
+func logged(
+	t *testing.T, from slog.Level, fault *payvaulttest.Fault, call func(ctx context.Context, c *payvault.Client) error,
+) []record {
+	t.Helper()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	if fault != nil {
+		inject(t, srv, *fault)
+	}
+	var out bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: from}))
+	_ = call(t.Context(), srv.Client(payvault.WithLogger(logger), service.Impatient(2)))
+	var records []record
+	for decoder := json.NewDecoder(&out); decoder.More(); {
+		var r record
+		require.NoError(t, decoder.Decode(&r))
+		assert.Positive(t, r["duration"])
+		assert.Equal(t, r["error_class"] == nil, r["error"] == nil)
+		for _, key := range []string{slog.TimeKey, "duration", "error"} {
+			delete(r, key)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// entry is a record of one attempt or call.
+func entry(
+	level, message string, op payvault.Operation, status int, code string, attempts int, delivery string,
+) record {
+	return record{
+		slog.LevelKey: level, slog.MessageKey: message, "operation": string(op), "status": float64(status), "code": code,
+		"attempts": float64(attempts), "delivery": delivery,
+	}
+}
+
+func (r record) with(class string) record {
+	r["error_class"] = class
+	return r
+}
+
+func list(ctx context.Context, c *payvault.Client) error {
+	_, err := c.Customers.List(ctx, nil)
+	return err
+}
+
+func send(ctx context.Context, c *payvault.Client) error {
+	_, err := c.AccountUpdater.Submit(ctx,
+		[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}})
+	return err
+}
+
+const (
+	attemptLogged = "payvault attempt"
+	callLogged    = "payvault call"
+)
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	const listing, submission = payvault.OpCustomersList, payvault.OpAccountUpdaterSubmit
+	tests := map[string]struct {
+		fault *payvaulttest.Fault
+		call  func(ctx context.Context, c *payvault.Client) error
+		want  []record
+	}{
+		"success": {nil, list, []record{
+			entry("DEBUG", attemptLogged, listing, 200, "", 1, "answered"),
+			entry("DEBUG", callLogged, listing, 200, "0", 1, "answered"),
+		}},
+		"success after a retry": {
+			&payvaulttest.Fault{Operation: listing, Kind: payvaulttest.DropBeforeCommit, Times: 1}, list,
+			[]record{
+				entry("DEBUG", attemptLogged, listing, 0, "", 1, "unknown").with("connection"),
+				entry("DEBUG", attemptLogged, listing, 200, "", 2, "answered"),
+				entry("DEBUG", callLogged, listing, 200, "0", 2, "answered"),
+			},
+		},
+		"turned away": {&payvaulttest.Fault{Kind: payvaulttest.RateLimit}, send, []record{
+			entry("DEBUG", attemptLogged, submission, 429, "", 1, "answered"),
+			entry("DEBUG", attemptLogged, submission, 429, "", 2, "answered"),
+			entry("WARN", callLogged, submission, 429, "429", 2, "answered").with("rejected"),
+		}},
+		"rejected": {
+			&payvaulttest.Fault{Operation: submission, Kind: payvaulttest.OtherCode, Code: 7}, send,
+			[]record{
+				entry("DEBUG", attemptLogged, submission, 200, "", 1, "answered"),
+				entry("WARN", callLogged, submission, 200, "7", 1, "answered").with("rejected"),
+			},
+		},
+		"outcome unknown": {
+			&payvaulttest.Fault{Operation: submission, Kind: payvaulttest.DropAfterCommit}, send,
+			[]record{
+				entry("DEBUG", attemptLogged, submission, 0, "", 1, "unknown").with("connection"),
+				entry("ERROR", callLogged, submission, 0, "", 1, "unknown").with("connection"),
+			},
+		},
+		"not sent": {nil, func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.AccountUpdater.Submit(ctx, nil)
+			return err
+		}, []record{
+			entry("WARN", callLogged, submission, 0, "", 0, "not sent").with("invalid_request"),
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, test.want, logged(t, slog.LevelDebug, test.fault, test.call))
 		})
 	}
+}
+
+// TestLogger_levels: at Info nothing is logged of what goes well.
+func TestLogger_levels(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, logged(t, slog.LevelInfo, nil, list))
+	lost := &payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit}
+	assert.Len(t, logged(t, slog.LevelInfo, lost, send), 1)
+	assert.Empty(t, logged(t, slog.LevelError, &payvaulttest.Fault{Kind: payvaulttest.RateLimit}, send))
+}
+
+// TestLogger_seesTheContextOfObservers: a handler that adds the IDs of a trace finds them.
+func TestLogger_seesTheContextOfObservers(t *testing.T) {
+	t.Parallel()
+	var d diary
+	seen := &contextHandler{Handler: slog.DiscardHandler, diary: &d}
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	client := srv.Client(payvault.WithObserver(d.observer()), payvault.WithLogger(slog.New(seen)))
+	require.NoError(t, list(t.Context(), client))
+	assert.Equal(t, 2, seen.open, "attempt and call, both while the observer's call is open")
+}
+
+// contextHandler counts records of calls that a diary knows and whose end it has not been told.
+type contextHandler struct {
+	slog.Handler
+
+	diary *diary
+	open  int
+}
+
+func (*contextHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *contextHandler) Handle(ctx context.Context, _ slog.Record) error {
+	if entry := h.diary.entry(ctx); entry != nil && len(entry.end) == 0 {
+		h.open++
+	}
+	return nil
 }

@@ -58,7 +58,8 @@ func (u *updater) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 	}
-	return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d"}}`, batch)), nil
+	return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d"}}`, batch)),
+		nil
 }
 
 func (u *updater) take(req *http.Request) (batch int, err error) {
@@ -115,7 +116,10 @@ func (u *updater) assertOnce(t *testing.T, ranges ...[2]int) {
 }
 
 func jsonAnswer(status int, body string, header ...string) *http.Response {
-	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	resp := &http.Response{
+		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
 	for pair := range slices.Chunk(header, 2) {
 		resp.Header.Set(pair[0], pair[1])
 	}
@@ -133,7 +137,10 @@ func cardStream(n int, taken *atomic.Int64, invalid ...int) iter.Seq[payvault.Ac
 			if taken != nil {
 				taken.Add(1)
 			}
-			card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i)}
+			card := payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229",
+				CardID: "C" + strconv.Itoa(i),
+			}
 			if bad[i] {
 				card.ExpDate = "1329"
 			}
@@ -191,7 +198,8 @@ func TestSubmitAll(t *testing.T) {
 func TestSubmitAllWithoutOptions(t *testing.T) {
 	t.Parallel()
 	var u updater
-	assert.Equal(t, batchesOf(750), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
+	assert.Equal(t, batchesOf(750),
+		collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
 	assert.LessOrEqual(t, u.most, 4)
 }
 
@@ -338,7 +346,8 @@ func TestSubmitAllWhoseStreamPanics(t *testing.T) {
 		var u updater
 		got := []payvault.AccountUpdaterBatch{}
 		assert.PanicsWithValue(t, "stream", func() {
-			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), then(250, func() { panic("stream") }), nil) {
+			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(),
+				then(250, func() { panic("stream") }), nil) {
 				got = append(got, *batch)
 			}
 		})
@@ -405,7 +414,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context, nor that of the loop.
+// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context, nor that of the
+// loop.
 func TestSubmitAllOfABlockedStream(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -583,7 +593,8 @@ func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		assert.Equal(t, batchesOf(450), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
+		assert.Equal(t, batchesOf(450),
+			collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
 		assert.Equal(t, 15, u.requests)
 		assert.LessOrEqual(t, u.most, 4)
 	})
@@ -722,7 +733,8 @@ func TestSubmitAllMemoryDoesNotGrow(t *testing.T) {
 	client := cannedClient(t, acceptAll{})
 	var early, most uint64
 	batches := 0
-	for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(200_000, nil), nil, payvault.WithResponse(&raw)) {
+	for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(200_000, nil), nil,
+		payvault.WithResponse(&raw)) {
 		require.NoError(t, batch.Err)
 		batches++
 		switch {
@@ -734,4 +746,102 @@ func TestSubmitAllMemoryDoesNotGrow(t *testing.T) {
 	}
 	assert.Equal(t, 2000, batches)
 	assert.Less(t, most, early+2<<20, "200,000 cards need no more memory than 10,000")
+}
+
+// TestSubmitAllOfASlowLoop: a walk that is over still yields every batch, however long the loop takes for each.
+func TestSubmitAllOfASlowLoop(t *testing.T) {
+	t.Parallel()
+	for range 20 { // what two channels are ready for is drawn
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			for batch := range cannedClient(t, &updater{}).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), nil) {
+				assert.Equal(t, n, batch.Index)
+				n++
+				cancel()
+				<-time.After(2 * time.Second)
+			}
+			assert.Equal(t, 20, n)
+		})
+	}
+}
+
+// TestSubmitAllOfALostService: when nothing but unknown outcomes comes, the walk ends before all batches have one.
+func TestSubmitAllOfALostService(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ concurrency, most int }{{1, 10}, {4, 10}, {8, 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			back := false
+			u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+				if <-time.After(time.Millisecond); back && batch%4 == 0 {
+					return nil, nil
+				}
+				return jsonAnswer(http.StatusServiceUnavailable, ``), nil
+			}}
+			submit := func() []payvault.AccountUpdaterBatch {
+				return collect(cannedClient(t, &u).AccountUpdater.SubmitAll(
+					t.Context(), cardStream(10_000, nil), &payvault.SubmitAllOptions{Concurrency: test.concurrency}))
+			}
+			got := submit()
+			require.Len(t, got, 100)
+			assert.GreaterOrEqual(t, u.requests, test.most)
+			assert.LessOrEqual(t, u.requests, test.most+test.concurrency-1, "and those in flight")
+			for i, batch := range got {
+				if i < u.requests {
+					require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+					continue
+				}
+				require.NotErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+				require.EqualError(t, batch.Err, fmt.Sprintf(
+					"payvault: account_updater.submit: the last %d batches are of unknown outcome (not sent)", test.most))
+				assert.True(t, payvault.SafeToRetry(batch.Err))
+			}
+			back, u.requests = true, 0
+			submit()
+			assert.Equal(t, 100, u.requests, "an answer now and then is enough")
+		})
+	}
+}
+
+// TestSubmitAllGraceful: the end of the context cuts nothing off that is in flight, and ends what waits for its turn.
+func TestSubmitAllGraceful(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+				if refused && batch > 0 {
+					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), nil
+				}
+				select {
+				case <-time.After(10 * time.Second):
+				case <-req.Context().Done():
+				}
+				return nil, req.Context().Err()
+			}}
+			time.AfterFunc(5*time.Second, cancel)
+			start := time.Now()
+			j := newJournal(t, nil)
+			options := j.options(4)
+			options.Graceful = true
+			got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), options))
+			require.Len(t, got, 20)
+			assert.Equal(t, 10*time.Second, time.Since(start))
+			for i, batch := range got {
+				if i == 0 || i < 4 && !refused {
+					require.NoError(t, batch.Err)
+					continue
+				}
+				if i >= 4 {
+					require.ErrorIs(t, batch.Err, context.Canceled)
+				}
+				assert.NotErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+				if j.known[i].Begun {
+					assert.Equal(t, payvault.BatchNotSent, j.known[i].Outcome.Status)
+				}
+			}
+			assert.LessOrEqual(t, u.requests, 4)
+		})
+	}
 }

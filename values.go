@@ -2,11 +2,12 @@ package payvault
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,24 +19,24 @@ import (
 
 // Integer identifiers.
 type (
-	// MerchantID is the ID of a merchant, as the manager portal shows it (interface §5).
+	// MerchantID is the ID of a merchant, as the manager portal shows it.
 	// It travels as a string in the tokenize body and as an integer everywhere else.
 	MerchantID int64
-	// PayeeID is the ID of a payee that the service assigned (interface §2.3).
+	// PayeeID is the ID of a payee that the service assigned.
 	PayeeID int64
-	// ApplicationID is the app_id of a merchant application (interface §2.4).
+	// ApplicationID is the app_id of a merchant application.
 	ApplicationID int64
-	// SubscriptionID is the ID of a recurring-billing subscription (interface §2.5).
+	// SubscriptionID is the ID of a recurring-billing subscription.
 	SubscriptionID int64
-	// DisputeID is the control number rec_id of a dispute (interface §2.6).
+	// DisputeID is the control number rec_id of a dispute.
 	DisputeID int64
 )
 
 // String identifiers. The interface does not show their type; a number in text form is as good as any other text.
 type (
-	// InvoiceID is the ID of an invoice (interface §2.7).
+	// InvoiceID is the ID of an invoice.
 	InvoiceID string
-	// WebhookID is the ID of a webhook (interface §2.7).
+	// WebhookID is the ID of a webhook.
 	WebhookID string
 )
 
@@ -72,9 +73,9 @@ func unquote(b []byte) []byte {
 // Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
 // [NewSecret] makes one; the zero value has no text.
 //
-// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML and templates, and to whatever else knows
-// [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no text
-// either, also in unexported fields of your own structs. Package gob refuses whatever holds a Secret.
+// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
+// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
+// text either, also in unexported fields of your own structs.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
 // read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
@@ -98,6 +99,8 @@ func NewSecret(text string) Secret {
 }
 
 // mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
+// It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
+// are equal, and whoever can read the memory of the process can read pad too.
 func mask(text string) string {
 	masked := []byte(text)
 	for i := range masked {
@@ -144,6 +147,12 @@ func (s Secret) MarshalText() ([]byte, error) {
 	}
 	return []byte(redacted), nil
 }
+
+// GobEncode returns the mark, so that gob does not refuse what holds a Secret.
+func (s Secret) GobEncode() ([]byte, error) { return s.MarshalText() }
+
+// GobDecode reads no text. The mark is an error.
+func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
@@ -215,14 +224,21 @@ func (a Amount) String() string { return a.d.String() }
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
-// UnmarshalJSON reads a JSON number, a quoted number or null.
+// grouped is an amount with commas between thousands. Only a point behind them tells that they are no decimal commas.
+var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
+
+// UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or null.
 func (a *Amount) UnmarshalJSON(b []byte) error {
 	text := numberText(b)
 	if len(text) == 0 {
 		*a = Amount{}
 		return nil
 	}
-	parsed, err := parseAmount(bytes.TrimSpace(text))
+	text = bytes.TrimSpace(text)
+	if len(text) < longestValue && grouped.Match(text) {
+		text = bytes.ReplaceAll(text, []byte(","), nil)
+	}
+	parsed, err := parseAmount(text)
 	if err != nil {
 		return err
 	}
@@ -285,23 +301,29 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, an empty string or null.
+// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, and YYYYMMDD. An empty string, null and 0000-00-00 are no
+// date.
 func (d *Date) UnmarshalJSON(b []byte) error {
-	if string(b) == `""` || string(b) == "null" {
+	text := strings.TrimSpace(string(numberText(b)))
+	if i := strings.IndexAny(text, "Tt "); i > 0 && strings.Trim(text[i:], "Tt0123456789:.,+-Zz ") == "" {
+		text = text[:i]
+	}
+	if len(text) == len("20060102") {
+		text = text[:4] + "-" + text[4:6] + "-" + text[6:]
+	}
+	if text == "" && len(b) > 0 || text == noDay {
 		*d = Date{}
 		return nil
-	}
-	if len(b) < 2 || b[0] != '"' {
-		return errNotDate
-	}
-	text := strings.TrimSpace(string(unquote(b)))
-	if day, clock, found := strings.Cut(strings.Replace(text, "T", " ", 1), " "); found && strings.Trim(clock, "0123456789:.,+-Z ") == "" {
-		text = day
 	}
 	parsed, err := ParseDate(text)
 	*d = parsed
 	return err
 }
+
+const (
+	noDay        = "0000-00-00" // what some databases write for none
+	longestValue = 64           // of an instant or an amount
+)
 
 // checkDate refuses a date that is not in the calendar. No date is left to the service.
 func checkDate(path string, d Date, p *problems) {
@@ -310,23 +332,21 @@ func checkDate(path string, d Date, p *problems) {
 	}
 }
 
-// Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
-// form, and read from ISO 8601 with Z, +07:00, +0700 or +07, with or without a fraction. The zero value is no
-// time: it is read from an empty string or from null.
+// Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
+// from ISO 8601 with Z, +07:00, +0700 or +07, with or without seconds and a fraction. The zero value is no time: it is
+// read from an empty string, from null and from the day 0000-00-00.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
 
-// UnmarshalJSON reads an instant, an empty string or null.
+// UnmarshalJSON reads an instant or no time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
-	if string(b) == `""` || string(b) == "null" {
+	text := bytes.TrimSpace(numberText(b))
+	if len(text) == 0 && len(b) > 0 || bytes.HasPrefix(text, []byte(noDay)) {
 		*t = Timestamp{}
 		return nil
 	}
-	if len(b) < 2 || b[0] != '"' {
-		return errNotInstant
-	}
-	parsed, err := parseInstant(unquote(b))
+	parsed, err := parseInstant(text)
 	if err != nil {
 		return err
 	}
@@ -334,29 +354,29 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseInstant is strict in the digits and liberal in the offset. RFC 3339, the form of nearly every answer,
-// takes the parser that the time package keeps for it.
+// parseInstant is liberal in the offset, in letters and in blanks. RFC 3339, the form of nearly every answer, takes the
+// parser that the time package keeps for it.
 func parseInstant(b []byte) (time.Time, error) {
 	var t time.Time
 	if t.UnmarshalText(b) == nil {
 		return t, nil
 	}
-	sign := bytes.LastIndexAny(b, "+-")
-	switch n := len(b); {
-	case sign < len(time.DateOnly): // the offset is Z, or is missing
-	case n-sign == len("-07"):
-		b = append(bytes.Clone(b), ":00"...)
-	case n-sign == len("-0700"):
-		b = append(append(bytes.Clone(b[:n-2]), ':'), b[n-2:]...)
+	if len(b) > longestValue {
+		return t, errNotInstant
 	}
-	if len(b) > 10 && b[10] == ' ' {
-		b = bytes.Clone(b)
-		b[10] = 'T'
+	text := strings.ToUpper(string(b))
+	if day := len(time.DateOnly); len(text) > day && text[day] == ' ' {
+		text = text[:day] + "T" + text[day+1:]
 	}
-	if t.UnmarshalText(b) != nil {
-		return time.Time{}, errNotInstant // the standard error would repeat the text
+	text = strings.ReplaceAll(text, " ", "") // before the offset
+	for _, clock := range []string{"15:04:05", "15:04"} {
+		for _, offset := range []string{"Z07:00", "Z0700", "Z07"} {
+			if t, err := time.Parse(time.DateOnly+"T"+clock+offset, text); err == nil {
+				return t, nil
+			}
+		}
 	}
-	return t, nil
+	return time.Time{}, errNotInstant // the standard error would repeat the text
 }
 
 // CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The
@@ -394,35 +414,33 @@ type Pair struct {
 	Value any    // what JSON takes
 }
 
-// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
-// such as an object with two pairs, also two of one name, is an error.
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
+// another form, such as an object with two pairs, also two of one name, is an error.
 func ParsePairs(text string) (Pairs, error) {
-	dec := jsontext.NewDecoder(strings.NewReader(text), tolerantForm)
-	pairs, ok := readPairs(dec)
-	if _, err := dec.ReadToken(); !ok || !errors.Is(err, io.EOF) {
+	r := reader{ctx: context.Background()}
+	var pairs Pairs
+	if r.decode([]byte(text), (*[]Pair)(&pairs)) != nil || pairs == nil {
 		return nil, errNotPairs
 	}
 	return pairs, nil
 }
 
-func readPairs(dec *jsontext.Decoder) (Pairs, bool) {
-	next := func(kind jsontext.Kind) bool {
-		token, err := dec.ReadToken()
-		return err == nil && token.Kind() == kind
+func (p *Pair) readForm(_ *reader, dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
 	}
-	pairs := Pairs{}
-	if !next('[') {
-		return nil, false
+	name, err := dec.ReadToken()
+	if err != nil || name.Kind() != '"' {
+		return errNotPairs
 	}
-	for dec.PeekKind() != ']' {
-		var pair Pair
-		if !next('{') || json.UnmarshalDecode(dec, &pair.Name) != nil ||
-			json.UnmarshalDecode(dec, &pair.Value, exactNumbers) != nil || !next('}') {
-			return nil, false
-		}
-		pairs = append(pairs, pair)
+	p.Name = name.String()
+	if err := json.UnmarshalDecode(dec, &p.Value); err != nil {
+		return err
 	}
-	return pairs, next(']')
+	if end, err := dec.ReadToken(); err != nil || end.Kind() != '}' {
+		return errNotPairs
+	}
+	return nil
 }
 
 // MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.

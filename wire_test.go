@@ -18,7 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/canary"
+	"example.com/payvault/internal/tests/service"
 )
 
 const (
@@ -261,6 +263,14 @@ func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
+// sent is the body of a call as it arrives.
+func sent(t *testing.T, body any) string {
+	t.Helper()
+	server := service.Answer(t, 200, `{"code":0}`)
+	require.NoError(t, service.Client(t, server.URL).Call(t.Context(), callWith(body), nil), "%T", body)
+	return string(server.Seen()[0].Body)
+}
+
 // TestCall_bodies: types of the caller are written as encoding/json writes them.
 func TestCall_bodies(t *testing.T) {
 	t.Parallel()
@@ -276,9 +286,7 @@ func TestCall_bodies(t *testing.T) {
 	} {
 		want, err := json.Marshal(body)
 		require.NoError(t, err, name)
-		s := newService(t)
-		s.expect("POST", "/x", string(want), `{"code":0}`)
-		require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), name)
+		assert.JSONEq(t, string(want), sent(t, body), name)
 	}
 }
 
@@ -314,9 +322,7 @@ func TestCall_secrets(t *testing.T) {
 		},
 	} {
 		for _, body := range bodies {
-			s := newService(t)
-			s.expect("POST", "/x", wire, `{"code":0}`)
-			require.NoError(t, s.client().Call(t.Context(), callWith(body), nil), "%T", body)
+			assert.JSONEq(t, wire, sent(t, body), "%T", body)
 		}
 	}
 }
@@ -326,35 +332,37 @@ func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	const bad = "J\xe4ne"
 	card, lost := payvault.NewSecret("4111111111111111"), payvault.NewSecret(mark)
-	client := tableClient(t, "http://127.0.0.1:1")
-	tokenize := func(req payvault.TokenizeRequest, want fields) {
+	client := service.Client(t, service.Nowhere, payvault.WithMerchantID(1))
+	tokenize := func(req payvault.TokenizeRequest, want service.Fields) {
 		_, err := client.Tokens.Tokenize(t.Context(), &req)
-		assertInvalid(t, err, payvault.OpTokensTokenize, want)
+		service.AssertInvalid(t, err, payvault.OpTokensTokenize, want)
 	}
-	tokenize(payvault.TokenizeRequest{CardholderName: bad}, fields{"cardholder_name": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, fields{"card_number": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}}, fields{"email_address[1]": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, fields{"report_data": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, fields{"echo_fields": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, fields{"echo_fields": {isMark}})
-	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost}, fields{"exp_date": {badExpDate}, "cvv2": {isMark}})
-	tokenize(payvault.TokenizeRequest{ExpDate: "\xff"}, fields{"exp_date": {badExpDate}})
+	tokenize(payvault.TokenizeRequest{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}},
+		service.Fields{"email_address[1]": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
+		service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}})
 
 	_, err := client.Customers.Create(t.Context(), &payvault.CustomerCreateRequest{
 		ID: "JANE1", FirmName: "\ufffd", BillingCards: []payvault.BillingCardRequest{{CardNumber: card}, {CardNumber: lost}},
 	})
-	assertInvalid(t, err, payvault.OpCustomersCreate, fields{"billing_cards[1].card_number": {isMark}})
+	service.AssertInvalid(t, err, payvault.OpCustomersCreate, service.Fields{"billing_cards[1].card_number": {isMark}})
 	require.EqualError(t, err, "payvault: customers.create: invalid request: billing_cards[1].card_number "+isMark)
 	_, err = client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{
 		Name: "n", Account: payvault.PayeeAccount{DDANumber: lost},
 	})
-	assertInvalid(t, err, payvault.OpPayeesCreate, fields{"payee_account.dda_number": {isMark}})
+	service.AssertInvalid(t, err, payvault.OpPayeesCreate, service.Fields{"payee_account.dda_number": {isMark}})
 	_, err = client.AccountUpdater.Submit(t.Context(), []payvault.AccountUpdaterCard{
 		{CardNumber: card, ExpDate: "1230"}, {CardNumber: lost, ExpDate: "1230"},
 	})
-	assertInvalid(t, err, payvault.OpAccountUpdaterSubmit, fields{"data[1].card_number": {isMark}})
+	service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{"data[1].card_number": {isMark}})
 	err = client.Disputes.Respond(t.Context(), 5002, &payvault.DisputeResponse{Type: payvault.DisputeOther, Message: bad})
-	assertInvalid(t, err, payvault.OpDisputesRespond, fields{"message": {notUTF8}})
+	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
 
 	more := func(value any) payvault.ApplicationData {
 		extra := []payvault.ApplicationField{{Key: "more", Value: value}}
@@ -375,7 +383,7 @@ func TestUnwritable(t *testing.T) {
 		}),
 	} {
 		_, err = client.Applications.SaveData(t.Context(), 4004, data)
-		e := asError(t, err)
+		e := service.AsError(t, err)
 		assert.Len(t, e.Fields, 1, path)
 		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
 	}
@@ -420,7 +428,7 @@ func TestUnwritable(t *testing.T) {
 		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
 	} {
 		err = client.Call(t.Context(), callWith(test.body), nil)
-		assertInvalid(t, err, payvault.OpCall, fields{test.path: {test.reason}})
+		service.AssertInvalid(t, err, payvault.OpCall, service.Fields{test.path: {test.reason}})
 		wire, err := payvault.MarshalWire(test.body)
 		assert.Nil(t, wire)
 		require.EqualError(t, err, "payvault: MarshalWire: invalid request: "+test.path+" "+test.reason)
@@ -454,12 +462,9 @@ func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 func TestMarkAsText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{mark, "a \ufffd b", `a \ufffd b`, "<&>\u2028"} {
-		s := newService(t)
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
-		s.expect("POST", "/platform/subscription/6006/cancel", `{"customer_id":`+string(quoted)+`}`, `{"code":0,"data":{}}`)
-		_, err = s.client().Subscriptions.Cancel(t.Context(), 6006, &payvault.SubscriptionCancelRequest{CustomerID: text})
-		require.NoError(t, err)
+		assert.JSONEq(t, `{"customer_id":`+string(quoted)+`}`, sent(t, payvault.SubscriptionCancelRequest{CustomerID: text}))
 	}
 }
 
@@ -487,12 +492,12 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 		"saved":        []payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
 		"form":         []any{callerV2{first}, callerV2{second}},
 	} {
-		server := observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-			say(w, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
+		server := service.Observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+			service.Say(w, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
 		})
-		err := tableClient(t, server.URL).Call(t.Context(), callWith(body), nil)
+		err := service.Client(t, server.URL).Call(t.Context(), callWith(body), nil)
 		require.ErrorIs(t, err, payvault.ErrRejected, name)
-		assert.Equal(t, "not [REDACTED], [REDACTED]", asError(t, err).Message, name)
+		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, name)
 	}
 }
 

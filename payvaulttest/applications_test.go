@@ -61,14 +61,15 @@ func TestApplicationCreateRefuses(t *testing.T) {
 	assert.Empty(t, a.srv.Applications.All())
 }
 
-// A value of every key of interface §2.4, in its order.
+// A value of every documented key of application data, in the order of api/openapi.yaml.
 const allData = `[
 	{"key":"legal_name","value":"Legal LLC"},
 	{"key":"business_name","value":"Business"},
 	{"key":"business_websites","value":"https://shop.example.com"},
 	{"key":"business_email","value":"b@example.com"},
 	{"key":"business_phone","value":"212-555-0141"},
-	{"key":"business_address","value":{"firm_name":"F","address1":"1 Street","address2":"","city":"Dover","state":"DE","zip":"19901",
+	{"key":"business_address","value":{"firm_name":"F","address1":"1 Street","address2":"","city":"Dover","state":"DE",
+	"zip":"19901",
 		"zip4":"4101","country":"840","attempted":true,"validated":false}},
 	{"key":"business_type","value":"llc"},
 	{"key":"limited_partnership","value":"false"},
@@ -134,7 +135,9 @@ func TestApplicationSaveEverything(t *testing.T) {
 func TestApplicationSettings(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
-	got := a.post(t, path+"/data", `{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume","value":"1"}]}`)
+	got := a.post(t, path+"/data",
+		`{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume",`+
+			`"value":"1"}]}`)
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{"fields":[
 		{"key":"trading_status","value":"np","type":"radio","settings":{"required":true,"options":[
 			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}},
@@ -189,7 +192,8 @@ func TestApplicationSaveRefuses(t *testing.T) {
 	} {
 		t.Run(pair, func(t *testing.T) {
 			t.Parallel()
-			a.post(t, path+"/data", `{"data":[{"key":"business_name","value":"B"},{"key":`+pair+`}]}`).refused(t, http.StatusBadRequest, field)
+			a.post(t, path+"/data", `{"data":[{"key":"business_name","value":"B"},{"key":`+pair+`}]}`).refused(t,
+				http.StatusBadRequest, field)
 		})
 	}
 	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Keys, "all or nothing") })
@@ -229,11 +233,13 @@ func TestValidateRequires(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
 	got := a.problems(t, path, "")
-	assert.Len(t, got, 27, "the required fields of interface §2.4")
+	assert.Len(t, got, 27, "the required keys of application data in api/openapi.yaml")
 	assert.Contains(t, got, "legal_name")
 	assert.NotContains(t, got, "ach_volume")
 
-	got = a.problems(t, path, `[{"key":"legal_name","value":"L"},{"key":"card_brands","value":{"vi":false}},{"key":"business_services_auth_time","value":"{}"}]`)
+	got = a.problems(t, path,
+		`[{"key":"legal_name","value":"L"},{"key":"card_brands","value":{"vi":false}},{"key":"business_services_auth_time",`+
+			`"value":"{}"}]`)
 	assert.NotContains(t, got, "legal_name")
 	assert.NotContains(t, got, "card_brands")
 	assert.Contains(t, got, "business_services_auth_time", "an empty set")
@@ -246,7 +252,10 @@ func TestValidateRequires(t *testing.T) {
 
 func TestValidateBank(t *testing.T) {
 	t.Parallel()
-	for missing, other := range map[string]string{"bank_routing": "bank_account_number", "bank_account_number": "bank_routing"} {
+	for missing, other := range map[string]string{
+		"bank_routing":        "bank_account_number",
+		"bank_account_number": "bank_routing",
+	} {
 		t.Run(missing, func(t *testing.T) {
 			t.Parallel()
 			a, path := newApplication(t)
@@ -264,7 +273,8 @@ func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 	a, path := newApplication(t)
 	for _, key := range []string{
 		"business_type", "limited_partnership", "trading_status", "tax_id_type", "business_established", "processing_history",
-		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation", "fulfillment_process_flag",
+		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation",
+		"fulfillment_process_flag",
 	} {
 		for _, value := range []string{`""`, `" "`} {
 			a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).refused(t, http.StatusBadRequest, key)
@@ -274,7 +284,10 @@ func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 		a.post(t, path+"/data", `{"data":[{"key":"ownership","value":{"owners":[{"`+name+`":""}]}}]}`).
 			refused(t, http.StatusBadRequest, "ownership.owners[0]."+name)
 	}
-	for key, value := range map[string]string{"legal_name": `""`, "business_email": `""`, "card_volume": `""`, "bank_routing": `" "`} {
+	for key, value := range map[string]string{
+		"legal_name": `""`, "business_email": `""`, "card_volume": `""`,
+		"bank_routing": `" "`,
+	} {
 		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
 	}
 }

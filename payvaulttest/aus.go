@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 )
 
 // AccountUpdaterRequest is an accepted account updater request, its fields named as on the wire.

@@ -23,7 +23,8 @@ func TestCustomerCreate(t *testing.T) {
 		"shipping_addresses":[{"shipping_first_name":"Sam","shipping_addr1":"1 Street","shipping_country":"United States",
 			"shipping_country_code":"840","primary":true}],
 		"billing_cards":[
-			{"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","billing_first_name":"Bill","billing_email":["b@example.com"],"verify":true},
+			{"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","billing_first_name":"Bill",
+			"billing_email":["b@example.com"],"verify":true},
 			{"tr_number":"123456780","dda_number":"0002223330","type_id":"S","primary":false},
 			{"card_number":"5454545454545454","exp_date":"0130","primary":true}]}`)
 	data := got.ok(t)
@@ -75,7 +76,8 @@ func TestCustomerIDs(t *testing.T) {
 	a.post(t, path, `{"customer_id":"C1","auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)
 	a.post(t, path, `{"customer_id":"C1","customer_firm_name":"F"}`).refused(t, http.StatusConflict)
 	a.post(t, path, `{"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
-	a.post(t, path, `{"auto_generate_customer_id":false,"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
+	a.post(t, path, `{"auto_generate_customer_id":false,"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest,
+		"customer_id")
 	for _, id := range []string{"C-1", "C 1", "C_1", "Ç1", "../1"} {
 		a.post(t, path, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
 	}
@@ -143,11 +145,13 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
-	data := a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
+	data := a.post(t, "/platform/vault/customer",
+		`{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
 	assert.Equal(t, "4111xxxxxx111111", data["primary_card_number"], "of the first card, as none is primary")
 	require.Len(t, a.srv.Cards.All(), 1)
 	assert.Zero(t, a.srv.Cards.All()[0].Updates, "named, not updated")
-	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`","exp_date":"0135"}]}`).ok(t)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+
+		id+`","exp_date":"0135"}]}`).ok(t)
 	assert.Equal(t, 1, a.srv.Cards.All()[0].Updates)
 	assert.Equal(t, "0135", a.srv.Cards.All()[0].ExpDate)
 
@@ -162,10 +166,13 @@ func TestCustomerShowsUpdatedCards(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
-	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
-	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","card_number":"5454545454545454","exp_date":"0133"}`).tokenized(t)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+
+		id+`"}]}`).ok(t)
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+
+		`","card_number":"5454545454545454","exp_date":"0133"}`).tokenized(t)
 
-	list, _ := a.get(t, "/platform/vault/customer"+query("filter", "primary_card_number,EQUALS,5454xxxxxx545454")).object(t)["data"].([]any)
+	list, _ := a.get(t, "/platform/vault/customer"+
+		query("filter", "primary_card_number,EQUALS,5454xxxxxx545454")).object(t)["data"].([]any)
 	require.Len(t, list, 1, "lists filter by the card as it is now")
 	customer, _ := list[0].(map[string]any)
 	assert.Equal(t, "5454xxxxxx545454", customer["primary_card_number"])

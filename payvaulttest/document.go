@@ -28,7 +28,7 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where
 	}
-	d := &document{Document: read, fields: map[string]applicationField{}}
+	d := &document{Document: read, fields: map[string]applicationField{}, names: read.Names()}
 	d.response = d.Schema("components", "schemas", "DisputeResponse")
 	d.transaction = d.Schema("components", "schemas", "Transaction")
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 
 const (
 	maxJSONBytes = 1 << 20
+	headBytes    = 32 // of an answer, enough for its code
 	// DefaultMaxUpload is the size of a dispute response's form unless [WithMaxUpload] says otherwise.
 	DefaultMaxUpload = 64 << 20
 )
@@ -78,6 +81,12 @@ func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.baseP
 func (x *exchange) WriteHeader(status int) {
 	x.status = status
 	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (x *exchange) Write(p []byte) (int, error) {
+	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
+	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
 // Unwrap is for [http.ResponseController].
@@ -196,7 +205,10 @@ func (x *exchange) check() (err error) {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// log writes the one record of a request: no path, no query, no header, no body.
+// theCode finds the code with which an answer begins.
+var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
+
+// log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
 func (x *exchange) log(ctx context.Context) {
 	method, route := "other", "none"
 	if x.op != nil {
@@ -210,9 +222,18 @@ func (x *exchange) log(ctx context.Context) {
 		slog.Int64("merchant_id", int64(x.account.MerchantID)),
 		slog.Int64("request_bytes", x.request.Size),
 		slog.Duration("duration", time.Since(x.began)),
+		slog.Bool("performed", x.done),
+	}
+	if code := theCode.FindSubmatch(x.head); code != nil {
+		number, _ := strconv.Atoi(string(code[1]))
+		attrs = append(attrs, slog.Int("code", number))
 	}
 	if x.fault != nil {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
 	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	if feed := x.server.feed; feed.Enabled(ctx, slog.LevelInfo) {
+		attrs = append(attrs, slog.Any("shape", x.shape()))
+		slog.New(feed).LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	}
 }

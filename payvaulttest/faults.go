@@ -3,11 +3,14 @@ package payvaulttest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
@@ -153,26 +156,35 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 
 type armedFault struct {
 	ArmedFault
-	permits bucket
+	id      int64
+	permits *rate.Limiter // as many at once as come in a second, at least one
 }
 
 // faults are the faults of a server that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
+	last int64 // the identifier that was given last
 	list []*armedFault
 }
 
-func (f *faults) add(fault Fault) func() {
+// add arms a fault and returns a copy of what is armed.
+func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	armed := &armedFault{ArmedFault: ArmedFault{Fault: fault, Left: cmp.Or(fault.Times, -1)}}
-	armed.permits = bucket{rate: fault.Rate, tokens: max(fault.Rate, 1), filled: time.Now()}
+	f.last++
+	armed := &armedFault{id: f.last, ArmedFault: ArmedFault{Fault: fault, Left: cmp.Or(fault.Times, -1)}}
+	armed.permits = rate.NewLimiter(rate.Limit(fault.Rate), int(min(max(fault.Rate, 1), math.MaxInt32)))
 	f.list = append(f.list, armed)
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.list = slices.DeleteFunc(f.list, func(other *armedFault) bool { return other == armed })
-	}
+	return new(*armed)
+}
+
+// remove removes a fault, and reports whether it was still armed.
+func (f *faults) remove(id int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.list)
+	f.list = slices.DeleteFunc(f.list, func(other *armedFault) bool { return other.id == id })
+	return len(f.list) < n
 }
 
 // take returns the fault that a request runs into, or nil.
@@ -181,7 +193,7 @@ func (f *faults) take(op payvault.Operation) *Fault {
 	defer f.mu.Unlock()
 	for i, armed := range f.list {
 		other := armed.Operation != "" && armed.Operation != op
-		if other || armed.Kind == PermitRate && armed.permits.take(time.Now()) {
+		if other || armed.Kind == PermitRate && armed.permits.Allow() {
 			continue
 		}
 		armed.Struck++
@@ -194,22 +206,6 @@ func (f *faults) take(op payvault.Operation) *Fault {
 		return new(armed.Fault)
 	}
 	return nil
-}
-
-// A bucket holds the requests that are permitted now, at most those of a second and at least one.
-type bucket struct {
-	rate, tokens float64
-	filled       time.Time
-}
-
-func (b *bucket) take(now time.Time) bool {
-	b.tokens = min(b.tokens+b.rate*now.Sub(b.filled).Seconds(), max(b.rate, 1))
-	b.filled = now
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
 }
 
 // around gives the handler that fails as the fault says, around the one that performs the operation.

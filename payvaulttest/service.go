@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/notify"
 )
 
 // A service is the emulated service without HTTP around it: its accounts, its records and its rules.
@@ -19,7 +20,7 @@ type service struct {
 	accounts accounts
 	clock    func() time.Time
 	ids      *ids
-	events   *dispatcher
+	events   *notify.Dispatcher
 	document *document
 
 	mu      sync.Mutex

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -99,9 +100,9 @@ func (v *service) fillTransaction(t *Transaction, s *Subscription) {
 	if t.Time.IsZero() {
 		t.Time = v.now()
 	}
-	if isCardNumber(t.CardNumber) {
-		t.CardType = cmp.Or(t.CardType, cardType(t.CardNumber))
-		t.CardNumber = mask(t.CardNumber)
+	if cardnumber.Valid(t.CardNumber) {
+		t.CardType = cmp.Or(t.CardType, cardnumber.Network(t.CardNumber))
+		t.CardNumber = cardnumber.Mask(t.CardNumber)
 	}
 }
 

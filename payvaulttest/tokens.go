@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -38,8 +39,8 @@ func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantI
 func (c *Card) prepare(v *service) error {
 	freshText(v.Cards, &c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	if isCardNumber(c.MaskedNumber) {
-		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardType(c.MaskedNumber)), mask(c.MaskedNumber)
+	if cardnumber.Valid(c.MaskedNumber) {
+		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardnumber.Network(c.MaskedNumber)), cardnumber.Mask(c.MaskedNumber)
 	}
 	return cmp.Or(
 		fits(c.MaskedNumber == "" || isMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),

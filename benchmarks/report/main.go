@@ -1,5 +1,5 @@
 // Command report runs the benchmarks of this module round by round, so that what drifts on the machine meets all alike.
-// It prints what benchstat says, and writes the medians of the ratios of all rounds to README.md and ../README.md.
+// It prints what benchstat says, and writes the medians of the ratios of all rounds to README.md.
 package main
 
 import (
@@ -53,10 +53,7 @@ func report(rounds int) error {
 	machine := fmt.Sprintf("%s, %s/%s, %s, %d processors; %s; %d rounds.\n\n", runtime.Version(), runtime.GOOS,
 		runtime.GOARCH, processor, runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly), rounds)
 	s := parse(string(lines))
-	if err := replace("README.md", machine+goals(s)); err != nil {
-		return err
-	}
-	return replace("../README.md", machine+summary(s))
+	return replace("README.md", machine+goals(s))
 }
 
 // command gives what the go command prints.
@@ -157,18 +154,6 @@ func (s samples) limited(rate, items int, after string, share float64) string {
 func (s samples) beside(what, bench, unit, symbol string, limit float64) string {
 	aws := "AWS SDK: " + quantity(median(s[key{bench, unit, "aws-standard"}]), unit)
 	return strings.Replace(s.line(what, bench, unit, symbol, limit), "|  |", "| "+aws+" |", 1)
-}
-
-// summary is the table of the README.
-func summary(s samples) string {
-	line := func(what, bench, unit string) string {
-		own, byHand := median(s[key{bench, unit, "payvault"}]), median(s[key{bench, unit, "byhand"}])
-		return fmt.Sprintf("| %s | %s | %s |\n", what, quantity(own, unit), quantity(byHand, unit))
-	}
-	return "| | payvault | by hand |\n|---|---|---|\n" +
-		line("processor time of a small call, without the network", "Call/net=canned", cpu) +
-		line("reading 200 pages of 100 customers, 20 ms each, 8 at a time", "Pages/prefetch=8", wall) +
-		line("memory to upload a file of 100 MB", "Upload", "B/op")
 }
 
 // line compares payvault with the fastest of others: "≤" is a goal for its share of their cost, "≥" for its share of

@@ -59,8 +59,14 @@ func TestOperation(t *testing.T) {
 	assert.Equal(t, []string{"things.change", "POST", "/things/{id}", JSON}, []string{o.ID, o.Method, o.Path, o.Media})
 	assert.True(t, o.Needed)
 	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
-	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties", "the reference is followed")
+	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
+		"the reference is followed")
 	assert.Nil(t, d.At("components", "nothing"))
+	names := map[string]bool{
+		"id": true, "filter": true, "page": true, "name": true, "kind": true, "day": true,
+		"size": true, "list": true,
+	}
+	assert.Equal(t, names, d.Names())
 	assert.Panics(t, func() { d.Schema("components", "nothing") })
 }
 

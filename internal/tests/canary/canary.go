@@ -304,3 +304,37 @@ func Forms(texts ...string) []string {
 	}
 	return forms
 }
+
+// Planted returns a copy of a value, all of whose secrets are the canary.
+func Planted(value any) any {
+	if value == nil {
+		return nil
+	}
+	planted := reflect.New(reflect.TypeOf(value)).Elem()
+	plant(planted, reflect.ValueOf(value))
+	return planted.Interface()
+}
+
+func plant(into, from reflect.Value) {
+	into.Set(from)
+	switch {
+	case from.Type() == reflect.TypeFor[payvault.Secret]():
+		if !from.IsZero() {
+			into.Set(reflect.ValueOf(payvault.NewSecret(Secret)))
+		}
+	case from.Kind() == reflect.Pointer && !from.IsNil():
+		into.Set(reflect.New(from.Type().Elem()))
+		plant(into.Elem(), from.Elem())
+	case from.Kind() == reflect.Slice && !from.IsNil():
+		into.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			plant(into.Index(i), from.Index(i))
+		}
+	case from.Kind() == reflect.Struct:
+		for i := range from.NumField() {
+			if from.Type().Field(i).IsExported() {
+				plant(into.Field(i), from.Field(i))
+			}
+		}
+	}
+}

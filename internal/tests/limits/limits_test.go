@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -83,7 +84,53 @@ func operations() map[string]func(ctx context.Context, c *payvault.Client) error
 			out := map[string]string{}
 			return c.Call(ctx, call, &out)
 		},
+		"call into maps": func(ctx context.Context, c *payvault.Client) error {
+			var out struct {
+				Data []map[string]large `json:"data"`
+				X    map[string]large   `json:"x"`
+			}
+			return c.Call(ctx, call, &out)
+		},
+		"call into pointers": func(ctx context.Context, c *payvault.Client) error {
+			var out struct {
+				Data []*large                    `json:"data"`
+				X    []map[string]map[string]int `json:"x"`
+			}
+			return c.Call(ctx, call, &out)
+		},
+		"call into arrays": func(ctx context.Context, c *payvault.Client) error {
+			var out struct {
+				Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
+			}
+			return c.Call(ctx, call, &out)
+		},
+		"call into structs": func(ctx context.Context, c *payvault.Client) error {
+			var out struct {
+				Data []large           `json:"data"`
+				X    map[string]*large `json:"x"`
+			}
+			return c.Call(ctx, call, &out)
+		},
+		"payee": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Payee"})
+			return err
+		},
+		"transactions": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Subscriptions.Transactions(ctx, 1, nil)
+			return err
+		},
+		"validate": func(ctx context.Context, c *payvault.Client) error {
+			_, err := c.Applications.Validate(ctx, 1)
+			return err
+		},
 	}
+}
+
+// large is a struct of the caller.
+type large struct {
+	A, B, C, D string
+	E          [8]int
+	M          map[string]large `json:"m"`
 }
 
 // hostile are bodies that are small on the wire or take more memory than they have bytes.
@@ -122,10 +169,27 @@ func hostile() map[string]string {
 		"long text":           fill(`{"code":0,"rcode":"000","data":[{"customer_id":"`, `x`, `"}],"card_id":"a"}`),
 		"escapes":             fill(`{"code":0,"rcode":"000","card_id":"`, `\u0041`, `"}`),
 		"long number":         fill(`{"code":0,"rcode":"000","data":[{"customer_id":`, `1`, `}]}`),
-		"messages":            fill(`{"code":2,"data":{"a":[`, `"x",`, `]}}`),
-		"digits":              fill(`{"code":7,"message":"`, `4111 1111 `, `"}`),
-		"listed message":      fill(`{"code":7,"message":[`, `{},`, `]}`),
-		"blanks":              fill(`{"code":0,"rcode":"000",`, ` `, `"data":[]}`),
+		"one-member maps":     fill(`{"code":0,"data":[`, `{"a":{}},`, `]}`),
+		"maps of maps":        fill(`{"code":0,"x":[`, `{"a":{"b":1}},`, `]}`),
+		"nested maps":         fill(`{"code":0,"data":[`, `{"a":{"m":{"b":{"m":{"c":{}}}}}},`, `]}`),
+		"structs":             fill(`{"code":0,"data":[`, `{"m":{"a":{}}},`, `]}`),
+		"maps with room":      fill(`{"code":0,"data":[`, `{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}},`, `]}`),
+		"maps that grew": fill(`{"code":0,"data":[`,
+			`{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{},"i":{}},`, `]}`),
+		"long instant": fill(`{"code":0,"data":{"payee_id":1,"payee_account":{"verified_date":"`, ` 1`, `"}}}`),
+		"a large map": strings.Replace(strings.ReplaceAll(members.String(), `:"a"`, `:{}`), `"code":"0","rcode":"000"`,
+			`"code":0,"x":{"":{}`, 1) + "}}",
+		"messages":         fill(`{"code":2,"data":{"a":[`, `"x",`, `]}}`),
+		"odd transactions": fill(`{"code":0,"data":[`, `{"amt_tran":"1,234.50","batch_date":20260115},`, `]}`),
+		"transactions":     fill(`{"code":0,"data":[`, `{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`, `]}`),
+		"a long amount":    fill(`{"code":0,"data":[{"amt_tran":"1`, `,111`, `.50"}]}`),
+		"digits":           fill(`{"code":7,"message":"`, `4111 1111 `, `"}`),
+		"listed message":   fill(`{"code":7,"message":[`, `{},`, `]}`),
+		"escaped message":  fill(`{"code":7,"message":"`, `&amp;\\u0041%41`, `"}`),
+		"many messages":    fill(`{"code":2,"data":{"a":["`, `&amp;","`, `"]}}`),
+		"fields":           `{"code":2,"data":` + members.String() + "}}",
+		"codes":            fill(`{"code":"`, `4 `, `"}`),
+		"blanks":           fill(`{"code":0,"rcode":"000",`, ` `, `"data":[]}`),
 	}
 }
 
@@ -159,6 +223,41 @@ func TestHostileBodies(t *testing.T) {
 		}
 	}
 	t.Logf("at most %d MB, for %s", most/1e6, of)
+}
+
+// TestHostileTexts: what callers read themselves is held to the same bounds.
+//
+//nolint:paralleltest // it measures the heap of the process
+func TestHostileTexts(t *testing.T) {
+	fill := func(unit string) []byte {
+		return []byte("[" + strings.Repeat(unit+",", bodyCap/(len(unit)+1)) + unit + "]")
+	}
+	readPairs := func(text []byte) { _, _ = payvault.ParsePairs(string(text)) }
+	readData := func(text []byte) { _ = json.Unmarshal(text, new(payvault.ApplicationData)) }
+	readField := func(text []byte) {
+		_ = json.Unmarshal([]byte(`{"key":"a","value":`+string(text)+`}`), new(payvault.SavedField))
+	}
+	for name, test := range map[string]struct {
+		read func(text []byte)
+		unit string
+	}{
+		"pairs":              {readPairs, `{"a":1}`},
+		"empty pairs":        {readPairs, `{"":""}`},
+		"pairs of lists":     {readPairs, `{"":[[],[]]}`},
+		"pairs of objects":   {readPairs, `{"":{"":{}}}`},
+		"empty fields":       {readData, `{}`},
+		"unknown fields":     {readData, `{"key":"a","value":[1,1,1,1]}`},
+		"fields of objects":  {readData, `{"key":"a","value":{"":{}}}`},
+		"one field":          {readData, `{"key":"ownership","value":{"owners":[` + strings.Repeat("{},", 100_000) + `{}]}}`},
+		"value of a list":    {readField, `1`},
+		"value of objects":   {readField, `{"":{}}`},
+		"value of null":      {readField, `null`},
+		"value of many more": {readField, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`},
+	} {
+		text := fill(test.unit)
+		heap := peak(func() { test.read(text) })
+		assert.LessOrEqual(t, heap, uint64(mostHeap), name)
+	}
 }
 
 // peak returns how much the heap grows in f at most, looked at every few hundred microseconds.

@@ -1,0 +1,171 @@
+// Package notify delivers notifications to webhooks.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/openapi"
+)
+
+const deliveryTimeout = 5 * time.Second
+
+var errNotLoopback = errors.New("the notification URL is not on loopback")
+
+// Delivery is one attempt to notify a webhook.
+type Delivery struct {
+	WebhookID payvault.WebhookID // the webhook that has the event
+	Event     string             // its name
+	Status    int                // of the answer; 0 if there was none
+	Err       error              // why there was no answer
+}
+
+// A Dispatcher delivers notifications in the background: one after the other for each webhook, so that they
+// keep their order and a slow receiver holds up no other. Any number may wait, so that none is lost.
+type Dispatcher struct {
+	ctx     context.Context //nolint:containedctx // the life of the server
+	client  *http.Client
+	logger  *slog.Logger
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	last    map[payvault.WebhookID]chan struct{} // closed when the delivery that was posted last is finished
+	history []Delivery
+}
+
+// New makes a dispatcher that lives as long as its context and notifies loopback only, unless it may go further.
+func New(ctx context.Context, remote bool, logger *slog.Logger) *Dispatcher {
+	dialer := &net.Dialer{Control: loopbackOnly}
+	if remote {
+		dialer.Control = nil
+	}
+	return &Dispatcher{
+		ctx: ctx,
+		client: &http.Client{
+			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Timeout:       deliveryTimeout,
+		},
+		logger: logger,
+		last:   map[payvault.WebhookID]chan struct{}{},
+	}
+}
+
+// loopbackOnly refuses a connection by the address that it really goes to, whatever its name.
+func loopbackOnly(_, address string, _ syscall.RawConn) error {
+	host, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("read the address of a notification URL: %w", err)
+	}
+	if !host.Addr().Unmap().IsLoopback() {
+		return errNotLoopback
+	}
+	return nil
+}
+
+// Post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
+// context it does nothing.
+func (d *Dispatcher) Post(url string, body []byte, delivery Delivery) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx.Err() != nil {
+		return
+	}
+	before, finished := d.last[delivery.WebhookID], make(chan struct{})
+	d.last[delivery.WebhookID] = finished
+	d.running.Go(func() {
+		defer close(finished)
+		if before != nil {
+			<-before
+		}
+		if d.ctx.Err() == nil {
+			d.deliver(url, body, delivery)
+		}
+	})
+}
+
+// Close waits for all deliveries, after the context has ended.
+func (d *Dispatcher) Close() {
+	d.mu.Lock()   // what holds it now is not under way any more afterwards
+	d.mu.Unlock() //nolint:staticcheck // see above
+	d.running.Wait()
+}
+
+// deliver makes a delivery and writes the one record of it, which has neither body nor URL.
+func (d *Dispatcher) deliver(address string, body []byte, delivery Delivery) {
+	if delivery.Err == nil {
+		delivery.Status, delivery.Err = d.send(address, body)
+	}
+	attrs := []slog.Attr{
+		slog.String("webhook_id", string(delivery.WebhookID)),
+		slog.String("event", delivery.Event),
+		slog.Int("status", delivery.Status),
+	}
+	if failed, ok := errors.AsType[*url.Error](delivery.Err); ok {
+		attrs = append(attrs, slog.Any("error", failed.Err))
+	}
+	d.logger.LogAttrs(d.ctx, slog.LevelInfo, "delivery", attrs...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.history = append(d.history, delivery)
+}
+
+func (d *Dispatcher) send(url string, body []byte) (int, error) {
+	req, err := http.NewRequestWithContext(d.ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, fmt.Errorf("build a notification: %w", err)
+	}
+	req.Header.Set("Content-Type", openapi.JSON)
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("deliver a notification: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, resp.Body, 1<<16)
+	return resp.StatusCode, nil
+}
+
+// History returns the deliveries that are finished, in the order in which they ended.
+func (d *Dispatcher) History() []Delivery {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.history)
+}
+
+// due is what is closed when the deliveries that are due now are finished: the last of each webhook
+// is the last of all before it, too.
+func (d *Dispatcher) due() []chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.last))
+}
+
+// Wait waits until every delivery that was due when it was called is finished, whatever becomes due meanwhile. It
+// returns early with an error when its context ends or that of the dispatcher has.
+func (d *Dispatcher) Wait(ctx context.Context) error {
+	for _, finished := range d.due() {
+		select {
+		case <-finished:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for deliveries: %w", ctx.Err())
+		}
+	}
+	if d.ctx.Err() != nil {
+		return errors.New("the server is closed")
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
+)
+
+// attemptsAtMost is the MaxAttempts of all clients.
+const attemptsAtMost = 3
+
+// effect is what a fault is to the request that it strikes.
+type effect string
+
+const (
+	healed      effect = "net/http gets over it" // within one attempt of the client
+	unsent      effect = "no connection"
+	distrusted  effect = "no trust" // no connection, and a second attempt would have none either
+	noKey       effect = "no key"   // nothing was sent, and the source is not asked again
+	lost        effect = "no answer"
+	turnedAway  effect = "429"                      // not performed
+	heldOff     effect = "429 for long"             // not performed, and to wait for longer than the cap
+	gatewayDown effect = "502, 503 or 504"          // the service behind it may have performed the operation
+	failed      effect = "another 5xx"              // or one that asks to wait for longer than the cap
+	refused     effect = "4xx"                      // the service decided
+	rejected    effect = "2xx with another code"    // the service decided
+	malformed   effect = "2xx that is none"         // performed or not
+	unreadable  effect = "2xx that cannot be read"  // performed or not, and it would be the same again
+	tooLarge    effect = "2xx above the size limit" // performed or not
+	redirected  effect = "3xx"                      // not followed
+)
+
+// when says for which operations something holds.
+type when int
+
+const (
+	never      when = iota
+	ifRepeated      // for what the client repeats by itself, or for a call with WithReplay
+	always
+)
+
+func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated && repeats }
+
+// rule is what the client has to make of an effect.
+type rule struct {
+	repeats  when              // by itself
+	delivery payvault.Delivery // of the error
+	safe     when              // SafeToRetry of the error
+	is       error             // a sentinel besides those that follow from status, code and delivery
+}
+
+func ruleFor(e effect) rule {
+	return map[effect]rule{
+		unsent:      {always, payvault.NotSent, always, nil},
+		distrusted:  {never, payvault.NotSent, always, nil},
+		noKey:       {never, payvault.NotSent, always, nil},
+		lost:        {ifRepeated, payvault.Unknown, ifRepeated, nil},
+		turnedAway:  {always, payvault.Answered, always, nil},
+		heldOff:     {never, payvault.Answered, always, nil},
+		gatewayDown: {ifRepeated, payvault.Unknown, ifRepeated, nil},
+		failed:      {never, payvault.Unknown, ifRepeated, nil},
+		refused:     {never, payvault.Answered, never, nil},
+		rejected:    {never, payvault.Answered, never, nil},
+		malformed:   {never, payvault.Unknown, ifRepeated, payvault.ErrMalformedResponse},
+		unreadable:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
+		tooLarge:    {never, payvault.Unknown, never, payvault.ErrResponseTooLarge},
+		redirected:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
+	}[e]
+}
+
+// outcome is what came, or has to come, of a call.
+type outcome struct {
+	ok        bool
+	performed int
+	attempts  int
+	status    int
+	code      string
+	delivery  string
+	safe      bool
+	is        []string
+}
+
+// possible computes what may come of a cell: one outcome, unless the fault is a race.
+func (c *cell) possible() []outcome {
+	var all []outcome
+	var attempt func(o outcome, unsure bool)
+	attempt = func(o outcome, unsure bool) {
+		o.attempts++
+		if !c.stays && o.attempts > 1 {
+			all = append(all, c.succeeds(o))
+			return
+		}
+		if c.performs {
+			o.performed, _ = c.performing(o.performed)
+		}
+		for _, e := range c.effects() {
+			rule := ruleFor(e)
+			switch {
+			case e == healed:
+				all = append(all, c.succeeds(o))
+			case rule.repeats.holds(c.call.Repeats || c.withReplay) && o.attempts < attemptsAtMost:
+				attempt(o, unsure || rule.delivery == payvault.Unknown)
+			default:
+				all = append(all, c.fails(o, rule, unsure))
+			}
+		}
+	}
+	attempt(outcome{}, false)
+	return all
+}
+
+// effects are that of the fault, or the possible ones of a race.
+func (c *cell) effects() []effect {
+	switch f := c.fault; {
+	case f.get != "" && c.call.Method == "GET":
+		return []effect{f.get}
+	case f.or != "":
+		return []effect{f.is, f.or}
+	default:
+		return []effect{f.is}
+	}
+}
+
+// performing counts one more performance, unless the service refuses it.
+func (c *cell) performing(performed int) (n int, again bool) {
+	if performed > 0 && c.call.Once {
+		return performed, true
+	}
+	return performed + 1, false
+}
+
+// fails is the outcome of the last attempt that is made. An unsure one follows one that may have performed the
+// operation.
+func (c *cell) fails(o outcome, r rule, unsure bool) outcome {
+	if unsure && r.delivery == payvault.NotSent {
+		r = ruleFor(lost)
+	}
+	o.status, o.code, o.delivery = c.fault.status, c.fault.codeFor(c.call), r.delivery.String()
+	o.safe = r.safe.holds(c.call.Repeats)
+	o.is = c.sentinels(o.status, !slices.Contains([]string{"", ownSuccess, otherSuccess}, c.fault.code), r)
+	return o
+}
+
+// succeeds is the outcome of an attempt that no fault strikes.
+func (c *cell) succeeds(o outcome) outcome {
+	var again bool
+	if o.performed, again = c.performing(o.performed); !again {
+		o.ok = true
+		return o
+	}
+	// An earlier attempt performed it, and the refusal of this one must not hide that.
+	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.Unknown.String()
+	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.Unknown})
+	return o
+}
+
+// sentinels names those that an error has to match; it matches no other.
+func (c *cell) sentinels(status int, rejection bool, r rule) []string {
+	byStatus := map[int]error{
+		401: payvault.ErrUnauthorized, 403: payvault.ErrForbidden, 404: payvault.ErrNotFound, 409: payvault.ErrConflict,
+		429: payvault.ErrRateLimited,
+	}
+	want := []error{byStatus[status], r.is}
+	switch {
+	case status >= 500:
+		want = append(want, payvault.ErrUnavailable)
+	case rejection:
+		want = append(want, payvault.ErrRejected)
+	}
+	if r.delivery == payvault.Unknown && c.call.Replay != payvault.ReplayRead { // which has no outcome to be unsure of
+		want = append(want, payvault.ErrOutcomeUnknown)
+	}
+	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
+}
+
+// names are those of the sentinels for which something holds, sorted.
+func names(holds func(sentinel error) bool) []string {
+	all := service.Sentinels()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })
+}
+
+// Codes that depend on the operation: its own code of success, and that of the other kind of operations.
+const (
+	ownSuccess   = "own success"
+	otherSuccess = "other success"
+)
+
+// codeFor gives the code as the error has it.
+func (f *fault) codeFor(call *calls.Call) string {
+	if f.code != ownSuccess && f.code != otherSuccess {
+		return f.code
+	}
+	if (f.code == ownSuccess) == strings.HasPrefix(string(call.Op), "tokens.") {
+		return "000"
+	}
+	return "0"
+}

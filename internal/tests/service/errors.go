@@ -1,0 +1,140 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+// Fields are the problems of a request, keyed by wire path.
+type Fields = map[string][]string
+
+// Sentinels are all that an error can match.
+func Sentinels() map[string]error {
+	return map[string]error{
+		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
+		"ErrUnauthorized": payvault.ErrUnauthorized, "ErrForbidden": payvault.ErrForbidden,
+		"ErrNotFound": payvault.ErrNotFound,
+		"ErrConflict": payvault.ErrConflict, "ErrRateLimited": payvault.ErrRateLimited, "ErrRejected": payvault.ErrRejected,
+		"ErrValidation": payvault.ErrValidation, "ErrUnavailable": payvault.ErrUnavailable,
+		"ErrMalformedResponse": payvault.ErrMalformedResponse, "ErrResponseTooLarge": payvault.ErrResponseTooLarge,
+		"ErrOutcomeUnknown": payvault.ErrOutcomeUnknown,
+	}
+}
+
+// AsError returns the *payvault.Error, which there has to be.
+func AsError(tb testing.TB, err error) *payvault.Error {
+	tb.Helper()
+	e, ok := errors.AsType[*payvault.Error](err)
+	require.True(tb, ok, "%T: %v", err, err)
+	return e
+}
+
+// AssertError checks all exported fields of an error, and that it matches these sentinels and no other.
+func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...error) {
+	tb.Helper()
+	got := AsError(tb, err)
+	assert.Equal(tb, want, payvault.Error{
+		Op: got.Op, StatusCode: got.StatusCode, Code: got.Code, Message: got.Message, Detail: got.Detail,
+		Fields: got.Fields, Delivery: got.Delivery, Attempts: got.Attempts, RetryAfter: got.RetryAfter,
+	})
+	AssertMatches(tb, err, sentinels...)
+}
+
+// AssertMatches wants an error to match these sentinels and no other.
+func AssertMatches(tb testing.TB, err error, sentinels ...error) {
+	tb.Helper()
+	for name, sentinel := range Sentinels() {
+		wanted := false
+		for _, s := range sentinels {
+			wanted = wanted || s == sentinel //nolint:errorlint // the sentinel itself
+		}
+		assert.Equal(tb, wanted, errors.Is(err, sentinel), "%s: %v", name, err)
+	}
+}
+
+// AssertInvalid checks the error of a request that was not sent.
+func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
+	tb.Helper()
+	AssertError(tb, err, payvault.Error{Op: op, Fields: want, Delivery: payvault.NotSent}, payvault.ErrInvalidRequest)
+	assert.False(tb, payvault.SafeToRetry(err))
+}
+
+// Verbs are the verbs of fmt that apply to values, with and without flags.
+func Verbs() []string {
+	var all []string
+	for _, flags := range []string{"", "+", "#", "+#"} {
+		for _, verb := range "vsqxXdtecUbogGfFEO" {
+			all = append(all, "%"+flags+string(verb))
+		}
+	}
+	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
+}
+
+// Logged is a record with a value in the handlers of log/slog, on its own, in a group and by With.
+func Logged(value any) string {
+	var buf bytes.Buffer
+	for _, handler := range Handlers(&buf) {
+		logger := slog.New(handler)
+		logger.Info("any", slog.Any("value", value))
+		logger.Info("group", slog.Group("outer", slog.Any("value", value)))
+		logger.WithGroup("with").With(slog.Any("value", value)).Info("with")
+	}
+	return buf.String()
+}
+
+// Handlers write all but times and durations, whose digits may be anything.
+func Handlers(buf *bytes.Buffer) []slog.Handler {
+	options := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Value.Kind() == slog.KindDuration {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	return []slog.Handler{slog.NewTextHandler(buf, options), slog.NewJSONHandler(buf, options)}
+}
+
+// Renderings are all texts in which an error, or what it wraps, can be seen.
+func Renderings(err error) []string {
+	if err == nil {
+		return nil
+	}
+	texts := []string{err.Error(), Logged(err)}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		texts = append(texts, fmt.Sprintf(verb, err))
+	}
+	if e, ok := errors.AsType[*payvault.Error](err); ok {
+		texts = append(texts, fmt.Sprintf("%+v %#v", *e, *e), Logged(*e), e.Code, e.Message, e.Detail, fmt.Sprint(e.Fields))
+	}
+	switch wrapper := err.(type) { //nolint:errorlint // walks the chain link by link
+	case interface{ Unwrap() error }:
+		texts = append(texts, Renderings(wrapper.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range wrapper.Unwrap() {
+			texts = append(texts, Renderings(wrapped)...)
+		}
+	}
+	return texts
+}
+
+// AssertHidden wants none of the texts in any rendering of an error.
+func AssertHidden(tb testing.TB, err error, hidden ...string) {
+	tb.Helper()
+	require.Error(tb, err)
+	for _, text := range Renderings(err) {
+		for _, secret := range hidden {
+			if strings.Contains(text, secret) {
+				assert.Fail(tb, "an error shows what it must not", "%q in %.2000q", secret, text)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,235 @@
+// Package service stands for the payment service in tests: servers that keep what arrives, over sockets or within a
+// bubble of testing/synctest, clients of them, and what tests say of errors.
+package service
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+)
+
+const (
+	// APIKey is the key of Client.
+	APIKey = "test-api-key"
+	// BasicToken is the header with ":test-api-key".
+	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
+	// BasePath is one that a base URL can have.
+	BasePath = "/gateway/v1"
+	// Nowhere is the base URL of a service that nobody listens for.
+	Nowhere = "http://127.0.0.1:1"
+)
+
+// Seen is a request as it arrived.
+type Seen struct {
+	Method, Target, Path string
+	Query                url.Values
+	Header               http.Header
+	Body                 []byte
+	Length               int64
+	Chunked              bool
+}
+
+// Server keeps what arrives.
+type Server struct {
+	*httptest.Server
+
+	mu   sync.Mutex
+	list []Seen
+}
+
+// Observe starts a server that answers by a function, which is told how many requests came so far, 1 for the first.
+func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
+	tb.Helper()
+	s := &Server{}
+	s.Server = Unstarted(tb, func(w http.ResponseWriter, r *http.Request) { answer(s.Add(r), w, r) })
+	s.Start()
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Answer starts a server that always gives the same answer.
+func Answer(tb testing.TB, status int, body string) *Server {
+	tb.Helper()
+	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
+}
+
+// Unstarted returns a server that has a port of its own: see Listen.
+func Unstarted(tb testing.TB, serve http.HandlerFunc) *httptest.Server {
+	tb.Helper()
+	server := httptest.NewUnstartedServer(serve)
+	_ = server.Listener.Close()
+	server.Listener = Listen(tb)
+	return server
+}
+
+// Listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
+// tests and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
+func Listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
+	if err != nil {
+		listener, err = new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	}
+	require.NoError(tb, err)
+	return listener
+}
+
+// Add reads the whole request and returns how many came so far.
+func (s *Server) Add(r *http.Request) int {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, Seen{
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), Query: r.URL.Query(), Header: r.Header.Clone(),
+		Body: body, Length: r.ContentLength, Chunked: len(r.TransferEncoding) > 0,
+	})
+	return len(s.list)
+}
+
+// Seen returns all requests so far.
+func (s *Server) Seen() []Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.list)
+}
+
+// Say answers with a JSON body.
+func Say(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = strings.NewReader(body).WriteTo(w)
+}
+
+// Client returns a client that does not wait between attempts.
+func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
+	tb.Helper()
+	c, err := payvault.NewClient(baseURL, APIKey, append([]payvault.Option{Impatient(0)}, opts...)...)
+	require.NoError(tb, err)
+	tb.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// Impatient is a policy without waits; 0 attempts are the default.
+func Impatient(attempts int) payvault.Option {
+	return payvault.WithRetryPolicy(payvault.RetryPolicy{
+		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true,
+	})
+}
+
+// RoundTripper is a transport made by hand.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Over is the option for a transport.
+func Over(rt http.RoundTripper) payvault.Option {
+	return payvault.WithHTTPClient(&http.Client{Transport: rt})
+}
+
+// Reply is an answer for a RoundTripper.
+func Reply(status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// Canned reads a request and answers at once, always in the same way.
+func Canned(status int, body string) RoundTripper {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_ = r.Body.Close()
+		}
+		return Reply(status, body), nil
+	}
+}
+
+// Pipe is a server without a network, for tests in a bubble of testing/synctest. It returns the only client that
+// reaches it.
+func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
+	tb.Helper()
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: serve, ReadHeaderTimeout: 1 << 50}
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(l) })
+	pool := &http.Transport{DialContext: l.dial}
+	tb.Cleanup(func() {
+		pool.CloseIdleConnections()
+		_ = server.Close()
+		running.Wait()
+	})
+	return &http.Client{Transport: pool}
+}
+
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+// Callers is how many goroutines share something in a test; Together calls f in as many at once and waits for them.
+const Callers = 8
+
+// Together calls f in several goroutines.
+func Together(f func()) {
+	var wg sync.WaitGroup
+	for range Callers {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// Methods are all methods of all services, such as "Customers.Create".
+func Methods() []string {
+	var all []string
+	for field := range reflect.TypeFor[payvault.Client]().Fields() {
+		if field.IsExported() {
+			for method := range field.Type.Methods() {
+				all = append(all, field.Name+"."+method.Name)
+			}
+		}
+	}
+	return all
+}
