@@ -40,7 +40,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
 		card.check(p, fmt.Sprintf("data[%d]", i))
-		request.Cards = append(request.Cards, UpdaterCard{mask(card.CardNumber), card.ExpDate, card.CardID})
+		request.Cards = append(request.Cards, UpdaterCard{cardnumber.Mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {
 		return nil, err

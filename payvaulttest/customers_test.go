@@ -90,28 +90,48 @@ func TestCustomerRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, test := range map[string]struct{ body, field string }{
-		"no name":              {`{"customer_id":"C"}`, "customer_first_name"},
-		"blank names":          {`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`, "customer_first_name"},
-		"a blank firm":         {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
-		"first name only":      {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
-		"last name only":       {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
-		"a response field":     {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
-		"an unknown field":     {`{"customer_id":"C","customer_firm_name":"F","name":"x"}`, "name"},
-		"another case":         {`{"Customer_ID":"C","customer_firm_name":"F"}`, "Customer_ID"},
-		"a field twice":        {`{"customer_id":"C","customer_id":"D","customer_firm_name":"F"}`, "customer_id"},
-		"null":                 {`{"customer_id":null,"customer_firm_name":"F"}`, "customer_id"},
-		"a string merchant":    {`{"customer_id":"C","customer_firm_name":"F","merchant_id":"100001"}`, "merchant_id"},
-		"a fraction":           {`{"customer_id":"C","customer_firm_name":"F","merchant_id":100001.0}`, "merchant_id"},
-		"an exponent":          {`{"customer_id":"C","customer_firm_name":"F","merchant_id":1e5}`, "merchant_id"},
-		"an integer string":    {`{"customer_id":"C","customer_firm_name":"F","customer_phone":2125550101}`, "customer_phone"},
-		"a string boolean":     {`{"auto_generate_customer_id":"true","customer_firm_name":"F"}`, "auto_generate_customer_id"},
-		"cards are no array":   {`{"customer_id":"C","customer_firm_name":"F","billing_cards":{}}`, "billing_cards"},
-		"a card is no object":  {`{"customer_id":"C","customer_firm_name":"F","billing_cards":["4111"]}`, "billing_cards[0]"},
-		"the second card":      {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111","exp_date":"129"}]}`, "billing_cards[1].exp_date"},
-		"a country name":       {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
-		"an empty expiry date": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X","exp_date":""}]}`, "billing_cards[0].exp_date"},
-		"a shipping ID":        {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`, "shipping_addresses[0].shipping_id"},
-		"an e-mail text":       {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
+		"no name": {`{"customer_id":"C"}`, "customer_first_name"},
+		"blank names": {
+			`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`,
+			"customer_first_name",
+		},
+		"a blank firm":      {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
+		"first name only":   {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
+		"last name only":    {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
+		"a response field":  {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
+		"an unknown field":  {`{"customer_id":"C","customer_firm_name":"F","name":"x"}`, "name"},
+		"another case":      {`{"Customer_ID":"C","customer_firm_name":"F"}`, "Customer_ID"},
+		"a field twice":     {`{"customer_id":"C","customer_id":"D","customer_firm_name":"F"}`, "customer_id"},
+		"null":              {`{"customer_id":null,"customer_firm_name":"F"}`, "customer_id"},
+		"a string merchant": {`{"customer_id":"C","customer_firm_name":"F","merchant_id":"100001"}`, "merchant_id"},
+		"a fraction":        {`{"customer_id":"C","customer_firm_name":"F","merchant_id":100001.0}`, "merchant_id"},
+		"an exponent":       {`{"customer_id":"C","customer_firm_name":"F","merchant_id":1e5}`, "merchant_id"},
+		"an integer string": {
+			`{"customer_id":"C","customer_firm_name":"F","customer_phone":2125550101}`,
+			"customer_phone",
+		},
+		"a string boolean": {
+			`{"auto_generate_customer_id":"true","customer_firm_name":"F"}`,
+			"auto_generate_customer_id",
+		},
+		"cards are no array": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":{}}`, "billing_cards"},
+		"a card is no object": {
+			`{"customer_id":"C","customer_firm_name":"F","billing_cards":["4111"]}`,
+			"billing_cards[0]",
+		},
+		"the second card": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111",` +
+			`"exp_date":"129"}]}`, "billing_cards[1].exp_date"},
+		"a country name": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
+		"an empty expiry date": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X",` +
+			`"exp_date":""}]}`, "billing_cards[0].exp_date"},
+		"a shipping ID": {
+			`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`,
+			"shipping_addresses[0].shipping_id",
+		},
+		"an e-mail text": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,8 @@ type document struct {
 	response    *openapi.Schema // of the text in a dispute's form
 	transaction *openapi.Schema // of a record
 	fields      map[string]applicationField
-	customers   []string // columns of lists
+	names       map[string]bool // of fields and parameters
+	customers   []string        // columns of lists
 	payments    []string
 }
 

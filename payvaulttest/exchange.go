@@ -39,9 +39,11 @@ type exchange struct {
 	began   time.Time
 	fault   *Fault
 	request Request
-	refused error // what was found wrong while reading
-	denied  error // why there is no account
-	status  int   // as it was sent; 0 if nothing was
+	refused error  // what was found wrong while reading
+	denied  error  // why there is no account
+	status  int    // as it was sent; 0 if nothing was
+	head    []byte // the beginning of what was sent
+	done    bool   // the operation was performed
 }
 
 // exchange answers a request of an operation, or of none.
@@ -150,7 +152,7 @@ func (x *exchange) dispatch() (any, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	result, err := x.action(&x.call)
-	if err == nil {
+	if x.done = err == nil; x.done {
 		v.commits[payvault.Operation(x.op.ID)]++
 	}
 	return result, err

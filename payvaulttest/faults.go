@@ -111,7 +111,8 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.service.document.Operations); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
-	return s.faults.add(copyOf(fault)), nil
+	id := s.faults.add(copyOf(fault)).id
+	return func() { s.faults.remove(id) }, nil
 }
 
 // Faults returns the faults that still wait for requests, in the order in which they were injected.
@@ -137,7 +138,8 @@ func (f *Fault) reads() bool { return f.Kind != ResetConnection && f.Kind != Dro
 
 // check says what keeps a fault from striking as it says.
 func (f *Fault) check(operations []*openapi.Operation) error {
-	known := slices.ContainsFunc(operations, func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
+	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
+	known := slices.ContainsFunc(operations, isOfFault)
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
 	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate

@@ -37,7 +37,8 @@ func (v *service) createPayee(c *call, in payeeRequest) (any, error) {
 	if isBlank(in.Name) {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
-	payee, err := v.Payees.put(Payee{MerchantID: c.merchant, Name: in.Name, Emails: in.Emails, HasAccount: in.Account != nil})
+	in.Payee.MerchantID, in.HasAccount = c.merchant, in.Account != nil
+	payee, err := v.Payees.put(in.Payee)
 	if err != nil {
 		return nil, err
 	}

@@ -174,10 +174,13 @@ func TestSeedIsChecked(t *testing.T) {
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: Invalid request: batch_date must be a valid date", func() {
-		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
+	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: "+
+		"Invalid request: batch_date must be a valid date", func() {
+		wrong := []payvaulttest.Transaction{{BatchDate: "today"}}
+		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: wrong})
 	})
-	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}))
+	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}
+	_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
 	require.EqualError(t, err, `payvaulttest: seed: invoices[1]: state must be one of ["saved" "outstanding"]`)
 }
 

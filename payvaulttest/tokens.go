@@ -3,7 +3,6 @@ package payvaulttest
 import (
 	"cmp"
 	"net/http"
-	"strings"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/cardnumber"
@@ -43,7 +42,7 @@ func (c *Card) prepare(v *service) error {
 		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardnumber.Network(c.MaskedNumber)), cardnumber.Mask(c.MaskedNumber)
 	}
 	return cmp.Or(
-		fits(c.MaskedNumber == "" || isMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
+		fits(c.MaskedNumber == "" || cardnumber.IsMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
 		oneOf("kind", c.Kind, CardKindCard, CardKindACH, CardKindWallet),
 	)
 }
@@ -108,20 +107,20 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 // check looks at the payment fields beyond their shape. Nothing is required for any kind of payment data.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
-	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), number, "must be 12 to 19 digits")
-	p.check(f.Swipe == "" || trackNumber(f.Swipe) != "", swipe, "is not track data")
+	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), number, "must be 12 to 19 digits")
+	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 
 // card is what is kept of payment data, of several kinds that of the first: card number, swipe, ACH data, wallet.
 func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
-	switch number := cmp.Or(f.CardNumber, trackNumber(f.Swipe)); {
+	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
 	case number != "":
-		card.Kind, card.MaskedNumber, card.Type = CardKindCard, mask(number), cardType(number)
+		card.Kind, card.MaskedNumber, card.Type = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
 	case f.Routing != "" || f.Account != "":
 		card.Kind = CardKindACH
 	case f.WalletOne != "" || f.WalletTwo != "": // which the emulator cannot read, so that it makes a number up
-		card.Kind, card.MaskedNumber = CardKindWallet, mask("4000000000000002")
+		card.Kind, card.MaskedNumber = CardKindWallet, cardnumber.Mask("4000000000000002")
 	}
 	return card
 }
@@ -144,41 +143,4 @@ func (v *service) saveCard(c *call, in paymentFields) (card *Card, err error) {
 		card.ExpDate = ""
 	}
 	return card, err
-}
-
-// trackNumber finds the card number in magnetic-stripe data: after %B on track one, after ; on track two.
-func trackNumber(swipe string) string {
-	for _, start := range []string{"%B", ";"} {
-		_, rest, found := strings.Cut(swipe, start)
-		number := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		if found && isCardNumber(number) {
-			return number
-		}
-	}
-	return ""
-}
-
-func isCardNumber(s string) bool { return isDigits(s, 12, 19) }
-
-// mask hides all but the first four and the last six digits of a card number.
-func mask(number string) string {
-	if len(number) <= 10 {
-		return strings.Repeat("x", len(number))
-	}
-	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
-}
-
-// isMasked reports whether a number is one that mask made.
-func isMasked(number string) bool {
-	return len(number) > 10 && mask(number) == number && isDigits(number[:4]+number[len(number)-6:], 10, 10)
-}
-
-// cardType gives the emulator's two-letter code of a card network, or nothing.
-func cardType(number string) string {
-	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
-		if strings.HasPrefix(number, prefix) {
-			return code
-		}
-	}
-	return ""
 }

@@ -111,16 +111,16 @@ func TestTokenizeKinds(t *testing.T) {
 func TestTokenizeRequiresTheMerchantOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for body, want := range map[string]payvaulttest.Card{
-		`{"merchant_id":"100001"}`:                                  {Kind: payvaulttest.CardKindCard},
-		`{"merchant_id":"100001","card_number":"4111111111111111"}`: {Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111", Type: "VI"},
-		`{"merchant_id":"100001","tr_number":"123456780"}`:          {Kind: payvaulttest.CardKindACH},
-		`{"merchant_id":"100001","dda_number":"1"}`:                 {Kind: payvaulttest.CardKindACH},
+	for fields, want := range map[string]payvaulttest.Card{
+		``:                                  {Kind: payvaulttest.CardKindCard},
+		`,"card_number":"4111111111111111"`: {Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111", Type: "VI"},
+		`,"tr_number":"123456780"`:          {Kind: payvaulttest.CardKindACH},
+		`,"dda_number":"1"`:                 {Kind: payvaulttest.CardKindACH},
 	} {
-		id, _ := a.post(t, "/pg/tokenize", body).tokenized(t)["card_id"].(string)
+		id, _ := a.post(t, "/pg/tokenize", `{"merchant_id":"100001"`+fields+`}`).tokenized(t)["card_id"].(string)
 		card, _ := a.srv.Cards.Get(id)
 		want.ID, want.MerchantID = id, merchantID
-		assert.Equal(t, want, card, body)
+		assert.Equal(t, want, card, fields)
 	}
 }
 
@@ -144,22 +144,53 @@ func TestTokenizeRefuses(t *testing.T) {
 		status int
 		names  string
 	}{
-		"no merchant":              {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
-		"an integer merchant":      {`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
-		"another merchant":         {`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403, "merchant_id"},
-		"a short number":           {`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400, "card_number"},
-		"a spaced number":          {`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400, "card_number"},
-		"month 13":                 {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400, "exp_date"},
-		"a long date":              {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400, "exp_date"},
-		"an unknown card":          {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card"},
-		"no track":                 {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
-		"echo is no text":          {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":[]}`, 400, "echo_fields"},
-		"echo with a name twice":   {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "echo_fields"},
-		"report with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","report_data":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "report_data"},
-		"an empty date of a swipe": {`{"merchant_id":"100001","card_swipe":";5454545454545454=2912?","exp_date":""}`, 400, "exp_date"},
-		"echo is no array":         {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"{}"}`, 400, "echo_fields"},
-		"report has a double":      {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","report_data":"[{\"a\":1,\"b\":2}]"}`, 400, "report_data"},
-		"vendor is a string":       {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","vendor_id":"7"}`, 400, "vendor_id"},
+		"no merchant": {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
+		"an integer merchant": {
+			`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400,
+			"merchant_id",
+		},
+		"another merchant": {
+			`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403,
+			"merchant_id",
+		},
+		"a short number": {
+			`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400,
+			"card_number",
+		},
+		"a spaced number": {
+			`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400,
+			"card_number",
+		},
+		"month 13": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400,
+			"exp_date",
+		},
+		"a long date": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400,
+			"exp_date",
+		},
+		"an unknown card": {
+			`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404,
+			"card",
+		},
+		"no track": {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
+		"echo is no text": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":[]}`, 400, "echo_fields"},
+		"echo with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "echo_fields"},
+		"report with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"report_data":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "report_data"},
+		"an empty date of a swipe": {
+			`{"merchant_id":"100001","card_swipe":";5454545454545454=2912?","exp_date":""}`, 400,
+			"exp_date",
+		},
+		"echo is no array": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":"{}"}`, 400, "echo_fields"},
+		"report has a double": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"report_data":"[{\"a\":1,\"b\":2}]"}`, 400, "report_data"},
+		"vendor is a string": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","vendor_id":"7"}`, 400, "vendor_id",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,8 @@ package payvaulttest
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"

@@ -129,6 +129,31 @@ func (d *Document) follow(value any) map[string]any {
 	return object
 }
 
+// Names are the names of all fields and parameters.
+func (d *Document) Names() map[string]bool {
+	names := map[string]bool{}
+	addNames(names, d.root)
+	return names
+}
+
+func addNames(names map[string]bool, value any) {
+	object, _ := value.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	for name := range properties {
+		names[name] = true
+	}
+	if name, ok := object["name"].(string); ok && object["in"] != nil {
+		names[name] = true
+	}
+	for _, member := range object {
+		addNames(names, member)
+	}
+	list, _ := value.([]any)
+	for _, element := range list {
+		addNames(names, element)
+	}
+}
+
 // Schema compiles the schema at a place of the document. It panics if there is none that can be compiled.
 func (d *Document) Schema(place ...string) *Schema {
 	schema := d.compile(place...)

@@ -31,7 +31,8 @@ func isShort(number string) bool {
 	return len(number) <= digits && len(strings.TrimLeft(after, "+-0")) <= exponent
 }
 
-// Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given twice.
+// Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given
+// twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
 	err := json.Unmarshal(text, &value, Numbers())
@@ -39,7 +40,8 @@ func Parse(path string, text []byte) (any, Problems) {
 		return nil, Problems{WirePath(path, slices.Collect(failure.JSONPointer.Tokens())...): {"is given twice"}}
 	}
 	if err != nil {
-		return nil, Problems{WirePath(path, "body"): {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}}
+		const message = "is not one well-formed JSON value in UTF-8, or a number in it is too long"
+		return nil, Problems{WirePath(path, "body"): {message}}
 	}
 	return value, nil
 }
