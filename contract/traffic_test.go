@@ -32,11 +32,15 @@ func allCalls(t *testing.T) []operationCalls {
 	badOrder := &payvault.ListOptions{OrderOn: unknownText}
 	data := allData(t)
 	return []operationCalls{
-		{payvault.OpTokensTokenize, tokenize(newCard()), tokenizeFull(t), tokenize(&payvault.TokenizeRequest{}), 400},
+		{
+			payvault.OpTokensTokenize, tokenize(newCard()), tokenizeFull(t),
+			tokenize(&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111")}), 400,
+		},
 		{
 			payvault.OpCustomersCreate, createCustomer(newCustomer()), createCustomerFull(t),
 			createCustomer(&payvault.CustomerCreateRequest{
-				ID: "jane01", FirmName: "Acme", BillingCards: []payvault.BillingCardRequest{{FirstName: "Jane"}},
+				ID: "jane01", FirmName: "Acme",
+				BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111")}},
 			}), 400,
 		},
 		{payvault.OpCustomersList, listCustomers(nil), listCustomersFull(t), listCustomers(badOrder), 400},

@@ -50,11 +50,6 @@ func (a Account) check() error {
 	)
 }
 
-func (a Account) clone() Account {
-	a.ActsFor = slices.Clone(a.ActsFor)
-	return a
-}
-
 // The accounts of a server that was given none.
 func defaultAccounts() []Account {
 	return []Account{
@@ -79,26 +74,35 @@ func newAccounts(given []Account) (accounts, error) {
 		if _, taken := list.byKey(account.APIKey); taken {
 			return nil, fmt.Errorf("two accounts of merchant %d share one key", account.MerchantID)
 		}
-		list = append(list, account.clone())
+		list = append(list, account)
 	}
-	return list, nil
+	return copyOf(list), nil
+}
+
+// first is a copy of the first account that matches, or none.
+func (a accounts) first(match func(Account) bool) Account {
+	i := slices.IndexFunc(a, match)
+	if i < 0 {
+		return Account{}
+	}
+	return copyOf(a[i])
 }
 
 func (a accounts) byKey(key string) (Account, bool) {
-	return a.first(func(account Account) bool { return account.APIKey == key })
+	account := a.first(func(account Account) bool { return account.APIKey == key })
+	return account, account.APIKey != ""
 }
 
-// authenticate accepts HTTP Basic with an empty user part and a known key.
-func (a accounts) authenticate(r *http.Request) (Account, error) {
-	user, key, ok := r.BasicAuth()
-	if !ok || user != "" {
-		return Account{}, refuse(http.StatusUnauthorized, "send Authorization: Basic with Base64 of a colon and the API key")
-	}
-	account, known := a.byKey(key)
-	if !known {
-		return Account{}, refuse(http.StatusUnauthorized, "the API key is not known")
-	}
-	return account, nil
+func (a accounts) merchant() Account { return a.first(func(a Account) bool { return !a.Partner }) }
+
+func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
+
+// home is the merchant of records that name none.
+func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
+
+// serve reports whether there is an account for a merchant.
+func (a accounts) serve(id payvault.MerchantID) bool {
+	return slices.ContainsFunc(a, func(account Account) bool { return account.mayActFor(id) })
 }
 
 // enabled reports whether the operator enabled a feature for a merchant.
@@ -106,45 +110,25 @@ func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bo
 	return slices.ContainsFunc(a, func(account Account) bool { return account.MerchantID == id && feature(account) })
 }
 
-func (a accounts) first(match func(Account) bool) (Account, bool) {
-	if i := slices.IndexFunc(a, match); i >= 0 {
-		return a[i].clone(), true
+// authenticate accepts HTTP Basic with an empty user part and a known key.
+func (a accounts) authenticate(r *http.Request) (Account, error) {
+	if user, key, ok := r.BasicAuth(); ok && user == "" {
+		if account, known := a.byKey(key); known {
+			return account, nil
+		}
 	}
-	return Account{}, false
+	return Account{}, refuse(http.StatusUnauthorized,
+		"send Authorization: Basic with Base64 of a colon and an API key that is known")
 }
 
 // Merchant returns the first account that is not a partner's: the one that [Server.Client] uses.
 func (s *Server) Merchant() Account { return s.service.accounts.merchant() }
 
-func (a accounts) merchant() Account {
-	account, _ := a.first(func(a Account) bool { return !a.Partner })
-	return account
-}
-
-// seedMerchant checks the merchant of a record. One that names none gets that of Merchant, or of the first
-// account if there are partners only; records of a merchant without account could never be seen.
-func (v *service) seedMerchant(id *payvault.MerchantID) error {
-	*id = cmp.Or(*id, v.accounts.merchant().MerchantID, v.accounts[0].MerchantID)
-	_, known := v.accounts.first(func(a Account) bool { return a.mayActFor(*id) })
-	return fits(known, "merchant_id is of no account")
-}
-
 // Partner returns the first partner account: the one that [Server.PartnerClient] uses.
 func (s *Server) Partner() Account { return s.service.accounts.partner() }
 
-func (a accounts) partner() Account {
-	account, _ := a.first(func(a Account) bool { return a.Partner })
-	return account
-}
-
 // Accounts returns every account of the server, in the order given.
-func (s *Server) Accounts() []Account {
-	list := slices.Clone(s.service.accounts)
-	for i := range list {
-		list[i] = list[i].clone()
-	}
-	return list
-}
+func (s *Server) Accounts() []Account { return copyOf(s.service.accounts) }
 
 // Account returns the account with an API key.
 func (s *Server) Account(apiKey string) (Account, bool) { return s.service.accounts.byKey(apiKey) }

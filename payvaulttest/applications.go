@@ -1,12 +1,8 @@
 package payvaulttest
 
 import (
-	"cmp"
-	stdjson "encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +15,9 @@ import (
 // ApplicationIncomplete is the status of an application that was created.
 const ApplicationIncomplete = "INCOMPLETE"
 
-const onlyPartners = "only partner accounts may board merchants"
-
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
 // the like, are shown by [Application.Value] only.
-type Application struct {
+type Application struct { //nolint:recvcheck // users call Value on values
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
@@ -33,7 +27,7 @@ type Application struct {
 	Created         time.Time              `json:"-"`                // by the clock of the server
 	Keys            []string               `json:"-"`                // of the saved data, in order of saving
 
-	values func() map[string]jsontext.Value
+	values func() map[string]jsontext.Value // a func cannot be printed by accident
 }
 
 // Value returns the saved value of a key as JSON.
@@ -45,70 +39,66 @@ func (a Application) Value(key string) (jsontext.Value, bool) {
 	return value.Clone(), ok
 }
 
-func (a Application) clone() Application {
-	view := a
-	values := map[string]jsontext.Value{}
-	if a.values != nil {
-		values = maps.Clone(a.values())
-	}
-	view.Keys = slices.Clone(a.Keys)
-	view.values = func() map[string]jsontext.Value { return values }
-	return view
-}
+func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
 
-func (v *service) prepareApplication(a *Application) error {
-	a.ID = freshNumber(v.ids, "application", v.Applications, a.ID)
-	a.Partner = cmp.Or(a.Partner, v.accounts.partner().MerchantID)
+func (a *Application) prepare(v *service) error { //nolint:unparam // as record has it
+	freshNumber(v.Applications, &a.ID)
 	a.Status = ApplicationIncomplete
 	if a.Created.IsZero() {
 		a.Created = v.now().UTC()
 	}
-	return v.seedMerchant(&a.Partner)
+	return nil
+}
+
+// refresh gives a copy values of its own.
+func (a *Application) refresh(*service) {
+	values := map[string]jsontext.Value{}
+	if a.values != nil {
+		values = maps.Clone(a.values())
+	}
+	a.values = func() map[string]jsontext.Value { return values }
 }
 
 // createApplication performs POST /platform/application/add.
-func (v *service) createApplication(c *call) (any, error) {
-	if !c.account.Partner {
-		return nil, refuse(http.StatusForbidden, onlyPartners)
+func (v *service) createApplication(c *call, in Application) (any, error) {
+	if err := onlyPartners(c); err != nil {
+		return nil, err
 	}
-	app, err := bind[Application](c.body)
+	in.Partner = c.merchant
+	app, err := v.Applications.put(in)
 	if err != nil {
 		return nil, err
 	}
-	app.Partner = c.account.MerchantID
-	app, err = v.Applications.seed(app)
 	return success(map[string]any{
 		"app": map[string]any{
 			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",
 			"db_timestamp": app.Created, "submit_timestamp": app.Created, "credit_timestamp": app.Created,
 		},
 		"pricing": map[string]any{"pricing_id": v.ids.number("pricing"), "plan": map[string]string{"name": "standard"}},
-	}), err
+	}), nil
+}
+
+func onlyPartners(c *call) error {
+	if !c.account.Partner {
+		return refuse(http.StatusForbidden, "only partner accounts may board merchants")
+	}
+	return nil
 }
 
 // application finds the application of the path, if it is the partner's.
 func (v *service) application(c *call) (*Application, error) {
-	if !c.account.Partner {
-		return nil, refuse(http.StatusForbidden, onlyPartners)
+	if err := onlyPartners(c); err != nil {
+		return nil, err
 	}
-	app := v.Applications.rows[payvault.ApplicationID(c.id("appId"))]
-	if app == nil || app.Partner != c.account.MerchantID {
-		return nil, notFound("application", "app_id")
-	}
-	return app, nil
+	return v.Applications.find(c, payvault.ApplicationID(c.id("appId")))
 }
 
 // An applicationField is what the document says of a key of application data.
 type applicationField struct {
 	kind     string
 	required bool
-	options  []option
+	options  []map[string]any
 	schema   *openapi.Schema
-}
-
-type option struct {
-	Label string `json:"label"`
-	Value string `json:"value"`
 }
 
 // field finds a key of the document. Other keys are taken as optional texts or objects.
@@ -126,29 +116,22 @@ type applicationPairs struct {
 	} `json:"data"`
 }
 
-type savedField struct {
-	Key      string         `json:"key"`
-	Value    jsontext.Value `json:"value"`
-	Type     string         `json:"type"`
-	Settings fieldSettings  `json:"settings"`
-}
-
-type fieldSettings struct {
-	Required bool     `json:"required"`
-	Options  []option `json:"options,omitzero"`
-}
-
 // saveApplication performs POST /platform/application/{appId}/data: it saves every value or none.
-func (v *service) saveApplication(c *call) (any, error) {
+func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	app, err := v.application(c)
 	if err != nil {
 		return nil, err
 	}
-	in, err := bind[applicationPairs](c.body)
-	if err != nil {
-		return nil, err
+	p := problems{}
+	for _, pair := range in.Data { // each against the schema of its key
+		if schema := v.field(pair.Key).schema; schema != nil {
+			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
+			p.addAll(schema.Check(pair.Key, value))
+		} else {
+			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
+		}
 	}
-	if err := v.checkPairs(in); err != nil {
+	if err := p.err(); err != nil {
 		return nil, err
 	}
 	for _, pair := range in.Data {
@@ -157,33 +140,18 @@ func (v *service) saveApplication(c *call) (any, error) {
 		}
 		app.values()[pair.Key] = pair.Value.Clone()
 	}
-	fields := []savedField{}
+	fields := []map[string]any{}
 	for _, key := range app.Keys {
 		field := v.field(key)
-		value, _ := app.Value(key)
-		settings := fieldSettings{Required: app.requires(key, field), Options: field.options}
-		fields = append(fields, savedField{Key: key, Value: value, Type: field.kind, Settings: settings})
+		settings := map[string]any{"required": app.requires(key, field)}
+		if field.options != nil {
+			settings["options"] = field.options
+		}
+		fields = append(fields, map[string]any{
+			"key": key, "value": app.values()[key], "type": field.kind, "settings": settings,
+		})
 	}
 	return success(map[string]any{"fields": fields}), nil
-}
-
-// checkPairs compares each value with the schema of its key.
-func (v *service) checkPairs(in applicationPairs) error {
-	p := problems{}
-	seen := map[string]bool{}
-	for i, pair := range in.Data {
-		p.check(pair.Key != "", fmt.Sprintf("data[%d].key", i), "is required")
-		p.check(!seen[pair.Key], pair.Key, "is given twice")
-		seen[pair.Key] = true
-		field := v.field(pair.Key)
-		if field.schema == nil {
-			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
-			continue
-		}
-		value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
-		p.addAll(field.schema.Check(pair.Key, value))
-	}
-	return p.err()
 }
 
 // validateApplication performs GET /platform/application/{appId}/validate.
@@ -198,8 +166,7 @@ func (v *service) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application holds the keys that the document requires, those of a third party that fulfils
-// orders if there is one, and routing and account number of the bank together.
+// validate checks that an application holds what it requires, and routing and account number of the bank together.
 func (v *service) validate(app *Application) problems {
 	p := problems{}
 	for key, field := range v.document.fields {
@@ -216,35 +183,16 @@ func (v *service) validate(app *Application) problems {
 	return p
 }
 
-// requires reports whether a validation of what is saved now wants a field: those of a third party that fulfils
-// orders only if there is one.
-func (a Application) requires(key string, field applicationField) bool {
+// requires reports whether a validation of what is saved now wants a key: those of the document, and of a third party
+// that fulfils orders if there is one.
+func (a *Application) requires(key string, field applicationField) bool {
 	party, _ := a.Value("fulfillment_provider_flag")
-	return field.required || strings.HasPrefix(key, "fulfillment_") && key != "fulfillment_process_flag" &&
-		string(party) == `"thirdparty"`
+	others := string(party) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
+	return field.required || others && key != "fulfillment_process_flag"
 }
 
-// has reports whether a key is saved with a value that is not empty.
-func (a Application) has(key string) bool {
-	text, saved := a.Value(key)
-	value, _ := openapi.Parse(key, text)
-	return saved && !isEmpty(value)
-}
-
-// isEmpty reports whether a value counts as none: a blank text, an empty set, nothing ticked, or no more than that.
-func isEmpty(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return isBlank(strings.Trim(v, "{}"))
-	case bool:
-		return !v
-	case stdjson.Number:
-		return false
-	case []any:
-		return !slices.ContainsFunc(v, func(element any) bool { return !isEmpty(element) })
-	case map[string]any:
-		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(member any) bool { return !isEmpty(member) })
-	default:
-		return true
-	}
+// has reports whether a key is saved with a value that is not blank or empty.
+func (a *Application) has(key string) bool {
+	value, _ := a.Value(key)
+	return strings.Trim(string(value), `"{}[] `) != ""
 }

@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"fmt"
-	"slices"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/cardnumber"
@@ -22,49 +21,36 @@ type UpdaterCard struct {
 	CardID       string // the caller's own ID
 }
 
-func (r *AccountUpdaterRequest) clone() AccountUpdaterRequest {
-	view := *r
-	view.Cards = slices.Clone(view.Cards)
-	return view
+func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
+	return r.RequestID, &r.MerchantID
 }
 
-func (v *service) prepareUpdate(r *AccountUpdaterRequest) error {
-	r.RequestID = freshText(v.ids, "aus", v.AccountUpdaterRequests, r.RequestID)
-	return v.seedMerchant(&r.MerchantID)
+func (r *AccountUpdaterRequest) prepare(v *service) error { //nolint:unparam // as record has it
+	freshText(v.AccountUpdaterRequests, &r.RequestID)
+	return nil
 }
 
 type updateRequest struct {
-	Data []struct {
-		CardNumber string `json:"card_number"`
-		ExpDate    string `json:"exp_date"`
-		CardID     string `json:"card_id"`
-	} `json:"data"`
-}
-
-type updateResponse struct {
-	RequestID string `json:"request_id"`
+	Data []paymentFields `json:"data"`
 }
 
 // submitUpdate performs POST /platform/aus/add. The cards count as updated at once.
-func (v *service) submitUpdate(c *call) (any, error) {
-	in, err := bind[updateRequest](c.body)
-	if err != nil {
-		return nil, err
-	}
+func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
-	request := AccountUpdaterRequest{MerchantID: c.account.MerchantID}
+	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
-		p.check(cardnumber.Valid(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), "must be 12 to 19 digits")
+		card.check(p, fmt.Sprintf("data[%d]", i))
 		request.Cards = append(request.Cards, UpdaterCard{cardnumber.Mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if request, err = v.AccountUpdaterRequests.seed(request); err != nil {
+	stored, err := v.AccountUpdaterRequests.put(request)
+	if err != nil {
 		return nil, err
 	}
-	answer := updateResponse{request.RequestID}
-	v.occur(request.MerchantID, EventAccountUpdaterRequestCreated, answer)
-	v.occur(request.MerchantID, EventAccountUpdaterRequestCompleted, answer)
+	answer := map[string]string{"request_id": stored.RequestID}
+	v.occur(c.merchant, EventAccountUpdaterRequestCreated, answer)
+	v.occur(c.merchant, EventAccountUpdaterRequestCompleted, answer)
 	return success(answer), nil
 }

@@ -2,13 +2,12 @@ package payvaulttest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
 )
 
 // CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.
@@ -35,25 +34,15 @@ type Customer struct {
 	Billing           []map[string]any    `json:"billing_cards"`                // by wire name
 }
 
-func (c *Customer) key() CustomerKey { return CustomerKey{c.MerchantID, c.ID} }
-
-func (c *Customer) clone() Customer {
-	view := *c
-	view.Shipping, view.Billing = slices.Clone(view.Shipping), slices.Clone(view.Billing)
-	for _, list := range [][]map[string]any{view.Shipping, view.Billing} {
-		for i := range list {
-			list[i] = maps.Clone(list[i])
-		}
-	}
-	return view
+func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
+	return CustomerKey{c.MerchantID, c.ID}, &c.MerchantID
 }
 
-// prepareCustomer fills a customer in. The first address and the first card are the primary ones if none is.
-func (v *service) prepareCustomer(c *Customer) error {
-	err := v.seedMerchant(&c.MerchantID)
+// prepare fills a customer in. The first address and the first card are the primary ones if none is.
+func (c *Customer) prepare(v *service) error {
 	for c.ID == "" {
-		if c.ID = v.ids.text("customer"); v.Customers.has(c.key()) {
-			c.ID = ""
+		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.MerchantID, made}) {
+			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
@@ -64,162 +53,129 @@ func (v *service) prepareCustomer(c *Customer) error {
 			address["shipping_id"] = v.ids.number("shipping")
 		}
 	}
-	for _, card := range c.Billing {
-		_, saved := v.cardOf(c, card)
-		err = cmp.Or(err, fits(saved, "billing_cards must name saved cards of the merchant"))
-	}
 	for _, list := range [][]map[string]any{c.Shipping, c.Billing} {
-		none := !slices.ContainsFunc(list, isPrimary)
+		primary := max(0, slices.IndexFunc(list, isPrimary))
 		for i, record := range list {
-			record["primary"] = isPrimary(record) || none && i == 0
+			record["primary"] = i == primary
 		}
 	}
-	return err
+	for _, billing := range c.Billing {
+		if card := v.cardOf(c, billing); card == nil {
+			return errors.New("billing_cards must name saved cards of the merchant")
+		}
+	}
+	return nil
 }
 
 func isPrimary(record map[string]any) bool { return record["primary"] == true }
 
-func (v *service) cardOf(c *Customer, billing map[string]any) (*Card, bool) {
+func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
-	return v.savedCard(c.MerchantID, id)
+	if card := v.Cards.rows[id]; card != nil && card.MerchantID == c.MerchantID {
+		return card
+	}
+	return nil
 }
 
-// withCards is a copy of a customer with its cards as they are now.
-func (v *service) withCards(record *Customer) Customer {
-	c := record.clone()
+// refresh shows the cards of a customer as they are now.
+func (c *Customer) refresh(v *service) {
 	for _, billing := range c.Billing {
-		card, ok := v.cardOf(&c, billing)
-		if !ok {
-			continue
-		}
-		for name, text := range map[string]string{
-			"card_number": card.MaskedNumber, "exp_date": card.ExpDate, "card_type": card.Type,
-		} {
-			if billing[name] = text; text == "" {
-				delete(billing, name)
+		if card := v.cardOf(c, billing); card != nil {
+			card.show(billing)
+			if isPrimary(billing) {
+				c.PrimaryCardNumber = card.MaskedNumber
 			}
 		}
-		if isPrimary(billing) {
-			c.PrimaryCardNumber = card.MaskedNumber
+	}
+}
+
+// show writes into a billing card what answers carry of its payment data.
+func (c *Card) show(billing map[string]any) {
+	for name, text := range map[string]string{"card_number": c.MaskedNumber, "exp_date": c.ExpDate, "card_type": c.Type} {
+		if billing[name] = text; text == "" {
+			delete(billing, name)
 		}
 	}
-	return c
 }
 
-// A customerRequest has what a profile has, with the payment data and what else of its lists is not for answers.
+// A customerRequest is a profile with what its lists hold besides what is kept of them.
 type customerRequest struct {
-	AutoGenerate bool             `json:"auto_generate_customer_id"`
-	MerchantID   int64            `json:"merchant_id"`
-	Shipping     []billingRequest `json:"shipping_addresses"` // merchant_id and primary of it
-	Billing      []billingRequest `json:"billing_cards"`
+	AutoGenerate bool          `json:"auto_generate_customer_id"`
+	Shipping     []partRequest `json:"shipping_addresses"`
+	Billing      []partRequest `json:"billing_cards"`
 }
 
-type billingRequest struct {
+type partRequest struct {
 	paymentFields
-	Primary    bool  `json:"primary"`
-	Verify     bool  `json:"verify"`
-	MerchantID int64 `json:"merchant_id"`
+	Verify     bool                `json:"verify"`
+	MerchantID payvault.MerchantID `json:"merchant_id"`
 }
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
-func (v *service) createCustomer(c *call) (any, error) {
-	in, err := bind[customerRequest](c.body)
-	if err != nil {
-		return nil, err
-	}
+func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	record, err := bind[Customer](c.body)
 	if err != nil {
 		return nil, err
 	}
-	if record.MerchantID, err = in.merchant(c); err != nil {
-		return nil, err
-	}
-	if err := in.check(record); err != nil {
-		return nil, err
-	}
-	if err := v.checkCustomer(&record, in.Billing); err != nil {
+	record.MerchantID = c.merchant
+	if err := v.checkCustomer(c, &record, &in); err != nil {
 		return nil, err
 	}
 	for _, address := range record.Shipping {
 		delete(address, "merchant_id")
 	}
 	for i, card := range in.Billing {
-		if err := v.saveBilling(record.MerchantID, card, record.Billing[i]); err != nil {
+		if err := v.saveBilling(c, card, record.Billing[i]); err != nil {
 			return nil, err
 		}
 	}
-	stored, err := v.Customers.seed(record)
-	return success(stored), err
-}
-
-// merchant resolves merchant_id; those of the addresses and cards must be permitted, too.
-func (in *customerRequest) merchant(c *call) (payvault.MerchantID, error) {
-	for _, record := range slices.Concat(in.Shipping, in.Billing) {
-		if _, err := c.merchant(record.MerchantID); err != nil {
-			return 0, err
-		}
+	stored, err := v.Customers.put(record)
+	if err != nil {
+		return nil, err
 	}
-	return c.merchant(in.MerchantID)
+	return success(v.Customers.view(stored)), nil
 }
 
-// check holds the rules between fields.
-func (in *customerRequest) check(record Customer) error {
+// checkCustomer holds the rules between fields, and refuses a taken customer_id, unknown cards and other merchants
+// before anything is stored.
+func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
-	named := !isBlank(record.FirstName) && !isBlank(record.LastName)
-	p.check(named || !isBlank(record.FirmName), "customer_first_name",
-		"with customer_last_name, or customer_firm_name, is required")
-	primary := false
-	for i, address := range in.Shipping {
-		p.check(!address.Primary || !primary, fmt.Sprintf("shipping_addresses[%d].primary", i),
-			"is set for more than one address")
-		primary = primary || address.Primary
-	}
-	primary = false
-	cards := map[string]bool{}
+	named := !isBlank(record.FirstName) && !isBlank(record.LastName) || !isBlank(record.FirmName)
+	p.check(named, "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
 	for i, card := range in.Billing {
-		path := fmt.Sprintf("billing_cards[%d]", i)
-		card.check(p, path)
-		p.check(card.hasData() || card.CardID != "", openapi.WirePath(path, "card_number"),
-			"or ACH data or card_id is required")
-		p.check(card.CardID == "" || !cards[card.CardID], openapi.WirePath(path, "card_id"), "is given twice")
-		p.check(!card.Primary || !primary, openapi.WirePath(path, "primary"), "is set for more than one card")
-		cards[card.CardID] = true
-		primary = primary || card.Primary
+		card.check(p, fmt.Sprintf("billing_cards[%d]", i))
 	}
-	return p.err()
-}
-
-// checkCustomer refuses a taken customer_id and unknown cards before anything is stored.
-func (v *service) checkCustomer(record *Customer, cards []billingRequest) error {
-	if v.Customers.has(record.key()) {
+	if err := p.err(); err != nil {
+		return err
+	}
+	if v.Customers.has(CustomerKey{record.MerchantID, record.ID}) {
 		return refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
-	for _, card := range cards {
-		if _, ok := v.savedCard(record.MerchantID, card.CardID); card.CardID != "" && !ok {
-			return notFound("saved card", "card_id")
+	for _, part := range slices.Concat(in.Shipping, in.Billing) {
+		if err := c.mayActFor(cmp.Or(part.MerchantID, c.merchant)); err != nil {
+			return err
+		}
+		if _, err := v.Cards.find(c, part.CardID); part.CardID != "" && err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
-func (v *service) saveBilling(merchant payvault.MerchantID, in billingRequest, record map[string]any) error {
-	card, known := v.savedCard(merchant, in.CardID)
-	if data := in.card(); !known || data != (Card{}) {
-		saved, err := v.saveCard(merchant, in.CardID, data)
+func (v *service) saveBilling(c *call, in partRequest, record map[string]any) error {
+	if in.CardID == "" || in.card() != (Card{}) {
+		card, err := v.saveCard(c, in.paymentFields)
 		if err != nil {
 			return err
 		}
-		card = saved
+		in.CardID = card.ID
 	}
-	for _, name := range []string{
-		"card_number", "exp_date", "cvv2", "type_id", "tr_number", "dda_number", "verify",
-		"merchant_id",
-	} {
+	for _, name := range []string{"cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
 		delete(record, name)
 	}
-	record["card_id"] = card.ID
+	record["card_id"] = in.CardID
 	if in.Verify {
 		record["verified_date"] = v.now().Format("20060102150405")
 	}
@@ -228,10 +184,6 @@ func (v *service) saveBilling(merchant payvault.MerchantID, in billingRequest, r
 
 // listCustomers performs GET /platform/vault/customer.
 func (v *service) listCustomers(c *call) (any, error) {
-	merchant, err := c.queryMerchant()
-	if err != nil {
-		return nil, err
-	}
-	rows := v.Customers.all(func(customer *Customer) bool { return customer.MerchantID == merchant })
+	rows := v.Customers.all(func(customer *Customer) bool { return customer.MerchantID == c.merchant })
 	return list(c.query, v.document.customers, rows)
 }

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
-	"strconv"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault"
 	"example.com/payvault/internal/openapi"
@@ -45,37 +46,24 @@ type DisputeResponse struct {
 	FileSHA256      [32]byte `json:"-"`
 }
 
-func (d *Dispute) clone() Dispute {
-	view := *d
-	if view.Response != nil {
-		view.Response = new(*view.Response)
-	}
-	return view
-}
+func (d *Dispute) head() (payvault.DisputeID, *payvault.MerchantID) { return d.ID, &d.MerchantID }
 
-func (v *service) prepareDispute(d *Dispute) error {
-	d.ID = freshNumber(v.ids, "dispute", v.Disputes, d.ID)
+func (d *Dispute) prepare(v *service) error {
+	freshNumber(v.Disputes, &d.ID)
 	d.Kind = cmp.Or(d.Kind, DisputeFirstTime)
-	return cmp.Or(
-		v.seedMerchant(&d.MerchantID),
-		fits(d.Kind == DisputeFirstTime || d.Kind == DisputeRetrieval || d.Kind == DisputeOther,
-			"kind must be first_time, retrieval or other"),
-	)
+	return oneOf("kind", d.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
 }
 
 // respondToDispute performs POST /platform/dispute/{rec_id}/respond.
 func (v *service) respondToDispute(c *call) (any, error) {
-	file, text := findPart(c.parts, "file"), findPart(c.parts, "disputeResponse")
-	response, err := v.readResponse(file, text)
+	response, err := v.readResponse(c.parts)
 	if err != nil {
 		return nil, err
 	}
-	id, _ := strconv.ParseInt(c.path("rec_id"), 10, 64) // as text in the document
-	dispute := v.Disputes.rows[payvault.DisputeID(id)]
-	if dispute == nil || dispute.MerchantID != c.account.MerchantID {
-		return nil, notFound("dispute", "rec_id")
-	}
+	dispute, err := v.Disputes.find(c, payvault.DisputeID(c.id("rec_id")))
 	switch {
+	case err != nil:
+		return nil, err
 	case dispute.Kind == DisputeOther:
 		return nil, refuse(http.StatusConflict, "only first-time and retrieval disputes can be answered over the API")
 	case dispute.Response != nil:
@@ -83,7 +71,7 @@ func (v *service) respondToDispute(c *call) (any, error) {
 	}
 	p := problems{}
 	free := dispute.Kind == DisputeFirstTime
-	p.check(free || file != nil, "file", "is required for a retrieval dispute")
+	p.check(free || response.FileSize > 0, "file", "is required for a retrieval dispute")
 	p.check(free || !isBlank(response.Message), "disputeResponse.message", "is required for a retrieval dispute")
 	if len(p) == 0 {
 		dispute.Response = &response
@@ -92,32 +80,21 @@ func (v *service) respondToDispute(c *call) (any, error) {
 }
 
 // readResponse reads the two parts of the form, each of which may be missing.
-func (v *service) readResponse(file, text *Part) (DisputeResponse, error) {
-	var response DisputeResponse
+func (v *service) readResponse(parts []Part) (response DisputeResponse, err error) {
 	p := problems{}
-	if file != nil {
-		p.check(bytes.HasPrefix(file.Content(), []byte("%PDF-")), "file", "must be a PDF")
-		response.FileName, response.FileSize, response.FileSHA256 = file.FileName, file.Size, file.SHA256
-	}
-	if text != nil {
-		value, wrong := openapi.Parse("disputeResponse", text.Content())
-		if p.addAll(wrong); wrong == nil {
-			p.addAll(v.document.response.Check("disputeResponse", value))
+	for _, part := range parts {
+		if part.Name == "file" {
+			p.check(bytes.HasPrefix(part.Content(), []byte("%PDF-")), "file", "must be a PDF")
+			response.FileName, response.FileSize, response.FileSHA256 = part.FileName, part.Size, part.SHA256
+			continue
+		}
+		value, wrong := openapi.Parse(part.Name, part.Content())
+		if wrong == nil {
+			wrong = v.document.response.Check(part.Name, value)
+		}
+		if p.addAll(wrong); len(wrong) == 0 {
+			err = json.Unmarshal(part.Content(), &response)
 		}
 	}
-	if text == nil || len(p) > 0 {
-		return response, p.err()
-	}
-	read, err := bind[DisputeResponse](text.Content())
-	read.FileName, read.FileSize, read.FileSHA256 = response.FileName, response.FileSize, response.FileSHA256
-	return read, err
-}
-
-func findPart(parts []Part, name string) *Part {
-	for i := range parts {
-		if parts[i].Name == name {
-			return &parts[i]
-		}
-	}
-	return nil
+	return response, cmp.Or(p.err(), err)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"example.com/payvault/api"
-	"example.com/payvault/internal/listing"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -18,8 +17,8 @@ type document struct {
 	transaction *openapi.Schema // of a record
 	fields      map[string]applicationField
 	names       map[string]bool // of fields and parameters
-	customers   listing.Columns
-	payments    listing.Columns // of transactions
+	customers   []string        // columns of lists
+	payments    []string
 }
 
 // The document of the process, which is read when the first server starts.
@@ -37,23 +36,17 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 		d.fields[key] = d.field(key, kind)
 	}
 	d.customers = d.columns("Customer")
-	d.payments = d.columns("Transaction")
-	d.payments["tran_date"] = listing.Date
+	d.payments = append(d.columns("Transaction"), "tran_date")
 	return d, nil
 })
 
 // columns are the fields of a record by which lists can be sorted and filtered.
-func (d *document) columns(schema string) listing.Columns {
-	list := listing.Columns{}
+func (d *document) columns(schema string) []string {
+	var list []string
 	for name := range d.At("components", "schemas", schema, "properties") {
-		property := d.At("components", "schemas", schema, "properties", name)
-		switch property["type"] {
-		case "integer", "number":
-			list[name] = listing.Number
-		case "boolean":
-			list[name] = listing.Text
-		case "string":
-			list[name] = map[any]listing.Kind{"date": listing.Date, "date-time": listing.Time}[property["format"]]
+		kind := d.At("components", "schemas", schema, "properties", name)["type"]
+		if kind != "array" && kind != "object" {
+			list = append(list, name)
 		}
 	}
 	return list
@@ -72,8 +65,7 @@ func (d *document) field(key string, kind any) applicationField {
 		choices, _ = property["enum"].([]any)
 	}
 	for _, choice := range choices {
-		text, _ := choice.(string)
-		field.options = append(field.options, option{Label: text, Value: text})
+		field.options = append(field.options, map[string]any{"label": choice, "value": choice})
 	}
 	return field
 }

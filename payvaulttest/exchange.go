@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -30,6 +31,7 @@ const (
 // performed and answered. A fault may stand around its performance.
 type exchange struct {
 	http.ResponseWriter
+	call
 	server  *Server
 	r       *http.Request
 	op      *openapi.Operation // nil if there is none
@@ -37,10 +39,7 @@ type exchange struct {
 	began   time.Time
 	fault   *Fault
 	request Request
-	body    []byte
-	parts   []Part
-	refused error // what was found wrong while reading
-	account Account
+	refused error  // what was found wrong while reading
 	denied  error  // why there is no account
 	status  int    // as it was sent; 0 if nothing was
 	head    []byte // the beginning of what was sent
@@ -102,17 +101,21 @@ func (x *exchange) read() {
 	if form {
 		limit = x.server.cfg.maxUpload
 	}
-	body := &bodyReader{in: x.r.Body, left: limit}
+	var kept limitedBuffer
+	body := io.TeeReader(http.MaxBytesReader(x.ResponseWriter, x.r.Body, limit), &kept)
 	if form && x.denied == nil { // a form of no one is read to its end, but not parsed
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
-	} else {
-		_, x.refused = io.Copy(io.Discard, body)
 	}
-	x.body = body.kept.Bytes()
-	x.request.Size, x.request.Complete = body.size, body.end
+	_, err := io.Copy(io.Discard, body)
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	if large {
+		x.refused = refuse(http.StatusRequestEntityTooLarge, "the body is too large")
+	}
+	x.body = kept.Bytes()
+	x.request.Size, x.request.Complete = kept.size, err == nil
 	x.request.body, x.request.parts = seal(x.body), x.parts
 	x.server.requests.add(x.request)
-	if body.lost {
+	if err != nil && !large { // it did not arrive whole, and will not
 		faulty.Abort()
 	}
 }
@@ -121,27 +124,18 @@ func (x *exchange) read() {
 func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 	result, err := x.dispatch()
 	answer, failed := encode(result)
-	status := http.StatusOK
-	if err = cmp.Or(err, failed); err != nil {
-		status, answer = x.refuse(w, err)
+	if err = cmp.Or(err, failed); err == nil {
+		faulty.Respond(w, http.StatusOK, jsonHeader(), answer)
+		return
 	}
-	faulty.Respond(w, status, jsonHeader(), answer)
-}
-
-// refuse is the status and the body of a refusal.
-func (x *exchange) refuse(w http.ResponseWriter, err error) (int, []byte) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
 		r = refuse(http.StatusInternalServerError, "the emulator failed")
 	}
-	message := r.message
-	if x.isTokenize() {
-		message = r.Error()
-	}
 	if r.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="payvault"`)
 	}
-	return r.status, failureBody(x.isTokenize(), r.status, message, r.fields)
+	faulty.Respond(w, r.status, jsonHeader(), r.body(x.isTokenize()))
 }
 
 func (x *exchange) dispatch() (any, error) {
@@ -151,15 +145,13 @@ func (x *exchange) dispatch() (any, error) {
 	if x.denied != nil {
 		return nil, x.denied
 	}
-	query, err := x.check()
-	if err != nil {
+	if err := x.check(); err != nil {
 		return nil, err
 	}
 	v := x.server.service
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &call{account: x.account, path: x.r.PathValue, query: query, body: x.body, parts: x.parts}
-	result, err := x.action(c)
+	result, err := x.action(&x.call)
 	if x.done = err == nil; x.done {
 		v.commits[payvault.Operation(x.op.ID)]++
 	}
@@ -168,57 +160,49 @@ func (x *exchange) dispatch() (any, error) {
 
 // unknown is the refusal of a request that no operation takes.
 func (x *exchange) unknown() error {
-	if methods := x.server.allowed(x.r); methods != "" {
+	handler, _ := x.server.mux.Handler(x.r)
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, x.r)
+	if methods := answer.Header().Get("Allow"); methods != "" {
 		x.Header().Set("Allow", methods)
 		return refuse(http.StatusMethodNotAllowed, "the path takes %s only", methods)
 	}
 	return refuse(http.StatusNotFound, "there is no such operation")
 }
 
-// check compares the request with the document and returns its query.
-func (x *exchange) check() (map[string][]string, error) {
-	query, err := url.ParseQuery(x.r.URL.RawQuery)
+// check compares the request with the document, and finds out for whom it acts.
+func (x *exchange) check() (err error) {
+	x.path = x.r.PathValue
+	x.query, err = url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil || strings.Contains(x.r.URL.RawQuery, ",") {
-		return nil, refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
+		return refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
 	}
+	if err := cmp.Or(problems(x.op.CheckParameters(x.path, x.query)).err(), x.refused); err != nil {
+		return err
+	}
+	var body any
 	p := problems{}
-	p.addAll(x.op.CheckPath(x.r.PathValue))
-	p.addAll(x.op.CheckQuery(query))
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	if x.refused != nil {
-		return nil, x.refused
-	}
 	switch {
-	case x.op.Media == "" && len(x.body) > 0:
-		return nil, refuse(http.StatusBadRequest, "the operation takes no body")
-	case x.op.Media == "" || len(x.body) == 0 && !x.op.Needed:
-		return query, nil
+	case x.op.Media == "":
+		p.check(len(x.body) == 0, "body", "is not taken by the operation")
 	case x.op.Media == openapi.Form:
-		return query, x.checkForm()
+		form := map[string]any{}
+		for _, part := range x.parts {
+			p.check(form[part.Name] == nil, part.Name, "is given twice")
+			form[part.Name] = ""
+		}
+		p.addAll(x.op.Body.Check("", form))
+	case len(x.body) > 0 || x.op.Needed:
+		if media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || media != openapi.JSON {
+			return refuse(http.StatusUnsupportedMediaType, "the body must be application/json")
+		}
+		value, wrong := openapi.Parse("", x.body)
+		if p.addAll(wrong); wrong == nil {
+			p.addAll(x.op.Body.Check("", value))
+		}
+		body = value
 	}
-	if media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || media != openapi.JSON {
-		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be application/json")
-	}
-	value, wrong := openapi.Parse("", x.body)
-	if p.addAll(wrong); wrong == nil {
-		p.addAll(x.op.Body.Check("", value))
-	}
-	return query, p.err()
-}
-
-// checkForm compares the parts of a form with the document, each given at most once.
-func (x *exchange) checkForm() error {
-	p := problems{}
-	form := map[string]any{}
-	for _, part := range x.parts {
-		_, twice := form[part.Name]
-		p.check(!twice, part.Name, "is given twice")
-		form[part.Name] = ""
-	}
-	p.addAll(x.op.Body.Check("", form))
-	return p.err()
+	return cmp.Or(p.err(), x.actFor(body))
 }
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }

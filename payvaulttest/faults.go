@@ -111,8 +111,7 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.service.document.Operations); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
-	fault.Header = fault.Header.Clone()
-	id := s.faults.add(fault).id
+	id := s.faults.add(copyOf(fault)).id
 	return func() { s.faults.remove(id) }, nil
 }
 
@@ -122,9 +121,7 @@ func (s *Server) Faults() []ArmedFault {
 	defer s.faults.mu.Unlock()
 	list := make([]ArmedFault, 0, len(s.faults.list))
 	for _, armed := range s.faults.list {
-		view := armed.ArmedFault
-		view.Header = view.Header.Clone()
-		list = append(list, view)
+		list = append(list, copyOf(armed.ArmedFault))
 	}
 	return list
 }
@@ -141,24 +138,18 @@ func (f *Fault) reads() bool { return f.Kind != ResetConnection && f.Kind != Dro
 
 // check says what keeps a fault from striking as it says.
 func (f *Fault) check(operations []*openapi.Operation) error {
-	kinds := []FaultKind{
-		ResetConnection, DropDuringRead, DropBeforeCommit, DropAfterCommit, Hang, Delay, Respond, RateLimit, PermitRate,
-		Redirect, EmptyBody, OtherCode, MalformedJSON, TruncatedJSON, CutBody, OversizedBody, GzipBomb, SlowDrip,
-	}
-	known := slices.ContainsFunc(operations,
-		func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
+	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
+	known := slices.ContainsFunc(operations, isOfFault)
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
 	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
 	return cmp.Or(
-		fits(slices.Contains(kinds, f.Kind), "there is no such kind"),
+		fits(f.strike(nil, httptest.NewRecorder(), false) != nil, "there is no such kind"),
 		fits(known || f.Operation == "", "the operation does not exist"),
 		fits(!f.AfterCommit || performs, "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
-		fits(f.Times >= 0, "the times are below zero"),
-		fits(f.Delay >= 0, "the delay is below zero"),
-		fits(f.Size >= 0, "the size is below zero"),
+		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
 		fits(!sized || f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
 		fits(f.Kind != PermitRate || f.Rate > 0, "the rate is not above zero"),
@@ -247,7 +238,7 @@ func (f *Fault) whole(tokenize bool) *httptest.ResponseRecorder {
 	return answer
 }
 
-// strike gives the handler that fails, before or after the operation was performed.
+// strike gives the handler that fails, before or after the operation was performed; nil if there is no such kind.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection, DropDuringRead:
@@ -265,14 +256,14 @@ func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, t
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
-		return faulty.Send(http.StatusTooManyRequests, header,
-			failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
+		refusal := refuse(http.StatusTooManyRequests, "Too many requests")
+		return faulty.Send(refusal.status, header, refusal.body(tokenize))
 	case Redirect:
 		return faulty.Send(cmp.Or(f.Status, http.StatusTemporaryRedirect), http.Header{"Location": {f.Location}}, nil)
 	case EmptyBody:
 		return faulty.Send(f.Status, f.Header, nil)
 	case OtherCode:
-		return faulty.Send(f.Status, jsonHeader(), failureBody(tokenize, f.Code, f.Message, nil))
+		return faulty.Send(f.Status, jsonHeader(), (&refusal{status: f.Code, message: f.Message}).body(tokenize))
 	case MalformedJSON:
 		return faulty.Send(http.StatusOK, jsonHeader(), []byte(`{"code":0,"rcode":"000","message":"Success",,}`))
 	case TruncatedJSON:
@@ -283,7 +274,8 @@ func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, t
 		return faulty.Drip(whole.Code, jsonHeader(), whole.Body.Bytes(), cmp.Or(f.Delay, 10*time.Millisecond))
 	case GzipBomb:
 		return faulty.Bomb(jsonHeader(), cmp.Or(f.Size, 64<<20))
-	default:
+	case OversizedBody:
 		return faulty.Oversize(jsonHeader(), f.Size)
 	}
+	return nil
 }

@@ -30,19 +30,12 @@ type Invoice struct {
 	SMS             []int64             `json:"sms"`    // those of them that received an SMS
 }
 
-func (i *Invoice) clone() Invoice {
-	view := *i
-	view.Emails, view.Phones, view.SMS = slices.Clone(view.Emails), slices.Clone(view.Phones), slices.Clone(view.SMS)
-	return view
-}
+func (i *Invoice) head() (payvault.InvoiceID, *payvault.MerchantID) { return i.ID, &i.MerchantID }
 
-func (v *service) prepareInvoice(i *Invoice) error {
-	i.ID = freshText(v.ids, "invoice", v.Invoices, i.ID)
+func (i *Invoice) prepare(v *service) error {
+	freshText(v.Invoices, &i.ID)
 	i.State = cmp.Or(i.State, InvoiceSaved)
-	return cmp.Or(
-		v.seedMerchant(&i.MerchantID),
-		fits(i.State == InvoiceSaved || i.State == InvoiceOutstanding, "state must be saved or outstanding"),
-	)
+	return oneOf("state", i.State, InvoiceSaved, InvoiceOutstanding)
 }
 
 type sendRequest struct {
@@ -51,20 +44,16 @@ type sendRequest struct {
 }
 
 // sendInvoice performs POST /platform/invoice/{invoice_id}/send.
-func (v *service) sendInvoice(c *call) (any, error) {
-	in, err := bind[sendRequest](c.body)
+func (v *service) sendInvoice(c *call, in sendRequest) (any, error) {
+	invoice, err := v.Invoices.find(c, payvault.InvoiceID(c.path("invoice_id")))
 	if err != nil {
 		return nil, err
 	}
-	invoice := v.Invoices.rows[payvault.InvoiceID(c.path("invoice_id"))]
-	switch {
-	case invoice == nil || invoice.MerchantID != c.account.MerchantID:
-		return nil, notFound("invoice", "invoice_id")
-	case invoice.State != InvoiceSaved:
+	if invoice.State != InvoiceSaved {
 		return nil, refuse(http.StatusConflict, "the invoice is %s already", invoice.State)
 	}
 	invoice.State, invoice.Emails, invoice.Phones = InvoiceOutstanding, in.Emails, in.Phones
-	if v.accounts.enabled(invoice.MerchantID, func(a Account) bool { return a.SMS }) {
+	if v.accounts.enabled(c.merchant, func(a Account) bool { return a.SMS }) {
 		invoice.SMS = slices.DeleteFunc(slices.Clone(in.Phones), func(n int64) bool { return !isUSNumber(n) })
 	}
 	return success(nil), nil

@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"net/http"
-	"slices"
 
 	"example.com/payvault"
 )
@@ -16,43 +15,34 @@ type Payee struct {
 	HasAccount bool                `json:"has_account"`
 }
 
-func (p *Payee) clone() Payee {
-	view := *p
-	view.Emails = slices.Clone(view.Emails)
-	return view
+func (p *Payee) head() (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
+
+func (p *Payee) prepare(v *service) error { //nolint:unparam // as record has it
+	freshNumber(v.Payees, &p.ID)
+	return nil
 }
 
-func (v *service) preparePayee(p *Payee) error {
-	p.ID = freshNumber(v.ids, "payee", v.Payees, p.ID)
-	return v.seedMerchant(&p.MerchantID)
+type payeeRequest struct {
+	Payee
+	MerchantID int64          `json:"merchant_id"`
+	Address    map[string]any `json:"payee_address"`
+	Account    map[string]any `json:"payee_account"`
 }
 
 // createPayee performs POST /platform/vault/payee. The answer repeats the payee as it was sent.
-func (v *service) createPayee(c *call) (any, error) {
-	in, err := bind[struct {
-		Payee
-		MerchantID int64          `json:"merchant_id"`
-		Address    map[string]any `json:"payee_address"`
-		Account    map[string]any `json:"payee_account"`
-	}](c.body)
-	if err != nil {
-		return nil, err
-	}
-	merchant, err := v.payeeVault(c.merchant(in.MerchantID))
-	if err != nil {
+func (v *service) createPayee(c *call, in payeeRequest) (any, error) {
+	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
 	}
 	if isBlank(in.Name) {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
-	payee, err := v.Payees.seed(Payee{
-		MerchantID: merchant, Name: in.Name, Emails: in.Emails,
-		HasAccount: in.Account != nil,
-	})
-	answer := map[string]any{
-		"payee_id": payee.ID, "payee_name": payee.Name, "payee_phone": "",
-		"payee_email": payee.Emails,
+	in.Payee.MerchantID, in.HasAccount = c.merchant, in.Account != nil
+	payee, err := v.Payees.put(in.Payee)
+	if err != nil {
+		return nil, err
 	}
+	answer := map[string]any{"payee_id": payee.ID, "payee_name": in.Name, "payee_phone": "", "payee_email": in.Emails}
 	if in.Address != nil {
 		answer["payee_address"] = in.Address
 	}
@@ -60,27 +50,26 @@ func (v *service) createPayee(c *call) (any, error) {
 		in.Account["verified_date"] = v.now()
 		answer["payee_account"] = in.Account
 	}
-	return success(answer), err
+	return success(answer), nil
 }
 
-// payeeVault refuses merchants for which the operator has not enabled the payee vault.
-func (v *service) payeeVault(merchant payvault.MerchantID, err error) (payvault.MerchantID, error) {
-	if err == nil && !v.accounts.enabled(merchant, func(a Account) bool { return a.PayeeVault }) {
-		err = refuse(http.StatusForbidden, "the payee vault is not enabled for the merchant")
+// hasPayeeVault refuses merchants for which the operator has not enabled the payee vault.
+func (v *service) hasPayeeVault(c *call) error {
+	if !v.accounts.enabled(c.merchant, func(a Account) bool { return a.PayeeVault }) {
+		return refuse(http.StatusForbidden, "the payee vault is not enabled for the merchant")
 	}
-	return merchant, err
+	return nil
 }
 
 // deletePayee performs DELETE /platform/vault/payee/{payee_id}.
 func (v *service) deletePayee(c *call) (any, error) {
-	merchant, err := v.payeeVault(c.queryMerchant())
+	if err := v.hasPayeeVault(c); err != nil {
+		return nil, err
+	}
+	payee, err := v.Payees.find(c, payvault.PayeeID(c.id("payee_id")))
 	if err != nil {
 		return nil, err
 	}
-	id := payvault.PayeeID(c.id("payee_id"))
-	if payee := v.Payees.rows[id]; payee == nil || payee.MerchantID != merchant {
-		return nil, notFound("payee", "payee_id")
-	}
-	v.Payees.remove(id)
+	v.Payees.remove(payee.ID)
 	return success(struct{}{}), nil
 }

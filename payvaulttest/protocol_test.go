@@ -35,8 +35,8 @@ func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for path, allow := range map[string]string{
-		"/pg/tokenize": "POST", "/platform/vault/customer": "GET, POST", "/platform/vault/payee/1": "DELETE",
-		"/platform/application/1/validate": "GET", "/platform/webhook/1/event/e": "POST",
+		"/pg/tokenize": "POST", "/platform/vault/customer": "GET, HEAD, POST", "/platform/vault/payee/1": "DELETE",
+		"/platform/application/1/validate": "GET, HEAD", "/platform/webhook/1/event/e": "POST",
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodOptions} {
 			got := a.do(t, method, path, "")

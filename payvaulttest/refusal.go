@@ -11,18 +11,13 @@ import (
 
 // A refusal is the answer of an operation that was not performed.
 type refusal struct {
-	status  int
+	status  int // of HTTP, and the code
 	message string
 	fields  map[string][]string
 }
 
 func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, message: fmt.Sprintf(format, args...)}
-}
-
-// notFound is the refusal of an ID that the merchant has no record with.
-func notFound(what, id string) *refusal {
-	return refuse(http.StatusNotFound, "there is no %s with this %s", what, id)
 }
 
 // Error implements error.
@@ -62,6 +57,14 @@ func fits(ok bool, must string) error {
 	return errors.New(must)
 }
 
+// oneOf wants a field of a seeded record to be one of a few values.
+func oneOf[T ~string](field string, value T, values ...T) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("%s must be one of %q", field, values)
+	}
+	return nil
+}
+
 // envelope is the answer of every platform endpoint.
 type envelope struct {
 	Code         int    `json:"code"`
@@ -71,22 +74,22 @@ type envelope struct {
 	Data         any    `json:"data,omitzero"`
 }
 
-// confirmation is the data of an operation that answers with a text.
-type confirmation struct {
-	Message string `json:"message"`
-}
-
 func success(data any) envelope { return envelope{Message: "Success", Data: data} }
 
-// failureBody is the answer with a code: rcode and rmsg for tokenize, the envelope for everything else.
-func failureBody(tokenize bool, code int, message string, fields map[string][]string) []byte {
-	var answer any = tokenizeResponse{RCode: fmt.Sprintf("%03d", code), RMsg: message}
-	if !tokenize {
-		platform := envelope{Code: code, Message: message}
-		if len(fields) > 0 {
-			platform.Data = fields
-		}
-		answer = platform
+// confirm is a success that carries a text.
+func confirm(format string, args ...any) envelope {
+	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
+}
+
+// body is the answer that refuses: rcode and rmsg for tokenize, the envelope for everything else.
+func (r *refusal) body(tokenize bool) []byte {
+	platform := envelope{Code: r.status, Message: r.message}
+	if len(r.fields) > 0 {
+		platform.Data = r.fields
+	}
+	var answer any = platform
+	if tokenize {
+		answer = tokenizeResponse{RCode: fmt.Sprintf("%03d", r.status), RMsg: r.Error()}
 	}
 	body, _ := encode(answer)
 	return body

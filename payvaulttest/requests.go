@@ -94,23 +94,17 @@ func (r Request) Part(name string) (Part, bool) {
 	return r.parts[i], true
 }
 
-// bytes is what the bodies of the request hold in memory.
-func (r Request) bytes() int {
-	sum := r.body.size()
-	for _, part := range r.parts {
-		sum += part.content.size()
-	}
-	return sum
-}
-
 // A requestLog remembers the last requests.
 type requestLog struct {
 	limit int
 
 	mu    sync.Mutex
 	list  []Request
-	bytes int
+	bytes int64
 }
+
+// held is about what the bodies of a request hold in memory: the body, and as much in its parts.
+func held(r Request) int64 { return min(r.Size, keptBytes) * int64(1+min(len(r.parts), 1)) }
 
 func (l *requestLog) add(r Request) {
 	if l.limit == 0 {
@@ -119,9 +113,9 @@ func (l *requestLog) add(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, r)
-	l.bytes += r.bytes()
+	l.bytes += held(r)
 	for len(l.list) > l.limit || l.bytes > MaxHistoryBytes {
-		l.bytes -= l.list[0].bytes()
+		l.bytes -= held(l.list[0])
 		l.list[0] = Request{}
 		l.list = l.list[1:]
 	}

@@ -52,12 +52,12 @@ func (v *service) plant(seed Seed) error {
 
 func plant[K comparable, V any](list string, records *Store[K, V], seed []V) error {
 	for i, record := range seed {
-		err := fits(!records.has(records.key(&record)), "there are two with this ID")
-		if err == nil {
-			_, err = records.seed(record)
-		}
-		if err != nil {
+		before := len(records.keys)
+		if _, err := records.put(record); err != nil {
 			return fmt.Errorf("%s[%d]: %w", list, i, err)
+		}
+		if len(records.keys) == before {
+			return fmt.Errorf("%s[%d]: there are two with this ID", list, i)
 		}
 	}
 	return nil

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +30,6 @@ type Server struct {
 	cfg      config
 	service  *service
 	mux      *http.ServeMux
-	methods  []string // that the document uses
 	faults   faults
 	requests requestLog
 	feed     *inspect.Feed
@@ -108,44 +105,23 @@ func newServer(opts []Option) (*Server, error) {
 		s.mux.HandleFunc(o.Method+" "+cfg.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
 			s.exchange(w, r, o, action)
 		})
-		if !slices.Contains(s.methods, o.Method) {
-			s.methods = append(s.methods, o.Method)
-		}
 	}
 	return s, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
+	_, pattern := s.mux.Handler(r)
 	switch {
 	case r.Context().Err() != nil: // the server is closed
 		faulty.Abort()
-	case s.takes(r):
-		s.mux.ServeHTTP(w, r)
-	default:
+	case pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath():
 		s.exchange(w, r, nil, nil)
+	default:
+		s.mux.ServeHTTP(w, r)
 	}
-}
-
-// takes reports whether there is an operation for a request. Paths match as they are: nothing is cleaned.
-func (s *Server) takes(r *http.Request) bool {
-	_, pattern := s.mux.Handler(r)
-	return pattern != "" && path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath()
-}
-
-// allowed lists the methods with which there is an operation for the path of a request.
-func (s *Server) allowed(r *http.Request) string {
-	var list []string
-	for _, method := range s.methods {
-		other := r.Clone(r.Context())
-		if other.Method = method; s.takes(other) {
-			list = append(list, method)
-		}
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
 }
 
 // Close ends the server: its requests, delays and deliveries are cut short, its connections closed.

@@ -137,6 +137,7 @@ func TestSeedIsChecked(t *testing.T) {
 		},
 		"two invoices":          {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
 		"two disputes":          {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
+		"two customers":         {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
 		"two webhooks":          {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
 		"a subscription state":  {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
 		"a batch date":          {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
@@ -173,19 +174,14 @@ func TestSeedIsChecked(t *testing.T) {
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	assert.PanicsWithError(t,
-		"payvaulttest: seed a payvaulttest.Subscription: transactions[0]: Invalid request: batch_date must be a valid date",
-		func() {
-			a.srv.Subscriptions.Seed(payvaulttest.Subscription{
-				ID:           5,
-				Transactions: []payvaulttest.Transaction{{BatchDate: "today"}},
-			})
-		})
-	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{
-		{},
-		{State: "paid"},
-	}}))
-	require.EqualError(t, err, "payvaulttest: seed: invoices[1]: state must be saved or outstanding")
+	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: "+
+		"Invalid request: batch_date must be a valid date", func() {
+		wrong := []payvaulttest.Transaction{{BatchDate: "today"}}
+		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: wrong})
+	})
+	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}
+	_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
+	require.EqualError(t, err, `payvaulttest: seed: invoices[1]: state must be one of ["saved" "outstanding"]`)
 }
 
 func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {

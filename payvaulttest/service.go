@@ -2,6 +2,7 @@ package payvaulttest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -56,46 +57,58 @@ func newService(cfg config) (*service, error) {
 		document: document,
 		commits:  map[payvault.Operation]int{},
 	}
-	v.Cards = newStore(&v.mu, func(c *Card) string { return c.ID }, v.prepareCard, (*Card).clone)
-	v.Customers = newStore(&v.mu, (*Customer).key, v.prepareCustomer, v.withCards)
-	v.Payees = newStore(&v.mu, func(p *Payee) payvault.PayeeID { return p.ID }, v.preparePayee, (*Payee).clone)
-	v.Applications = newStore(&v.mu, func(a *Application) payvault.ApplicationID { return a.ID }, v.prepareApplication,
-		(*Application).clone)
-	v.Disputes = newStore(&v.mu, func(d *Dispute) payvault.DisputeID { return d.ID }, v.prepareDispute, (*Dispute).clone)
-	v.Subscriptions = newStore(&v.mu, func(s *Subscription) payvault.SubscriptionID { return s.ID },
-		v.prepareSubscription, (*Subscription).clone)
-	v.Invoices = newStore(&v.mu, func(i *Invoice) payvault.InvoiceID { return i.ID }, v.prepareInvoice, (*Invoice).clone)
-	v.AccountUpdaterRequests = newStore(&v.mu, func(r *AccountUpdaterRequest) string { return r.RequestID },
-		v.prepareUpdate, (*AccountUpdaterRequest).clone)
-	v.Webhooks = newStore(&v.mu, func(w *Webhook) payvault.WebhookID { return w.ID }, v.prepareWebhook, (*Webhook).clone)
+	v.Records = Records{
+		Cards:                  newStore[string, Card](v, "card"),
+		Customers:              newStore[CustomerKey, Customer](v, "customer"),
+		Payees:                 newStore[payvault.PayeeID, Payee](v, "payee"),
+		Applications:           newStore[payvault.ApplicationID, Application](v, "application"),
+		Disputes:               newStore[payvault.DisputeID, Dispute](v, "dispute"),
+		Subscriptions:          newStore[payvault.SubscriptionID, Subscription](v, "subscription"),
+		Invoices:               newStore[payvault.InvoiceID, Invoice](v, "invoice"),
+		AccountUpdaterRequests: newStore[string, AccountUpdaterRequest](v, "aus"),
+		Webhooks:               newStore[payvault.WebhookID, Webhook](v, "webhook"),
+	}
+	v.Applications.home = cmp.Or(accounts.partner().MerchantID, accounts.home())
 	return v, nil
 }
 
 // A call is one request that fits the document.
 type call struct {
-	account Account
-	path    func(name string) string
-	query   url.Values
-	body    []byte
-	parts   []Part
+	account  Account
+	merchant payvault.MerchantID // for whom it acts
+	path     func(name string) string
+	query    url.Values
+	body     []byte
+	parts    []Part
 }
 
-// merchant is whom a request acts for: the merchant of merchant_id, or without one that of the key.
-func (c *call) merchant(id int64) (payvault.MerchantID, error) {
-	merchant := cmp.Or(payvault.MerchantID(id), c.account.MerchantID)
-	if !c.account.mayActFor(merchant) {
-		return 0, refuse(http.StatusForbidden, "the account may not act for the merchant of merchant_id")
+// actFor resolves the merchant_id of the query or the body; without one, a call acts for the merchant of its key.
+func (c *call) actFor(body any) error {
+	c.merchant = c.account.MerchantID
+	fields, _ := body.(map[string]any)
+	given, ok := fields["merchant_id"]
+	if c.query.Has("merchant_id") {
+		given, ok = c.query.Get("merchant_id"), true
 	}
-	return merchant, nil
+	if !ok {
+		return nil
+	}
+	id, err := strconv.ParseInt(fmt.Sprint(given), 10, 64)
+	if err != nil {
+		return problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
+	}
+	c.merchant = payvault.MerchantID(id)
+	return c.mayActFor(c.merchant)
 }
 
-// queryMerchant is merchant for the merchant_id of the query, whose form was checked.
-func (c *call) queryMerchant() (payvault.MerchantID, error) {
-	id, _ := strconv.ParseInt(c.query.Get("merchant_id"), 10, 64)
-	return c.merchant(id)
+func (c *call) mayActFor(merchant payvault.MerchantID) error {
+	if !c.account.mayActFor(merchant) {
+		return refuse(http.StatusForbidden, "the account may not act for the merchant of merchant_id")
+	}
+	return nil
 }
 
-// id is an integer identifier in the path, whose form was checked.
+// id is an identifier in the path that is a number; what is none has no record.
 func (c *call) id(name string) int64 {
 	id, _ := strconv.ParseInt(c.path(name), 10, 64)
 	return id
@@ -104,21 +117,32 @@ func (c *call) id(name string) int64 {
 // An action performs an operation. The caller holds the lock.
 type action func(*call) (any, error)
 
+// reading is the action of an operation that reads a JSON body.
+func reading[T any](perform func(*call, T) (any, error)) action {
+	return func(c *call) (any, error) {
+		in, err := bind[T](c.body)
+		if err != nil {
+			return nil, err
+		}
+		return perform(c, in)
+	}
+}
+
 func (v *service) actions() map[payvault.Operation]action {
 	return map[payvault.Operation]action{
-		payvault.OpTokensTokenize:            v.tokenize,
-		payvault.OpCustomersCreate:           v.createCustomer,
+		payvault.OpTokensTokenize:            reading(v.tokenize),
+		payvault.OpCustomersCreate:           reading(v.createCustomer),
 		payvault.OpCustomersList:             v.listCustomers,
-		payvault.OpPayeesCreate:              v.createPayee,
+		payvault.OpPayeesCreate:              reading(v.createPayee),
 		payvault.OpPayeesDelete:              v.deletePayee,
-		payvault.OpApplicationsCreate:        v.createApplication,
-		payvault.OpApplicationsSaveData:      v.saveApplication,
+		payvault.OpApplicationsCreate:        reading(v.createApplication),
+		payvault.OpApplicationsSaveData:      reading(v.saveApplication),
 		payvault.OpApplicationsValidate:      v.validateApplication,
 		payvault.OpDisputesRespond:           v.respondToDispute,
 		payvault.OpSubscriptionsTransactions: v.listTransactions,
-		payvault.OpSubscriptionsCancel:       v.cancelSubscription,
-		payvault.OpInvoicesSend:              v.sendInvoice,
-		payvault.OpAccountUpdaterSubmit:      v.submitUpdate,
+		payvault.OpSubscriptionsCancel:       reading(v.cancelSubscription),
+		payvault.OpInvoicesSend:              reading(v.sendInvoice),
+		payvault.OpAccountUpdaterSubmit:      reading(v.submitUpdate),
 		payvault.OpWebhooksAddEvent:          v.addEvent,
 	}
 }
@@ -129,11 +153,7 @@ func (v *service) now() time.Time { return v.clock().Truncate(time.Second) }
 // Commits returns how many times an operation was really performed: its state changed, or it was
 // answered successfully. What a fault did to the answer does not matter, so this is what a test of
 // money code counts.
-func (s *Server) Commits(op payvault.Operation) int {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return s.service.commits[op]
-}
+func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
 // AllCommits returns the count of [Server.Commits] for every operation that was performed at all.
 func (s *Server) AllCommits() map[payvault.Operation]int {

@@ -1,64 +1,90 @@
 package payvaulttest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
 	"slices"
-	"sync"
+
+	"example.com/payvault"
 )
 
 // Store holds the records of one resource in the order in which they came. It is safe for
 // concurrent use, and what it returns are copies.
 type Store[K comparable, V any] struct {
-	mu      *sync.Mutex
-	rows    map[K]*V
-	keys    []K
-	key     func(*V) K
-	prepare func(*V) error // checks a record and fills in what is left out
-	view    func(*V) V     // a copy for users
+	v    *service            // its lock is that of the store
+	kind string              // of record
+	home payvault.MerchantID // of records that name no merchant
+	rows map[K]*V
+	keys []K
+
+	head    func(*V) (K, *payvault.MerchantID) // key and owner
+	prepare func(*V) error                     // checks a record and fills in what is left out
 }
 
-func newStore[K comparable, V any](
-	mu *sync.Mutex, key func(*V) K, prepare func(*V) error, view func(*V) V,
-) *Store[K, V] {
-	return &Store[K, V]{mu: mu, rows: map[K]*V{}, key: key, prepare: prepare, view: view}
+// A record is what a store can hold; see Store for its methods.
+type record[K comparable, V any] interface {
+	*V
+	head() (K, *payvault.MerchantID)
+	prepare(v *service) error
 }
 
-// Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled in,
-// such as an ID and the merchant of [Server.Merchant]. It panics if the service could not have such a record;
+func newStore[K comparable, V any, P record[K, V]](v *service, kind string) *Store[K, V] {
+	return &Store[K, V]{
+		v: v, kind: kind, home: v.accounts.home(), rows: map[K]*V{},
+		head:    func(r *V) (K, *payvault.MerchantID) { return P(r).head() },
+		prepare: func(r *V) error { return P(r).prepare(v) },
+	}
+}
+
+// Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled
+// in, such as an ID and the merchant of [Server.Merchant]. It panics if the service could not have such a record;
 // [WithSeed] does not.
 func (r *Store[K, V]) Seed(record V) V {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	stored, err := r.seed(record)
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
+	stored, err := r.put(record)
 	if err != nil {
 		panic(fmt.Errorf("payvaulttest: seed a %T: %w", record, err))
 	}
-	return stored
+	return r.view(stored)
 }
 
 // Get returns the record with an ID.
 func (r *Store[K, V]) Get(key K) (V, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	row, ok := r.rows[key]
-	if !ok {
-		var none V
-		return none, false
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
+	if row := r.rows[key]; row != nil {
+		return r.view(row), true
 	}
-	return r.view(row), true
+	var none V
+	return none, false
 }
 
 // All returns every record, in the order in which they were created or seeded.
 func (r *Store[K, V]) All() []V {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
 	return r.all(func(*V) bool { return true })
+}
+
+// The caller of the methods below holds the lock.
+
+// view is a copy for users, as the record is now.
+func (r *Store[K, V]) view(row *V) V {
+	view := copyOf(*row)
+	if stale, ok := any(&view).(interface{ refresh(v *service) }); ok {
+		stale.refresh(r.v)
+	}
+	return view
 }
 
 // last returns the newest records, at most n, and the number of all.
 func (r *Store[K, V]) last(n int) ([]V, int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
 	var list []V
 	for _, key := range r.keys[max(0, len(r.keys)-n):] {
 		list = append(list, r.view(r.rows[key]))
@@ -76,28 +102,77 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// The caller of the methods below holds the lock.
-
-func (r *Store[K, V]) seed(record V) (V, error) {
-	record = r.view(&record)
-	if err := r.prepare(&record); err != nil {
-		return record, err
+// find returns the record that the merchant of a call has under a key.
+func (r *Store[K, V]) find(c *call, key K) (*V, error) {
+	if row := r.rows[key]; row != nil {
+		if _, owner := r.head(row); *owner == c.merchant {
+			return row, nil
+		}
 	}
-	return r.view(r.put(record)), nil
+	return nil, refuse(http.StatusNotFound, "the merchant has no %s with this ID", r.kind)
 }
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-func (r *Store[K, V]) put(record V) *V {
-	key := r.key(&record)
+// put stores a copy of a record and returns what is stored.
+func (r *Store[K, V]) put(record V) (*V, error) {
+	record = r.view(&record)
+	_, owner := r.head(&record)
+	if *owner = cmp.Or(*owner, r.home); !r.v.accounts.serve(*owner) {
+		return nil, errors.New("the merchant is of no account") // no one could ever see it
+	}
+	if err := r.prepare(&record); err != nil {
+		return nil, err
+	}
+	key, _ := r.head(&record)
 	if !r.has(key) {
 		r.keys = append(r.keys, key)
 	}
 	r.rows[key] = &record
-	return &record
+	return &record, nil
 }
 
 func (r *Store[K, V]) remove(key K) {
 	delete(r.rows, key)
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
+}
+
+// copyOf is a copy of a value with all that it refers to, but for what its unexported fields do.
+func copyOf[T any](value T) T {
+	reflected := reflect.ValueOf(&value).Elem()
+	reflected.Set(detached(reflected))
+	return value
+}
+
+func detached(v reflect.Value) reflect.Value {
+	if v.IsZero() {
+		return v
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := out.Field(i); field.CanSet() {
+				field.Set(detached(field))
+			}
+		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(detached(v.Index(i)))
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(key, detached(value))
+		}
+	case reflect.Pointer:
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(detached(v.Elem()))
+	case reflect.Interface:
+		out.Set(detached(v.Elem()))
+	default:
+	}
+	return out
 }

@@ -33,8 +33,8 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // by time
 }
 
-// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch numbers
-// that are not set.
+// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch
+// numbers that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its offset
@@ -63,32 +63,27 @@ type Transaction struct {
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
-func (s *Subscription) clone() Subscription {
-	view := *s
-	view.Transactions = slices.Clone(view.Transactions)
-	return view
+func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
+	return s.ID, &s.MerchantID
 }
 
-func (v *service) prepareSubscription(s *Subscription) error {
-	s.ID = freshNumber(v.ids, "subscription", v.Subscriptions, s.ID)
-	err := v.seedMerchant(&s.MerchantID)
+func (s *Subscription) prepare(v *service) error {
+	freshNumber(v.Subscriptions, &s.ID)
 	if s.CustomerID == "" {
 		s.CustomerID = v.ids.text("customer")
 	}
 	s.State = cmp.Or(s.State, SubscriptionActive)
-	states := []SubscriptionState{SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled}
-	err = cmp.Or(err, fits(slices.Contains(states, s.State), "state must be active, suspended, paused or canceled"))
 	given := map[string]bool{}
 	for i := range s.Transactions {
 		t := &s.Transactions[i]
 		v.fillTransaction(t, s)
-		if wrong := cmp.Or(fits(!given[t.PGID], "pg_id is given twice"), v.checkTransaction(t, s)); wrong != nil {
-			err = cmp.Or(err, fmt.Errorf("transactions[%d]: %w", i, wrong))
+		if err := cmp.Or(fits(!given[t.PGID], "pg_id is given twice"), v.checkTransaction(t, s)); err != nil {
+			return fmt.Errorf("transactions[%d]: %w", i, err)
 		}
 		given[t.PGID] = true
 	}
 	slices.SortStableFunc(s.Transactions, func(a, b Transaction) int { return a.Time.Compare(b.Time) })
-	return err
+	return oneOf("state", s.State, SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
 }
 
 func (v *service) fillTransaction(t *Transaction, s *Subscription) {
@@ -118,12 +113,10 @@ func (v *service) checkTransaction(t *Transaction, s *Subscription) error {
 		return err
 	}
 	value, _ := openapi.Parse("", text)
-	p := problems{}
-	p.addAll(v.document.transaction.Check("", value))
 	return cmp.Or(
-		v.seedMerchant(&t.MerchantID),
+		fits(v.accounts.serve(t.MerchantID), "merchant_id is of no account"),
 		fits(t.SubscriptionID == s.ID, "subscription_id must be that of its subscription"),
-		p.err(),
+		problems(v.document.transaction.Check("", value)).err(),
 	)
 }
 
@@ -146,21 +139,13 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 }
 
 // subscription finds the subscription of the path, if it is the merchant's.
-func (v *service) subscription(c *call, merchant payvault.MerchantID, err error) (*Subscription, error) {
-	if err != nil {
-		return nil, err
-	}
-	sub := v.Subscriptions.rows[payvault.SubscriptionID(c.id("subscription_id"))]
-	if sub == nil || sub.MerchantID != merchant {
-		return nil, notFound("subscription", "subscription_id")
-	}
-	return sub, nil
+func (v *service) subscription(c *call) (*Subscription, error) {
+	return v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 }
 
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.
 func (v *service) listTransactions(c *call) (any, error) {
-	merchant, err := c.queryMerchant()
-	sub, err := v.subscription(c, merchant, err)
+	sub, err := v.subscription(c)
 	if err != nil {
 		return nil, err
 	}
@@ -169,29 +154,19 @@ func (v *service) listTransactions(c *call) (any, error) {
 
 type cancelRequest struct {
 	CustomerID string `json:"customer_id"`
-	MerchantID int64  `json:"merchant_id"`
 }
 
 // cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. Nothing leads back from there.
-func (v *service) cancelSubscription(c *call) (any, error) {
-	in, err := bind[cancelRequest](c.body)
-	if err != nil {
-		return nil, err
-	}
-	if isBlank(in.CustomerID) {
-		return nil, problems{"customer_id": {"is required"}}.err()
-	}
-	merchant, err := c.merchant(in.MerchantID)
-	sub, err := v.subscription(c, merchant, err)
-	if err != nil {
-		return nil, err
-	}
+func (v *service) cancelSubscription(c *call, in cancelRequest) (any, error) {
+	sub, err := v.subscription(c)
 	switch {
+	case err != nil:
+		return nil, err
 	case sub.CustomerID != in.CustomerID:
 		return nil, problems{"customer_id": {"is not the customer of the subscription"}}.err()
 	case sub.State == SubscriptionCanceled:
 		return nil, refuse(http.StatusConflict, "the subscription is canceled already")
 	}
 	sub.State = SubscriptionCanceled
-	return success(confirmation{fmt.Sprintf("Subscription %d was canceled", sub.ID)}), nil
+	return confirm("Subscription %d was canceled", sub.ID), nil
 }

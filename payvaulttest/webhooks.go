@@ -30,19 +30,14 @@ type Webhook struct {
 	Events          []string            `json:"events"`
 }
 
-func (w *Webhook) clone() Webhook {
-	view := *w
-	view.Events = slices.Clone(view.Events)
-	return view
-}
+func (w *Webhook) head() (payvault.WebhookID, *payvault.MerchantID) { return w.ID, &w.MerchantID }
 
-func (v *service) prepareWebhook(w *Webhook) error {
-	w.ID = freshText(v.ids, "webhook", v.Webhooks, w.ID)
+func (w *Webhook) prepare(v *service) error {
+	freshText(v.Webhooks, &w.ID)
 	u, err := url.Parse(w.NotificationURL)
 	isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	isNoEvent := func(name string) bool { return !isEventName(name) }
 	return cmp.Or(
-		v.seedMerchant(&w.MerchantID),
 		fits(w.NotificationURL == "" || isURL, "notification_url must be an http or https URL"),
 		fits(!slices.ContainsFunc(w.Events, isNoEvent), "events must hold names that can be added"),
 	)
@@ -54,14 +49,14 @@ func (v *service) addEvent(c *call) (any, error) {
 	if !isEventName(event) {
 		return nil, refuse(http.StatusBadRequest, "the event is not the name of an event")
 	}
-	webhook := v.Webhooks.rows[payvault.WebhookID(c.path("webhook_id"))]
-	if webhook == nil || webhook.MerchantID != c.account.MerchantID {
-		return nil, notFound("webhook", "webhook_id")
+	webhook, err := v.Webhooks.find(c, payvault.WebhookID(c.path("webhook_id")))
+	if err != nil {
+		return nil, err
 	}
 	if !slices.Contains(webhook.Events, event) {
 		webhook.Events = append(webhook.Events, event)
 	}
-	return success(confirmation{fmt.Sprintf("Event %s was added", event)}), nil
+	return confirm("Event %s was added", event), nil
 }
 
 // isEventName accepts lower-case names, since the full list of events is not shown, but not the

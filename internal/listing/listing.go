@@ -5,7 +5,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"fmt"
-	"math/big"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/openapi"
 )
@@ -22,197 +23,148 @@ const DefaultCount = 25
 
 // The conditionals that filters know.
 const (
-	BetweenDates = "BETWEEN_DATES" // two dates, both included; for dates and times
-	Equals       = "EQUALS"
-	NotEquals    = "NOT_EQUALS"
-	GreaterThan  = "GREATER_THAN" // for numbers, dates and times
-	LessThan     = "LESS_THAN"    // for numbers, dates and times
-	Contains     = "CONTAINS"     // for texts
+	BetweenDates = "BETWEEN_DATES" // two dates, both included
+	Equals       = "EQUALS"        // as texts
 )
 
-// Columns are the fields that a list can be sorted and filtered by.
-type Columns map[string]Kind
-
-// A Kind says how the values of a column compare.
-type Kind int
-
-// The kinds of values.
-const (
-	Text   Kind = iota
-	Number      // exact decimals
-	Time        // as RFC 3339 has it
-	Date        // YYYY-MM-DD
-)
-
-// A row is a record and, where the list is sorted or filtered, the texts of its fields.
+// A row is a record and, where the list is sorted or filtered, its fields.
 type row[T any] struct {
 	record T
-	cells  map[string]string
+	fields map[string]any
 }
 
-// Page filters and sorts records as a query says, and gives one page of them and how many there are on how many pages.
-// The problems are those of the query, by parameter.
-func Page[T any](query url.Values, columns Columns, records []T) (found []T, total, pages int, wrong openapi.Problems) {
-	p := openapi.Problems{}
-	count := atLeast(p, query, "count", DefaultCount, 1)
-	page := atLeast(p, query, "page", 0, 0)
-	order := query.Get("order_on")
-	if _, known := columns[order]; !known && query.Has("order_on") {
-		p["order_on"] = []string{"is not a field of the record"}
+// A test is what a filter wants of the fields of a record.
+type test func(fields map[string]any) bool
+
+// Page filters and sorts records as a query says, whose form was checked, and gives one page of them and how many there
+// are on how many pages. Columns are the fields that the list can be sorted and filtered by. The problems are those of
+// the query, by parameter.
+func Page[T any](query url.Values, columns []string, records []T) (
+	found []T, total, pages int, wrong openapi.Problems,
+) {
+	wrong = openapi.Problems{}
+	count, page := number(query, "count", DefaultCount), number(query, "page", 0)
+	if count < 1 {
+		wrong["count"] = []string{"must be at least 1"}
 	}
-	var tests []func(map[string]string) bool
-	for _, filter := range query["filter"] {
+	order := query.Get("order_on")
+	if query.Has("order_on") && !slices.Contains(columns, order) {
+		wrong["order_on"] = []string{"is not a field of the record"}
+	}
+	var tests []test
+	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
-		if test == nil {
-			p["filter"] = append(p["filter"], message)
+		if message != "" {
+			wrong[fmt.Sprintf("filter[%d]", i)] = []string{message}
 		}
 		tests = append(tests, test)
 	}
-	if len(p) > 0 {
-		return nil, 0, 0, p
+	if len(wrong) > 0 {
+		return nil, 0, 0, wrong
 	}
-	rows := make([]row[T], 0, len(records))
+	rows := []row[T]{}
 	for _, record := range records {
 		row := row[T]{record: record}
 		if order != "" || len(tests) > 0 {
-			row.cells = cellsOf(record)
+			row.fields = fieldsOf(record)
 		}
-		if !slices.ContainsFunc(tests, func(test func(map[string]string) bool) bool { return !test(row.cells) }) {
+		if !slices.ContainsFunc(tests, func(holds test) bool { return !holds(row.fields) }) {
 			rows = append(rows, row)
 		}
 	}
-	sortRows(rows, columns[order], order, query.Get("order_by") == "desc")
-	count = min(count, len(rows)+1)
-	from := min(page, len(rows)/count+1) * count
+	sortRows(rows, order, query.Get("order_by") == "desc")
 	found = []T{}
+	count = min(count, max(len(rows), 1))
+	pages = (len(rows) + count - 1) / count
+	from := min(page, pages) * count
 	for _, row := range rows[min(from, len(rows)):min(from+count, len(rows))] {
 		found = append(found, row.record)
 	}
-	return found, len(rows), (len(rows) + count - 1) / count, nil
+	return found, len(rows), pages, nil
 }
 
-// atLeast reads a parameter whose form was checked.
-func atLeast(p openapi.Problems, query url.Values, name string, without, low int) int {
-	if !query.Has(name) {
-		return without
+func number(query url.Values, name string, without int) int {
+	if n, err := strconv.Atoi(query.Get(name)); err == nil {
+		return n
 	}
-	n, err := strconv.Atoi(query.Get(name))
-	if err != nil || n < low {
-		p[name] = []string{"must be an integer of at least " + strconv.Itoa(low)}
-	}
-	return max(n, low)
+	return without
 }
 
-// cellsOf gives the texts of a record's fields.
-func cellsOf(record any) map[string]string {
-	cells := map[string]string{}
-	text, _ := json.Marshal(record)
+// fieldsOf gives the fields of a record, and the day of a transaction.
+func fieldsOf(record any) map[string]any {
+	text, _ := json.Marshal(record, jsontext.AllowInvalidUTF8(true))
 	value, _ := openapi.Parse("", text)
 	fields, _ := value.(map[string]any)
-	for name, field := range fields {
-		switch field.(type) {
-		case string, bool, stdjson.Number:
-			cells[name] = fmt.Sprint(field)
-		}
-	}
-	cells["tran_date"] = day(cells["tran_time"])
-	return cells
+	fields["tran_date"] = day(fields["tran_time"])
+	return fields
 }
 
 // day is the day that a time has in its own offset.
-func day(text string) string { return text[:min(len(text), len(time.DateOnly))] }
+func day(value any) string {
+	text, _ := value.(string)
+	return text[:min(len(text), len(time.DateOnly))]
+}
 
 // newTest builds the test of a filter, which is a field, a conditional and its values, or says why there is none.
-func newTest(columns Columns, filter string) (func(map[string]string) bool, string) {
-	parts := strings.Split(filter, ",")
-	field, conditional, operands := parts[0], parts[1], parts[2:]
-	kind, known := columns[field]
-	wanted := 1
-	if conditional == BetweenDates {
-		wanted = 2
-	}
-	compares := slices.Contains([]string{Equals, NotEquals}, conditional) ||
-		slices.Contains([]string{GreaterThan, LessThan}, conditional) && kind != Text
+func newTest(columns []string, filter string) (test, string) {
+	parts := strings.SplitN(filter, ",", 3)
+	field, conditional, value := parts[0], parts[1], parts[2]
 	switch {
-	case !known:
+	case !slices.Contains(columns, field):
 		return nil, "names a field that the record does not have"
-	case len(operands) != wanted || slices.Contains(operands, ""):
-		return nil, "has the wrong number of values for its conditional"
-	case conditional == BetweenDates && (kind == Time || kind == Date):
-		from, to := operands[0], operands[1]
-		if !Date.takes(from) || !Date.takes(to) || from > to {
+	case conditional == Equals:
+		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
+	case conditional == BetweenDates:
+		from, to, _ := strings.Cut(value, ",")
+		if !isDate(from) || !isDate(to) || from > to {
 			return nil, "must have a start date and an end date, YYYY-MM-DD"
 		}
-		return func(cells map[string]string) bool { return from <= day(cells[field]) && day(cells[field]) <= to }, ""
-	case conditional == Contains && kind == Text:
-		return func(cells map[string]string) bool { return strings.Contains(cells[field], operands[0]) }, ""
-	case !compares:
-		return nil, "has a conditional that the field does not know"
-	case !kind.takes(operands[0]):
-		return nil, "has a value that the field cannot have"
-	}
-	return func(cells map[string]string) bool {
-		order := kind.compare(cells[field], operands[0])
-		return conditional == Equals && order == 0 || conditional == NotEquals && order != 0 ||
-			conditional == GreaterThan && order > 0 || conditional == LessThan && order < 0
-	}, ""
-}
-
-// sortRows orders by a column, equal records in their default order; without a column the default order
-// is kept, or reversed.
-func sortRows[T any](rows []row[T], kind Kind, order string, desc bool) {
-	switch {
-	case order == "" && desc:
-		slices.Reverse(rows)
-	case order != "":
-		slices.SortStableFunc(rows, func(a, b row[T]) int {
-			if desc {
-				a, b = b, a
-			}
-			return kind.compare(a.cells[order], b.cells[order])
-		})
+		return func(fields map[string]any) bool { return from <= day(fields[field]) && day(fields[field]) <= to }, ""
+	default:
+		return nil, "has a conditional that the emulator does not know"
 	}
 }
 
-// takes reports whether a text is a value of the kind.
-func (k Kind) takes(text string) bool {
-	var err error
-	switch k {
-	case Number:
-		_, ok := parseNumber(text)
-		return ok
-	case Time:
-		_, err = time.Parse(time.RFC3339Nano, text)
-	case Date:
-		_, err = time.Parse(time.DateOnly, text)
-	case Text:
-	}
+func isDate(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
 	return err == nil
 }
 
-// compare compares two values; one that is not there is the lowest.
-func (k Kind) compare(a, b string) int {
-	switch k {
-	case Number:
-		x, _ := parseNumber(a)
-		y, _ := parseNumber(b)
-		return x.Cmp(y)
-	case Time:
-		x, _ := time.Parse(time.RFC3339Nano, a)
-		y, _ := time.Parse(time.RFC3339Nano, b)
-		return x.Compare(y)
-	default:
-		return cmp.Compare(a, b)
+// sortRows orders by a field, equal records in their default order; without a field the default order is kept, or
+// reversed.
+func sortRows[T any](rows []row[T], order string, desc bool) {
+	if order == "" && desc {
+		slices.Reverse(rows)
 	}
+	if order == "" {
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b row[T]) int {
+		if desc {
+			a, b = b, a
+		}
+		return compare(a.fields[order], b.fields[order])
+	})
 }
 
-// parseNumber reads a decimal number exactly; it knows no exponents, which could be huge.
-func parseNumber(text string) (*big.Rat, bool) {
-	const longest = 64
-	if len(text) <= longest && strings.Trim(text, "0123456789.-") == "" {
-		if number, ok := new(big.Rat).SetString(text); ok {
-			return number, true
-		}
+func compare(a, b any) int {
+	m, s := key(a)
+	n, t := key(b)
+	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
+}
+
+// key is what a value sorts by: a number, the instant of a time, or a text. One that is not there is the lowest.
+func key(value any) (float64, string) {
+	switch v := value.(type) {
+	case nil:
+		return math.Inf(-1), ""
+	case stdjson.Number:
+		n, _ := v.Float64()
+		return n, ""
 	}
-	return new(big.Rat), false
+	text := fmt.Sprint(value)
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return float64(t.UnixMicro()), ""
+	}
+	return 0, text
 }

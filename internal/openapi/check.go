@@ -92,49 +92,38 @@ func WirePath(path string, tokens ...string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// value gives the texts of a parameter the type that the schema wants, if they have the form of that type.
-func (p parameter) value(texts []string) any {
-	switch {
-	case p.kind == "array":
-		list := make([]any, len(texts))
-		for i, text := range texts {
-			list[i] = text
-		}
-		return list
-	case p.kind == "integer" && isDigits(strings.TrimPrefix(texts[0], "-")):
-		return json.Number(texts[0])
-	default:
-		return texts[0]
-	}
-}
-
-// CheckQuery wants known parameters, once each unless they are lists.
-func (o *Operation) CheckQuery(query url.Values) Problems {
-	p := Problems{}
+// CheckParameters wants the parameters of the path, and known ones in the query, once each unless they are lists.
+func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
+	p, values := Problems{}, map[string]any{}
 	for name, texts := range query {
-		i := slices.IndexFunc(o.inQuery, func(p parameter) bool { return p.name == name })
 		switch {
-		case i < 0:
-			p.add(name, "is not a query parameter of this operation")
-		case len(texts) > 1 && o.inQuery[i].kind != "array":
+		case slices.Contains(o.inPath, name):
+			p.add(name, "stands in the path")
+		case o.kinds[name] == "array":
+			list := []any{}
+			for _, text := range texts {
+				list = append(list, text)
+			}
+			values[name] = list
+		case len(texts) > 1:
 			p.add(name, "is given more than once")
 		default:
-			for _, messages := range o.inQuery[i].schema.Check(name, o.inQuery[i].value(texts)) { // of elements, too
-				p[name] = append(p[name], messages...)
-			}
+			values[name] = o.value(name, texts[0])
 		}
+	}
+	for _, name := range o.inPath {
+		values[name] = o.value(name, inPath(name))
+	}
+	if failure, ok := errors.AsType[*jsonschema.ValidationError](o.object.compiled.Validate(values)); ok {
+		p.addAll("", failure)
 	}
 	return p
 }
 
-// CheckPath looks at the parameters in a path.
-func (o *Operation) CheckPath(valueOf func(name string) string) Problems {
-	p := Problems{}
-	for _, parameter := range o.inPath {
-		for place, messages := range parameter.schema.Check(parameter.name,
-			parameter.value([]string{valueOf(parameter.name)})) {
-			p[place] = append(p[place], messages...)
-		}
+// value gives the text of a parameter the type that the schema wants, if it has the form of that type.
+func (o *Operation) value(name, text string) any {
+	if o.kinds[name] == "integer" && isDigits(strings.TrimPrefix(text, "-")) && isShort(text) {
+		return json.Number(text)
 	}
-	return p
+	return text
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -41,19 +40,17 @@ type Operation struct {
 	Media  string  // of the body; empty without one
 	Needed bool    // whether the body is required
 	Body   *Schema // nil without one
-	Result *Schema // of the answer with status 200
 
-	inPath, inQuery []parameter
+	inPath []string          // parameters
+	kinds  map[string]string // types of all parameters
+	object *Schema           // of all parameters
 }
 
 // A Schema is a part of the document to compare a value with.
 type Schema struct{ compiled *jsonschema.Schema }
 
-type parameter struct {
-	name   string
-	kind   string // its type in the schema
-	schema *Schema
-}
+// The parameters of each operation, which Load writes into the document as the properties of one object.
+const parameters = "x-parameters"
 
 // Load reads a document and compiles the schemas of its operations.
 func Load(text []byte) (*Document, error) {
@@ -61,18 +58,48 @@ func Load(text []byte) (*Document, error) {
 	if err := yaml.Unmarshal(text, &d.root); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
+	objects := map[string]any{}
+	for path := range d.At("paths") {
+		for method := range d.At("paths", path) {
+			o := &Operation{Method: strings.ToUpper(method), Path: path, kinds: map[string]string{}}
+			o.ID, _ = d.At("paths", path, method)["operationId"].(string)
+			objects[o.ID] = d.parameters(o, d.At("paths", path, method)["parameters"])
+			d.Operations = append(d.Operations, o)
+		}
+	}
+	d.root[parameters] = objects
 	d.compiler.DefaultDraft(jsonschema.Draft4) // of which OpenAPI 3.0 has its schemas
 	d.compiler.AssertFormat()
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
 		return nil, fmt.Errorf("take the document: %w", err)
 	}
-	for path := range d.At("paths") {
-		for method := range d.At("paths", path) {
-			d.Operations = append(d.Operations, d.operation(path, method))
+	for _, o := range d.Operations {
+		o.object = d.compile(parameters, o.ID)
+		body := []string{"paths", o.Path, strings.ToLower(o.Method), "requestBody"}
+		o.Needed, _ = d.At(body...)["required"].(bool)
+		for o.Media = range d.At(append(body, "content")...) { // of which there is one
+			o.Body = d.compile(append(body, "content", o.Media, "schema")...)
 		}
 	}
 	return d, d.failed
+}
+
+// parameters reads the parameters of an operation and gives the schema of an object that has them all.
+func (d *Document) parameters(o *Operation, list any) map[string]any {
+	properties := map[string]any{}
+	all, _ := list.([]any)
+	for _, one := range all {
+		parameter := d.follow(one)
+		name, _ := parameter["name"].(string)
+		schema, _ := parameter["schema"].(map[string]any)
+		properties[name] = schema
+		o.kinds[name], _ = schema["type"].(string)
+		if parameter["in"] == "path" {
+			o.inPath = append(o.inPath, name)
+		}
+	}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
 func isInt64(v any) error {
@@ -86,12 +113,18 @@ func isInt64(v any) error {
 
 // At is the object at a place of the document, with the reference followed that stands there; nil if there is none.
 func (d *Document) At(place ...string) map[string]any {
-	object := d.root
+	var value any = d.root
 	for _, name := range place {
-		object, _ = object[name].(map[string]any)
+		object, _ := value.(map[string]any)
+		value = object[name]
 	}
+	return d.follow(value)
+}
+
+func (d *Document) follow(value any) map[string]any {
+	object, _ := value.(map[string]any)
 	if ref, ok := object["$ref"].(string); ok {
-		return d.At(target(ref)...)
+		return d.At(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 	}
 	return object
 }
@@ -121,8 +154,6 @@ func addNames(names map[string]bool, value any) {
 	}
 }
 
-func target(ref string) []string { return strings.Split(strings.TrimPrefix(ref, "#/"), "/") }
-
 // Schema compiles the schema at a place of the document. It panics if there is none that can be compiled.
 func (d *Document) Schema(place ...string) *Schema {
 	schema := d.compile(place...)
@@ -143,41 +174,4 @@ func (d *Document) compile(place ...string) *Schema {
 		d.failed = errors.Join(d.failed, fmt.Errorf("compile %s: %w", pointer, err))
 	}
 	return &Schema{compiled}
-}
-
-func (d *Document) operation(path, method string) *Operation {
-	object := d.At("paths", path, method)
-	o := &Operation{Method: strings.ToUpper(method), Path: path}
-	o.ID, _ = object["operationId"].(string)
-	list, _ := object["parameters"].([]any)
-	for i := range list {
-		p, in := d.parameter(list[i], "paths", path, method, "parameters", strconv.Itoa(i))
-		if in == "path" {
-			o.inPath = append(o.inPath, p)
-		} else {
-			o.inQuery = append(o.inQuery, p)
-		}
-	}
-	for _, media := range []string{JSON, Form} {
-		if place := []string{"paths", path, method, "requestBody", "content", media, "schema"}; d.At(place...) != nil {
-			o.Media, o.Body = media, d.compile(place...)
-			o.Needed, _ = d.At("paths", path, method, "requestBody")["required"].(bool)
-		}
-	}
-	o.Result = d.compile("paths", path, method, "responses", "200", "content", JSON, "schema")
-	return o
-}
-
-// parameter reads a parameter and says where it is sent.
-func (d *Document) parameter(value any, place ...string) (parameter, string) {
-	object, _ := value.(map[string]any)
-	if ref, ok := object["$ref"].(string); ok {
-		place, object = target(ref), d.At(target(ref)...)
-	}
-	schema, _ := object["schema"].(map[string]any)
-	p := parameter{schema: d.compile(append(place, "schema")...)}
-	p.name, _ = object["name"].(string)
-	p.kind, _ = schema["type"].(string)
-	in, _ := object["in"].(string)
-	return p, in
 }

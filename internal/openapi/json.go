@@ -4,6 +4,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,9 +17,18 @@ func Numbers() json.Options {
 			return errors.ErrUnsupported // by this function; the package goes on by itself
 		}
 		text, err := dec.ReadValue()
-		*v = stdjson.Number(text)
+		if *v = stdjson.Number(text); err == nil && !isShort(string(text)) {
+			return errors.New("a number is too long")
+		}
 		return err
 	}))
+}
+
+// isShort reports whether a number can be compared in no time: the validator makes exact fractions of numbers.
+func isShort(number string) bool {
+	const digits, exponent = 64, 3
+	_, after, _ := strings.Cut(strings.ToLower(number), "e")
+	return len(number) <= digits && len(strings.TrimLeft(after, "+-0")) <= exponent
 }
 
 // Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given
@@ -30,7 +40,8 @@ func Parse(path string, text []byte) (any, Problems) {
 		return nil, Problems{WirePath(path, slices.Collect(failure.JSONPointer.Tokens())...): {"is given twice"}}
 	}
 	if err != nil {
-		return nil, Problems{WirePath(path, "body"): {"is not one well-formed JSON value in UTF-8"}}
+		const message = "is not one well-formed JSON value in UTF-8, or a number in it is too long"
+		return nil, Problems{WirePath(path, "body"): {message}}
 	}
 	return value, nil
 }

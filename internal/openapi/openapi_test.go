@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,7 +58,6 @@ func TestOperation(t *testing.T) {
 	d, o := load(t)
 	assert.Equal(t, []string{"things.change", "POST", "/things/{id}", JSON}, []string{o.ID, o.Method, o.Path, o.Media})
 	assert.True(t, o.Needed)
-	assert.NotNil(t, o.Result)
 	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
 	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
 		"the reference is followed")
@@ -100,39 +100,55 @@ func TestParameters(t *testing.T) {
 	_, o := load(t)
 	for raw, want := range map[string]Problems{
 		"filter=a&filter=b&page=0": {},
-		"filter=a&filter=B":        {"filter": {"must match ^[a-z]+$"}},
+		"filter=a&filter=B":        {"filter[1]": {"must match ^[a-z]+$"}},
 		"page=-1":                  {"page": {"must be at least 0"}},
 		"page=x":                   {"page": {"must be of type integer, not string"}},
 		"page=1&page=2":            {"page": {"is given more than once"}},
-		"other=1":                  {"other": {"is not a query parameter of this operation"}},
+		"other=1":                  {"other": {"is not a known field"}},
+		"id=1":                     {"id": {"stands in the path"}},
 	} {
 		query, err := url.ParseQuery(raw)
 		require.NoError(t, err)
-		assert.Equal(t, want, o.CheckQuery(query), raw)
+		assert.Equal(t, want, o.CheckParameters(func(string) string { return "5" }, query), raw)
 	}
-	assert.Empty(t, o.CheckPath(func(string) string { return "5" }))
-	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}},
-		o.CheckPath(func(string) string { return "x" }))
+	wrong := o.CheckParameters(func(string) string { return "x" }, nil)
+	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, wrong)
 }
 
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Problems{
 		`{"a":[{"b":1,"b":2}]}`: {"in.a[0].b": {"is given twice"}},
-		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8"}},
-		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8"}},
+		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
+		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
 	} {
 		_, wrong := Parse("in", []byte(text))
 		assert.Equal(t, want, wrong, text)
 	}
 }
 
+// The validator would take minutes for these.
+func TestNumbersThatTakeLong(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("9", 900_000)
+	for _, number := range []string{"1e999999", "1E-999999", "1e+0001000", long, "0." + long} {
+		_, wrong := Parse("", []byte(`{"size":`+number+`}`))
+		assert.NotEmpty(t, wrong, number[:8])
+	}
+	for _, number := range []string{"1e308", "-1.5E-007", strings.Repeat("9", 64)} {
+		_, wrong := Parse("", []byte(`{"size":`+number+`}`))
+		assert.Empty(t, wrong, number)
+	}
+	_, o := load(t)
+	assert.Equal(t, Problems{"page": {"must be of type integer, not string"}},
+		o.CheckParameters(func(string) string { return "5" }, url.Values{"page": {strings.Repeat("9", 500_000)}}))
+}
+
 func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"\t": "read the document",
-		`paths: {/x: {get: {operationId: x, responses: {
-			'200': {content: {application/json: {schema: {type: 5}}}}}}}}`: "compile",
+		`paths: {/x: {get: {operationId: x, requestBody: {content: {application/json: {schema: {type: 5}}}}}}}`: "compile",
 	} {
 		_, err := Load([]byte(text))
 		require.ErrorContains(t, err, want)
