@@ -1,4 +1,4 @@
-package payvault_test
+package bulk
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // limited is a service that permits a rate, and takes 50 ms for an answer.
@@ -64,7 +65,7 @@ func (s *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (s *limited) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
-	c, err := payvault.NewClient("https://service.test", apiKey, append(opts, payvault.WithHTTPClient(&http.Client{Transport: s}))...)
+	c, err := payvault.NewClient("https://service.test", service.APIKey, append(opts, payvault.WithHTTPClient(&http.Client{Transport: s}))...)
 	require.NoError(t, err)
 	return c
 }
@@ -125,8 +126,8 @@ func TestPace_holdsTheOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				at = append(at, time.Since(start))
 				if strings.HasSuffix(r.URL.Path, "/send") && len(at) == 1 {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), nil
@@ -146,7 +147,7 @@ func TestPace_holdsTheOperation(t *testing.T) {
 		defer cancel()
 		err = send(brief)
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		e := asError(t, err)
+		e := service.AsError(t, err)
 		assert.Equal(t, payvault.NotSent, e.Delivery)
 		assert.InDelta(t, 20, e.RetryAfter.Seconds(), 1, "behind the first one")
 		assert.Zero(t, e.Attempts)
@@ -171,8 +172,8 @@ func TestPace_beyondTheCap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				if sent++; sent > 3 {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "3600"), nil
 				}
@@ -188,7 +189,7 @@ func TestPace_beyondTheCap(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
-			assert.Equal(t, time.Hour, asError(t, batch.Err).RetryAfter)
+			assert.Equal(t, time.Hour, service.AsError(t, batch.Err).RetryAfter)
 			assert.True(t, payvault.SafeToRetry(batch.Err))
 		}
 		assert.Equal(t, 10, n)
@@ -205,14 +206,14 @@ func TestBudget(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			requests, spent, down := 0, 0, true
-			client, err := payvault.NewClient("https://service.test", apiKey,
+			client, err := payvault.NewClient("https://service.test", service.APIKey,
 				payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: ignore}),
 				payvault.WithObserver(payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
 					if r.BudgetSpent {
 						spent++
 					}
 				}}),
-				payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 					if requests++; down {
 						return jsonAnswer(http.StatusServiceUnavailable, ``), nil
 					}
@@ -250,8 +251,8 @@ func refusing(t *testing.T, n int, retryAfter string, opts ...payvault.Option) (
 	t.Helper()
 	var mu sync.Mutex
 	requests = new(int)
-	c, err := payvault.NewClient("https://service.test", apiKey, append(opts, payvault.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	c, err := payvault.NewClient("https://service.test", service.APIKey, append(opts, payvault.WithHTTPClient(&http.Client{
+		Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if *requests++; *requests <= n {
@@ -264,7 +265,7 @@ func refusing(t *testing.T, n int, retryAfter string, opts ...payvault.Option) (
 	return c, requests
 }
 
-// TestPace_leavingTheLine: callers who give up hold nobody back.
+// TestPace_leavingTheLine: service.Callers who give up hold nobody back.
 func TestPace_leavingTheLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -335,7 +336,7 @@ func TestPace_deadline(t *testing.T) {
 		_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.True(t, payvault.SafeToRetry(err))
-		assert.Equal(t, 1, asError(t, err).Attempts)
+		assert.Equal(t, 1, service.AsError(t, err).Attempts)
 		assert.Zero(t, time.Since(start))
 		assert.Equal(t, 1, *requests)
 	})
@@ -346,8 +347,8 @@ func TestPace_beyondTheCapIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var after string
-		c, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", after), nil
 			}),
 		}))
@@ -371,8 +372,8 @@ func TestPace_stoppedWalk(t *testing.T) {
 		failure := errors.New("disk full")
 		var mu sync.Mutex
 		requests := 0
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if requests++; requests == 1 {
@@ -404,8 +405,8 @@ func TestPace_stoppedWalk(t *testing.T) {
 func TestPace_stoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil || !strings.Contains(string(body), "first") {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), err
