@@ -16,7 +16,7 @@ import (
 // BusinessType is the legal form of a business.
 type BusinessType string
 
-// The business types (interface §2.4).
+// The business types.
 const (
 	BusinessSoleProp           BusinessType = "sole-prop"
 	BusinessLLC                BusinessType = "llc"
@@ -26,10 +26,10 @@ const (
 	BusinessTaxExempt          BusinessType = "tax-exempt"
 )
 
-// TradingStatus tells whether a business is publicly traded.
+// TradingStatus reports whether a business is publicly traded.
 type TradingStatus string
 
-// The trading statuses (interface §2.4).
+// The trading statuses.
 const (
 	TradingPublic    TradingStatus = "pt"
 	TradingNonPublic TradingStatus = "np"
@@ -38,7 +38,7 @@ const (
 // TaxIDType is the kind of a tax ID.
 type TaxIDType string
 
-// The kinds of tax ID (interface §2.4).
+// The kinds of tax ID.
 const (
 	TaxIDEIN TaxIDType = "ein"
 	TaxIDSSN TaxIDType = "ssn"
@@ -47,7 +47,7 @@ const (
 // ServicesProcess is a value of business_services_process.
 type ServicesProcess string
 
-// The values of business_services_process (interface §2.4).
+// The values of business_services_process.
 const (
 	ServicesProcessOrder   ServicesProcess = "order"
 	ServicesProcessFulfill ServicesProcess = "fulfill"
@@ -56,7 +56,7 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
-// The elements of business_services_auth_time (interface §2.4).
+// The elements of business_services_auth_time.
 const (
 	AuthTime1      AuthTime = "1"
 	AuthTime30     AuthTime = "30"
@@ -67,18 +67,18 @@ const (
 // FulfillmentProvider is a value of fulfillment_provider_flag.
 type FulfillmentProvider string
 
-// The values of fulfillment_provider_flag (interface §2.4).
+// The values of fulfillment_provider_flag.
 const (
 	FulfillmentBusiness   FulfillmentProvider = "business"
 	FulfillmentThirdParty FulfillmentProvider = "thirdparty"
 )
 
-// ApplicationData is the data of an application, one field per documented key (interface §2.4), and Extra for other keys.
-// Fields that are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what
-// would be taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
+// ApplicationData is the data of an application, one field per documented key, and Extra for other keys. Fields that
+// are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what would be
+// taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
 //
-// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend on
-// the business type.
+// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend
+// on the business type.
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
@@ -119,7 +119,7 @@ type ApplicationData struct {
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have (interface §2.4). A value that must not be
+// ApplicationField is a pair for a key that [ApplicationData] does not have. A value that must not be
 // seen is best a [Secret].
 type ApplicationField struct {
 	Key   string `json:"key"`
@@ -237,7 +237,8 @@ func asStrings[T ~string](values []T) []string {
 	return texts
 }
 
-// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the value.
+// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the
+// value.
 func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
@@ -273,7 +274,7 @@ func authTimes(text string) (set []AuthTime) {
 	return set
 }
 
-// SavedField is a field of an application as the service has saved it (interface §2.4).
+// SavedField is a field of an application as the service has saved it.
 //
 // Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
 // []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
@@ -286,13 +287,13 @@ type SavedField struct {
 	Settings FieldSettings
 }
 
-// FieldSettings tells what a field takes (interface §2.4).
+// FieldSettings tells what a field takes.
 type FieldSettings struct {
 	Required bool          `json:"required"`          // as the service reports it
 	Options  []FieldOption `json:"options,omitempty"` // the allowed values; none for a free field
 }
 
-// FieldOption is one of the values that a field takes (interface §2.4).
+// FieldOption is one of the values that a field takes.
 type FieldOption struct {
 	Label    string `json:"label"`
 	Value    any    `json:"value"` // its type is not shown; numbers are read as [encoding/json.Number]
@@ -335,7 +336,8 @@ type rawSecret struct{ Secret }
 func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
 	i, known := fieldOf(f.Key)
-	return rawSecret{secret}, ok && known && reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
+	return rawSecret{secret}, ok && known &&
+		reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
 		jsontext.Value(secret.Reveal()).IsValid()
 }
 
@@ -377,7 +379,7 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 	return open, err
 }
 
-// ApplicationAddress is an address in an application (interface §2.4). Country is a numeric code.
+// ApplicationAddress is an address in an application. Country is a numeric code.
 type ApplicationAddress struct {
 	FirmName  string `json:"firm_name,omitzero"`
 	Address1  string `json:"address1,omitzero"`
@@ -391,7 +393,7 @@ type ApplicationAddress struct {
 	Validated bool   `json:"validated,omitzero"`
 }
 
-// CardBrands says which card brands a business takes; all five are sent (interface §2.4).
+// CardBrands says which card brands a business takes; all five are sent.
 type CardBrands struct {
 	VI bool `json:"vi"`
 	MC bool `json:"mc"`
@@ -400,7 +402,7 @@ type CardBrands struct {
 	GP bool `json:"gp"`
 }
 
-// DeliveryMethods says how a business delivers; all four are sent (interface §2.4).
+// DeliveryMethods says how a business delivers; all four are sent.
 type DeliveryMethods struct {
 	Digitally bool `json:"digitally"`
 	Pickup    bool `json:"pickup"`
@@ -408,53 +410,55 @@ type DeliveryMethods struct {
 	Service   bool `json:"Service"` // with a capital letter on the wire
 }
 
-// Ownership lists the owners of a business (interface §2.4).
+// Ownership lists the owners of a business.
 type Ownership struct {
 	InterestCount int64   `json:"interestCount"` // sent as given
 	Owners        []Owner `json:"owners,omitempty"`
 }
 
-// Owner is an owner, a controlling person or a user of a business (interface §2.4). What is required depends on the business type. The formats
-// of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not shown.
+// Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The
+// formats of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not
+// shown.
 type Owner struct {
-	Name                   OwnerName          `json:"name,omitzero"`
-	PersonType             PersonType         `json:"personType,omitzero"`
-	ID                     string             `json:"id,omitzero"`
-	ContactType            ContactType        `json:"contactType,omitzero"`
-	Phone                  string             `json:"phone,omitzero"` // the form is not shown
-	Email                  string             `json:"email,omitzero"`
-	DOB                    Date               `json:"dob,omitzero"`                      // date of birth
-	SSN                    Secret             `json:"ssn,omitzero"`                      // social security number
-	Passport               Secret             `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string             `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string             `json:"passport_issue_date,omitzero"`      // the form is not shown
-	DLNumber               Secret             `json:"dl_number,omitzero"`                // driver's license
-	DLState                string             `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string             `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string             `json:"dl_issue_date,omitzero"`            // the form is not shown
-	InterestPercent        *Amount            `json:"interestPercent,omitzero"`          // exact; nil is not sent
-	RelatedBusinesses      []json.RawMessage  `json:"relatedBusinesses,omitempty"`       // raw JSON; its shape is not shown
-	CbExp                  string             `json:"cbExp,omitzero"`
-	Legal                  *bool              `json:"legal,omitzero"` // nil is not sent
-	LegalExp               string             `json:"legalExp,omitzero"`
-	Title                  string             `json:"title,omitzero"`
-	Address                ApplicationAddress `json:"address,omitzero"`
+	Name                   OwnerName   `json:"name,omitzero"`
+	PersonType             PersonType  `json:"personType,omitzero"`
+	ID                     string      `json:"id,omitzero"`
+	ContactType            ContactType `json:"contactType,omitzero"`
+	Phone                  string      `json:"phone,omitzero"` // the form is not shown
+	Email                  string      `json:"email,omitzero"`
+	DOB                    Date        `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret      `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret      `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string      `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string      `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret      `json:"dl_number,omitzero"`                // driver's license
+	DLState                string      `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string      `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string      `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount     `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	// Raw JSON; its shape is not shown.
+	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitempty"`
+	CbExp             string             `json:"cbExp,omitzero"`
+	Legal             *bool              `json:"legal,omitzero"` // nil is not sent
+	LegalExp          string             `json:"legalExp,omitzero"`
+	Title             string             `json:"title,omitzero"`
+	Address           ApplicationAddress `json:"address,omitzero"`
 }
 
-// OwnerName is the name of an owner (interface §2.4).
+// OwnerName is the name of an owner.
 type OwnerName struct {
 	FirstName string `json:"first_name,omitzero"`
 	LastName  string `json:"last_name,omitzero"`
 }
 
-// PersonType says what an owner is; all three are sent (interface §2.4).
+// PersonType says what an owner is; all three are sent.
 type PersonType struct {
 	Owner   bool `json:"owner"`
 	Control bool `json:"control"`
 	User    bool `json:"user"`
 }
 
-// ContactType says what an owner is contacted for (interface §2.4).
+// ContactType says what an owner is contacted for.
 type ContactType struct {
 	Admin bool `json:"admin"`
 }

@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// ApplicationsService boards merchants: it creates an application, fills it with data and validates it
-// (interface §2.4). It is for partner accounts only.
+// ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
+// partner accounts only.
 type ApplicationsService struct{ client *Client }
 
-// ApplicationCreateRequest starts an application (interface §4, rule 6). ChannelID and SalesRep are required.
+// ApplicationCreateRequest starts an application. ChannelID and SalesRep are required.
 type ApplicationCreateRequest struct {
 	ChannelID       int64 `json:"channel_id"`                // assigned by the operator
 	SalesRep        int64 `json:"sales_rep"`                 // ID of a sales representative
@@ -28,10 +28,10 @@ func (r ApplicationCreateRequest) prepare(_ *Client, p *problems) any {
 // ApplicationStatus is the app_status of an application. The interface shows [ApplicationIncomplete] only.
 type ApplicationStatus string
 
-// ApplicationIncomplete is the status of an application that has just been created (interface §3).
+// ApplicationIncomplete is the status of an application that has just been created.
 const ApplicationIncomplete ApplicationStatus = "INCOMPLETE"
 
-// ApplicationCreated is a new application with its pricing (interface §2.4).
+// ApplicationCreated is a new application with its pricing.
 type ApplicationCreated struct {
 	App     Application `json:"app"`
 	Pricing Pricing     `json:"pricing,omitzero"`
@@ -44,7 +44,7 @@ func (a *ApplicationCreated) missing() string {
 	return ""
 }
 
-// Application is a merchant application (interface §2.4).
+// Application is a merchant application.
 type Application struct {
 	ID              ApplicationID     `json:"app_id,omitzero"`
 	MerchantID      MerchantID        `json:"merchant_id"`         // 0 until the application is approved
@@ -55,7 +55,7 @@ type Application struct {
 	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
-// Pricing is the pricing of an application (interface §2.4). The interface does not show what a plan contains, so it stays JSON.
+// Pricing is the pricing of an application. The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
 	ID   int64           `json:"pricing_id,omitzero"` // pricing_id
 	Plan json.RawMessage `json:"plan,omitempty"`      // raw JSON
@@ -66,8 +66,8 @@ type savedData struct {
 	Fields []SavedField `json:"fields"`
 }
 
-// Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed by
-// field name (interface §7).
+// Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
+// by field name.
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
@@ -75,25 +75,29 @@ type Validation struct {
 // OK reports whether all fields pass; only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
-// Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales representative fail
-// before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through [Client.ForMerchant] it fails with
-// [ErrMerchantNotSupported]. A refusal is [ErrRejected], or [ErrForbidden] where the service gives status 403 to an account
-// that is no partner's. An answer without an app_id is [ErrMalformedResponse].
+// Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales
+// representative fail before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through
+// [Client.ForMerchant] it fails with [ErrMerchantNotSupported]. A refusal is [ErrRejected], or [ErrForbidden] where the
+// service gives status 403 to an account that is no partner's. An answer without an app_id is [ErrMalformedResponse].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] there may be an
-// application that nobody knows the ID of.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
+// there may be an application that nobody knows the ID of.
 //
-// POST /platform/application/add (interface §2.4; §4, rule 6).
-func (s *ApplicationsService) Create(ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption) (*ApplicationCreated, error) {
+// POST /platform/application/add.
+func (s *ApplicationsService) Create(
+	ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption,
+) (*ApplicationCreated, error) {
 	return do[ApplicationCreated](ctx, s, OpApplicationsCreate, send(req), opts)
 }
 
-// SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data without any
-// field, a routing number without an account number or the other way round, and a date that is not in the
+// SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data
+// without any field, a routing number without an account number or the other way round, and a date that is not in the
 // calendar fail before anything is sent. It is replayable.
 //
-// POST /platform/application/{appId}/data (interface §2.4; §4, rule 7).
-func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption) ([]SavedField, error) {
+// POST /platform/application/{appId}/data.
+func (s *ApplicationsService) SaveData(
+	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
+) ([]SavedField, error) {
 	saved, err := do[savedData](ctx, s, OpApplicationsSaveData, with(id).send(applicationDataBody{data}), opts)
 	if err != nil {
 		return nil, err
@@ -101,10 +105,10 @@ func (s *ApplicationsService) SaveData(ctx context.Context, id ApplicationID, da
 	return saved.Fields, nil
 }
 
-// Validate checks all fields of an application and their dependencies. An application that does not pass is no error: the
-// answer tells what is missing. It is replayable.
+// Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
+// the answer tells what is missing. It is replayable.
 //
-// GET /platform/application/{appId}/validate (interface §3; §4, rule 8; §7, rule 2).
+// GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
 	if err := exchange(ctx, clientOf(s), OpApplicationsValidate.info(), with(id), &r, opts); err != nil {

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// AccountUpdaterService submits cards so that card networks refresh their data (interface §2.7).
+// AccountUpdaterService submits cards so that card networks refresh their data.
 type AccountUpdaterService struct{ client *Client }
 
-// MaxAccountUpdaterCards is how many cards one request takes (interface §8).
+// MaxAccountUpdaterCards is how many cards one request takes.
 const MaxAccountUpdaterCards = 100
 
-// AccountUpdaterCard is a card to refresh (interface §2.7). Number and expiration date are required.
+// AccountUpdaterCard is a card to refresh. Number and expiration date are required.
 type AccountUpdaterCard struct {
 	CardNumber Secret `json:"card_number"`      // card number
 	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate
@@ -46,8 +46,7 @@ func (b accountUpdaterBody) prepare(_ *Client, p *problems) any {
 	return &b
 }
 
-// AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days
-// (interface §8).
+// AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days.
 type AccountUpdaterRequest struct {
 	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
@@ -64,7 +63,9 @@ func (r *AccountUpdaterRequest) missing() string {
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
-// POST /platform/aus/add (interface §2.7; §4, rule 13).
-func (s *AccountUpdaterService) Submit(ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption) (*AccountUpdaterRequest, error) {
+// POST /platform/aus/add.
+func (s *AccountUpdaterService) Submit(
+	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
+) (*AccountUpdaterRequest, error) {
 	return do[AccountUpdaterRequest](ctx, s, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
 }

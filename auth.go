@@ -27,7 +27,7 @@ func checkKey(key string) error {
 // basic is the scheme of the Authorization header.
 const basic = "Basic "
 
-// authorization builds the header of interface §5: Basic, with the key as the password of an empty user.
+// authorization builds the header: Basic, with the key as the password of an empty user.
 func authorization(key string) string {
 	return basic + base64.StdEncoding.EncodeToString([]byte(":"+key))
 }

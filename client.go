@@ -54,9 +54,9 @@ type core struct {
 	paces       map[Operation]*transport.Pace
 }
 
-// NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in
-// baseURL is kept as a prefix. The API key is that of a merchant, or the vendor API key of a partner
-// (interface §5); it is sent to the host of baseURL only.
+// NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
+// kept as a prefix. The API key is that of a merchant, or the vendor API key of a partner; it is sent to the host of
+// baseURL only.
 //
 // NewClient does no I/O and reads no environment. It refuses, with an error that matches [ErrInvalidRequest]: an empty
 // key or one with control characters, a base URL that is not absolute http or https or that has user
@@ -108,7 +108,7 @@ func newClient(core *core, merchant *MerchantID) *Client {
 	return c
 }
 
-// ForMerchant returns a client that acts for another merchant (interface §5). It shares the key and the connections of
+// ForMerchant returns a client that acts for another merchant. It shares the key and the connections of
 // c. Operations that take a merchant_id send id; a request that names yet another merchant fails. All other
 // operations, and [Client.Call], fail before anything is sent with an error that matches
 // [ErrMerchantNotSupported].
@@ -219,13 +219,13 @@ type config struct {
 }
 
 // RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated at all follows
-// from the operation and is not a setting; see the package comment. Zero fields take the defaults.
+// from the operation and is not a setting; see docs/failures.md. Zero fields take the defaults.
 type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
 	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
-	// IgnoreOverload turns off what the calls of a client share, see "Retries and replay" in the package comment: the budget of
+	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
 	// retries, and the pace of an operation after status 429.
 	IgnoreOverload bool
 }
@@ -242,24 +242,24 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one attempt; a
-// longer one than that of [WithTimeout] changes nothing.
-// Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or without
-// this option, the client has a connection pool of its own. That keeps 128 idle connections to the service, for 45 seconds: as many as
-// there are callers at a time should be kept, or they reconnect all the time, as with the 2 of net/http's own pool. It wants TLS
-// 1.2 or newer, and uses a proxy of the environment (HTTPS_PROXY and NO_PROXY, as net/http reads them) for https
-// only, by CONNECT. A Transport of your own decides by itself on proxies, on the version of TLS and on what else it reads.
+// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one
+// attempt; a longer one than that of [WithTimeout] changes nothing. Redirects are not followed and cookies are not
+// kept, whatever hc says. Without a Transport, or without this option, the client has a connection pool of its own.
+// That keeps 128 idle connections to the service, for 45 seconds: as many as there are callers at a time should be
+// kept, or they reconnect all the time, as with the 2 of net/http's own pool. It wants TLS 1.2 or newer, and uses a
+// proxy of the environment (HTTPS_PROXY and NO_PROXY, as net/http reads them) for https only, by CONNECT. A Transport
+// of your own decides by itself on proxies, on the version of TLS and on what else it reads.
 //
-// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours may
-// speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset or refused is
-// of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
+// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours
+// may speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset
+// or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
 //
-// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken. A
-// RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown.
+// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken.
+// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown.
 //
-// What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or goes on
-// with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and that a call ends with its
-// context when the RoundTripper, or the body of its response, does not.
+// What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or
+// goes on with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and
+// that a call ends with its context when the RoundTripper, or the body of its response, does not.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {
@@ -348,12 +348,12 @@ func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
 }
 
-// WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation, status, code,
-// attempts, delivery and duration, and if there is an error also error_class (see [CallResult.ErrorClass]) and error. They
-// hold no ID, query, body or header of the request, but error has what the service says, cleared of secrets, keys, IDs in the
-// path and values of the query; see "Secrets" in the package comment for what it may still repeat. Attempts are
-// logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one that fails with an unknown outcome at
-// Error.
+// WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation,
+// status, code, attempts, delivery and duration, and if there is an error also error_class (see
+// [CallResult.ErrorClass]) and error. They hold no ID, query, body or header of the request, but error has what the
+// service says, cleared of secrets, keys, IDs in the path and values of the query; see docs/secrets.md for what it may
+// still repeat. Attempts are logged at Debug, and so is a call that succeeds; a call that fails at Warn, and one that
+// fails with an unknown outcome at Error.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -363,8 +363,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o about every call; see package otelpayvault for traces and metrics of OpenTelemetry. Of several observers
-// each is told, in the order in which they were given.
+// WithObserver tells o about every call; see package otelpayvault for traces and metrics of OpenTelemetry. Of several
+// observers each is told, in the order in which they were given.
 func WithObserver(o Observer) Option {
 	return func(c *config) { c.observers = append(c.observers, o) }
 }
@@ -439,12 +439,14 @@ type Response struct {
 	Body       []byte        // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	Unread     []string      // JSON pointers to what could not be read of the answer of an operation that was performed, 20 at most
+	// JSON pointers to what could not be read of the answer of an operation that was performed, 20 at most.
+	Unread []string
 }
 
 // Format writes status, size, attempts and duration, without header and body, under every verb.
 func (r Response) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "{StatusCode:%d Body:%d bytes Attempts:%d Duration:%v}", r.StatusCode, len(r.Body), r.Attempts, r.Duration)
+	_, _ = fmt.Fprintf(f, "{StatusCode:%d Body:%d bytes Attempts:%d Duration:%v}", r.StatusCode, len(r.Body), r.Attempts,
+		r.Duration)
 }
 
 // LogValue logs status, size, attempts and duration, without header and body.
@@ -473,9 +475,10 @@ func WithAttempts(n int) CallOption {
 	}
 }
 
-// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding, User-Agent
-// (see [WithUserAgent]), Content-*, the headers of the connection itself, and Idempotency-Key and X-Idempotency-Key: the
-// interface documents no such header, and net/http would take it as leave to send a request twice.
+// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding,
+// User-Agent (see [WithUserAgent]), Content-*, the headers of the connection itself, and Idempotency-Key and
+// X-Idempotency-Key: the interface documents no such header, and net/http would take it as leave to send a request
+// twice.
 func WithHeader(key, value string) CallOption {
 	key = http.CanonicalHeaderKey(key)
 	return func(o *callOptions) {
@@ -493,7 +496,8 @@ func WithHeader(key, value string) CallOption {
 func reservedHeader(key string) bool {
 	switch key {
 	case "Authorization", "Host", "Accept", "Accept-Encoding", "User-Agent",
-		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "Expect",
 		"Idempotency-Key", "X-Idempotency-Key":
 		return true
 	}
@@ -501,7 +505,8 @@ func reservedHeader(key string) bool {
 }
 
 func validHeaderName(name string) bool {
-	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+	return name != "" && strings.Trim(name,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
 func validHeaderValue(value string) bool {
@@ -509,8 +514,8 @@ func validHeaderValue(value string) bool {
 }
 
 // Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
-// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call fails
-// before anything is sent: such a type needs the method MarshalJSONTo of JSON v2.
+// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call
+// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2.
 type Request struct {
 	Method string     // an HTTP method
 	Path   []string   // segments after the base URL, not escaped
@@ -521,17 +526,18 @@ type Request struct {
 
 // LogValue logs the method and whether there is a body.
 func (r Request) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
+	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)),
+		slog.Bool("body", r.Body != nil))
 }
 
 // Format writes what LogValue logs, under every verb: path, query and body may hold anything.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that the interface names without showing it (interface §4, last paragraph), with the
-// same authentication, retries, limits and errors as the typed ones. The whole JSON body of a success is decoded into
-// out, which may be nil, as encoding/json decodes it. An answer is a success if its status is 2xx and its code is 0 or its
-// rcode is 000. What decoding allocates is bounded as for the typed operations, but for what methods of your own, such as
-// UnmarshalJSON, do.
+// Call performs an operation that the interface names without showing it, with the same authentication, retries, limits
+// and errors as the typed ones. The whole JSON body of a success is decoded into out, which may be nil, as
+// encoding/json decodes it. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
+// decoding allocates is bounded as for the typed operations, but for what methods of your own, such as UnmarshalJSON,
+// do.
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {

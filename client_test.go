@@ -55,7 +55,8 @@ func TestNewClient_baseURL(t *testing.T) {
 			"https://sandbox.example.com/%2e%2E/b",
 		},
 		"is not a URL": {
-			"https://sandbox.example.com/%", "https://sandbox.example.com:port", "https://[::1", "https://sandbox.example.com/a b\x00",
+			"https://sandbox.example.com/%", "https://sandbox.example.com:port", "https://[::1",
+			"https://sandbox.example.com/a b\x00",
 			"https://user:hunter2@sandbox.example.com/\r\n", " https://sandbox.example.com",
 		},
 	} {
@@ -166,7 +167,8 @@ func TestClient_pathPrefix(t *testing.T) {
 	} {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
-			server := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
+			server := service.Observe(t,
+				func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
 			require.NoError(t, service.Client(t, server.URL+prefix).Invoices.Send(t.Context(), "a/b", nil))
 			assert.Equal(t, want+"/platform/invoice/a%2Fb/send", server.Seen()[0].Path)
 		})
@@ -200,10 +202,14 @@ func TestWithHTTPClient(t *testing.T) {
 	assert.Len(t, server.Seen(), 2)
 	assert.Empty(t, jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(server.URL, "http://"), Path: "/"}))
 	assert.Same(t, pool, own.Transport)
-	assert.Equal(t, [3]any{before.Timeout, before.Jar, before.Transport}, [3]any{own.Timeout, own.Jar, own.Transport}, "the caller's client is unchanged")
+	assert.Equal(t, [3]any{before.Timeout, before.Jar, before.Transport}, [3]any{own.Timeout, own.Jar, own.Transport},
+		"the caller's client is unchanged")
 	assert.NotNil(t, own.CheckRedirect)
 	// Nor does it matter what the caller does to it later.
-	own.Transport, own.Timeout = service.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errShutdown }), 1
+	own.Transport, own.Timeout = service.RoundTripper(func(*http.Request) (*http.Response, error) {
+		return nil,
+			errShutdown
+	}), 1
 	_, err = client.Applications.Validate(t.Context(), 1)
 	require.NoError(t, err)
 	client.CloseIdleConnections()
@@ -215,7 +221,8 @@ func TestWithUserAgent(t *testing.T) {
 		"acme-billing/2.1": `^acme-billing/2\.1 payvault-go/` + payvault.Version + ` \(go[^;]+; \w+\)$`,
 		"":                 `^payvault-go/` + payvault.Version + ` \(go[^;]+; \w+\)$`,
 	} {
-		server := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
+		server := service.Observe(t,
+			func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
 		_, err := service.Client(t, server.URL, payvault.WithUserAgent(product)).Applications.Validate(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Regexp(t, want, server.Seen()[0].Header.Get("User-Agent"))
@@ -232,7 +239,10 @@ func TestWithHeader(t *testing.T) {
 		service.Say(w, 200, `{"code":0,"data":{}}`)
 	})
 	client := service.Client(t, server.URL)
-	opts := []payvault.CallOption{payvault.WithHeader("x-request-id", "7"), payvault.WithHeader("X-Tag", "a"), payvault.WithHeader("X-Tag", "b\tc"), nil}
+	opts := []payvault.CallOption{
+		payvault.WithHeader("x-request-id", "7"), payvault.WithHeader("X-Tag", "a"),
+		payvault.WithHeader("X-Tag", "b\tc"), nil,
+	}
 	_, err := client.Webhooks.AddEvent(t.Context(), "w", "e", opts...)
 	require.NoError(t, err)
 	_, err = client.Webhooks.AddEvent(t.Context(), "w", "e")
@@ -260,8 +270,8 @@ func TestWithHeader_refused(t *testing.T) {
 		{"X:", "x"},
 	}
 	for name := range strings.FieldsSeq(`Authorization authorization AUTHORIZATION Host host Content-Type content-length
-		Content-Encoding Content-Anything Accept Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade Expect
-		Proxy-Authorization Proxy-Connection Keep-Alive Idempotency-Key idempotency-key X-Idempotency-Key`) {
+		Content-Encoding Content-Anything Accept Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade
+		Expect Proxy-Authorization Proxy-Connection Keep-Alive Idempotency-Key idempotency-key X-Idempotency-Key`) {
 		refused = append(refused, [2]string{name, "hunter2"})
 	}
 	for _, header := range refused {
@@ -277,7 +287,8 @@ func TestWithAttempts(t *testing.T) {
 	for attempts, policy := range map[int]int{1: 4, 2: 1, 7: 3} {
 		server := service.Answer(t, http.StatusTooManyRequests, "")
 		var raw payvault.Response
-		_, err := service.Client(t, server.URL, service.Impatient(policy)).Webhooks.AddEvent(t.Context(), "w", "e", payvault.WithAttempts(attempts), payvault.WithResponse(&raw))
+		_, err := service.Client(t, server.URL, service.Impatient(policy)).Webhooks.AddEvent(t.Context(), "w", "e",
+			payvault.WithAttempts(attempts), payvault.WithResponse(&raw))
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Len(t, server.Seen(), attempts)
 		assert.Equal(t, attempts, raw.Attempts)
@@ -322,8 +333,9 @@ func TestCall(t *testing.T) {
 		}
 	}
 	request := payvault.Request{
-		Method: "POST", Path: []string{"platform", "invoice", "add"}, Query: url.Values{"merchant_id": {"7"}, "a b": {"c,d", "é&="}},
-		Body: map[string]any{"amount": 1},
+		Method: "POST", Path: []string{"platform", "invoice", "add"},
+		Query: url.Values{"merchant_id": {"7"}, "a b": {"c,d", "é&="}},
+		Body:  map[string]any{"amount": 1},
 	}
 	require.NoError(t, service.Client(t, server.URL+service.BasePath).Call(t.Context(), request, &out))
 	assert.Equal(t, "Success I1 12.50", fmt.Sprint(out.Message, " ", out.Data.InvoiceID, " ", out.Data.Amount))
@@ -342,8 +354,10 @@ func TestCall_withoutBody(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		for _, replay := range []bool{false, true} {
-			server := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
-			require.NoError(t, service.Client(t, server.URL).Call(t.Context(), payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}, nil))
+			server := service.Observe(t,
+				func(_ int, w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
+			require.NoError(t, service.Client(t, server.URL).Call(t.Context(),
+				payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}, nil))
 			got := server.Seen()[0]
 			assert.Equal(t, method, got.Method)
 			assert.Empty(t, got.Body)
@@ -370,7 +384,8 @@ func TestCall_envelopes(t *testing.T) {
 		{200, `{"rcode":"000"}`, true, nil, ""},
 		{201, `{"rcode":"000","code":0}`, true, nil, ""},
 		{200, `{"code":7,"rcode":"000"}`, false, []error{payvault.ErrRejected}, "7"},
-		{200, `{"code":0,"rcode":"905"}`, false, []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}, "0"}, // it contradicts itself
+		// It contradicts itself.
+		{200, `{"code":0,"rcode":"905"}`, false, []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}, "0"},
 		{200, `{"rcode":"905","rmsg":"No"}`, false, []error{payvault.ErrRejected}, "905"},
 		{200, `{"code":2,"data":{"a":["b"]}}`, false, []error{payvault.ErrRejected, payvault.ErrValidation}, "2"},
 		{200, `{"message":"hello"}`, false, []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}, ""},
@@ -430,7 +445,8 @@ func TestCall_refused(t *testing.T) {
 	var none context.Context
 	service.AssertInvalid(t, client.Call(none, get, nil), payvault.OpCall, service.Fields{"context": {"is nil"}})
 	err := client.ForMerchant(7).Call(t.Context(), get, nil)
-	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.NotSent}, payvault.ErrMerchantNotSupported)
+	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.NotSent},
+		payvault.ErrMerchantNotSupported)
 }
 
 // TestCall_outOfAnotherShape: the request was performed, so the outcome is not lost but unknown.
@@ -450,7 +466,8 @@ func TestCall_replay(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE"} {
 		for replay, want := range map[bool]int{true: 4, false: 1} {
 			server := service.Answer(t, 503, "")
-			err := service.Client(t, server.URL).Call(t.Context(), payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}, nil)
+			err := service.Client(t, server.URL).Call(t.Context(),
+				payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}, nil)
 			require.ErrorIs(t, err, payvault.ErrUnavailable)
 			assert.Len(t, server.Seen(), want, "%s: the caller's word counts, not the method", method)
 			assert.Equal(t, replay, payvault.SafeToRetry(err))
@@ -512,7 +529,8 @@ func assertSentOnce(t *testing.T, call func(c *payvault.Client) error) {
 	assert.EqualValues(t, 1, connections.Load(), "on the connection that was used before")
 }
 
-// TestWithKeySource_rotation: each attempt asks, and a key that has changed is used at once. All else of the request is the same.
+// TestWithKeySource_rotation: each attempt asks, and a key that has changed is used at once. All else of the request is
+// the same.
 func TestWithKeySource_rotation(t *testing.T) {
 	t.Parallel()
 	for _, c := range calls.All() {
@@ -597,7 +615,8 @@ func TestWithKeySource_deadline(t *testing.T) {
 
 func TestClient_CloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	server := service.Unstarted(t, func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
+	server := service.Unstarted(t,
+		func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, `{"code":0,"data":{}}`) })
 	closed := make(chan struct{}, 8)
 	var opened atomic.Int64
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -630,11 +649,23 @@ func TestClient_CloseIdleConnections(t *testing.T) {
 func TestClient_failureKeepsConnections(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"status 404 with a body": func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 404, strings.Repeat("x", 3000)) },
-		"status 503":             func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
-		"a redirect with a body": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) },
-		"200 without JSON":       func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, "<html>") },
-		"a body of unknown size": func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 400, strings.Repeat("x", 5000)) },
+		"status 404 with a body": func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			service.Say(w, 404, strings.Repeat("x", 3000))
+		},
+		"status 503": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"a redirect with a body": func(w http.ResponseWriter,
+			r *http.Request,
+		) {
+			http.Redirect(w, r, "/x", http.StatusFound)
+		},
+		"200 without JSON": func(w http.ResponseWriter, _ *http.Request) { service.Say(w, 200, "<html>") },
+		"a body of unknown size": func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			service.Say(w, 400, strings.Repeat("x", 5000))
+		},
 		"a success with the rest": func(w http.ResponseWriter, _ *http.Request) {
 			service.Say(w, 200, `{"code":0,"data":{}}`+strings.Repeat(" ", 3000))
 		},
@@ -679,7 +710,10 @@ func TestClient_concurrency(t *testing.T) {
 	})
 	client := service.Client(t, server.URL, service.Impatient(50))
 	opts := []payvault.CallOption{payvault.WithHeader("X-Shared", "1"), payvault.WithReplay()}
-	request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111")}}}
+	request := &payvault.CustomerCreateRequest{
+		ID: "C1", FirmName: "Firm",
+		BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111")}},
+	}
 	copyOf, err := json.Marshal(request)
 	require.NoError(t, err)
 	all := calls.All()
@@ -688,7 +722,8 @@ func TestClient_concurrency(t *testing.T) {
 		running.Go(func() {
 			c := &all[i%len(all)]
 			var raw payvault.Response
-			_, err := c.Do(t.Context(), client, calls.Documented(), c.Full, append(slices.Clip(opts), payvault.WithResponse(&raw))...)
+			_, err := c.Do(t.Context(), client, calls.Documented(), c.Full,
+				append(slices.Clip(opts), payvault.WithResponse(&raw))...)
 			assert.NoError(t, err, c.Name)
 			assert.Equal(t, c.Answer(), string(raw.Body), "each call gets its own answer")
 			_, err = client.ForMerchant(payvault.MerchantID(i+1)).Customers.Create(t.Context(), request, opts...)
@@ -706,7 +741,8 @@ func TestClient_concurrency(t *testing.T) {
 		var body struct {
 			MerchantID json.Number `json:"merchant_id"`
 		}
-		if r.Path == "/platform/vault/customer" && r.Method == "POST" && json.Unmarshal(r.Body, &body) == nil && body.MerchantID != "" {
+		if r.Path == "/platform/vault/customer" && r.Method == "POST" && json.Unmarshal(r.Body, &body) == nil &&
+			body.MerchantID != "" {
 			merchants[body.MerchantID.String()]++
 		}
 	}
@@ -714,7 +750,8 @@ func TestClient_concurrency(t *testing.T) {
 	assert.Len(t, merchants, goroutines, "each client of ForMerchant sends its own merchant")
 }
 
-// TestWithTimeout_isOfOneAttempt: the Timeout of the caller's http.Client is one of an attempt too, and the shorter counts.
+// TestWithTimeout_isOfOneAttempt: the Timeout of the caller's http.Client is one of an attempt too, and the shorter
+// counts.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -748,7 +785,8 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 // TestClient_answersKeepTheirMemory: what a call has returned does not change when later answers are read.
 func TestClient_answersKeepTheirMemory(t *testing.T) {
 	t.Parallel()
-	const first = `{"code":0,"message":"first","data":{"app":{"app_id":1,"app_status":"FIRST"},"pricing":{"plan":{"of":"first"}}}}`
+	const first = `{"code":0,"message":"first","data":{"app":{"app_id":1,"app_status":"FIRST"},` +
+		`"pricing":{"plan":{"of":"first"}}}}`
 	server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n <= 4 {
 			service.Say(w, 200, first)

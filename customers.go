@@ -6,25 +6,26 @@ import (
 	"strconv"
 )
 
-// CustomersService keeps customer profiles in the customer vault (interface §2.2).
+// CustomersService keeps customer profiles in the customer vault.
 type CustomersService struct{ client *Client }
 
-// CustomerCreateRequest is a customer to store (interface §2.2). Either ID, or AutoGenerateCustomerID, is required, and either the
+// CustomerCreateRequest is a customer to store. Either ID, or AutoGenerateCustomerID, is required, and either the
 // first and last name or the firm name.
 type CustomerCreateRequest struct {
-	ID                     string               `json:"customer_id,omitzero"`               // unique, alphanumeric
-	AutoGenerateCustomerID bool                 `json:"auto_generate_customer_id,omitzero"` // the service generates the ID
-	FirstName              string               `json:"customer_first_name,omitzero"`
-	LastName               string               `json:"customer_last_name,omitzero"`
-	FirmName               string               `json:"customer_firm_name,omitzero"`
-	Phone                  string               `json:"customer_phone,omitzero"` // the form is not shown
-	Email                  string               `json:"customer_email,omitzero"`
-	ReferenceID            string               `json:"reference_id,omitzero"`
-	Comments               string               `json:"comments,omitzero"`
-	DeveloperID            string               `json:"developer_id,omitzero"` // see also WithDeveloperID
-	MerchantID             MerchantID           `json:"merchant_id,omitzero"`  // when acting for another merchant; see also Client.ForMerchant
-	ShippingAddresses      []ShippingAddress    `json:"shipping_addresses,omitempty"`
-	BillingCards           []BillingCardRequest `json:"billing_cards,omitempty"`
+	ID                     string `json:"customer_id,omitzero"`               // unique, alphanumeric
+	AutoGenerateCustomerID bool   `json:"auto_generate_customer_id,omitzero"` // the service generates the ID
+	FirstName              string `json:"customer_first_name,omitzero"`
+	LastName               string `json:"customer_last_name,omitzero"`
+	FirmName               string `json:"customer_firm_name,omitzero"`
+	Phone                  string `json:"customer_phone,omitzero"` // the form is not shown
+	Email                  string `json:"customer_email,omitzero"`
+	ReferenceID            string `json:"reference_id,omitzero"`
+	Comments               string `json:"comments,omitzero"`
+	DeveloperID            string `json:"developer_id,omitzero"` // see also WithDeveloperID
+	// When acting for another merchant; see also Client.ForMerchant.
+	MerchantID        MerchantID           `json:"merchant_id,omitzero"`
+	ShippingAddresses []ShippingAddress    `json:"shipping_addresses,omitempty"`
+	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
 func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
@@ -53,7 +54,7 @@ func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
 	return &r
 }
 
-// Customer is a stored customer profile (interface §2.2).
+// Customer is a stored customer profile.
 type Customer struct {
 	ID                string            `json:"customer_id,omitzero"` // the CustomerID of transactions and cancellations
 	RecID             int64             `json:"rec_id,omitzero"`      // assigned by the service
@@ -78,7 +79,7 @@ func (c *Customer) missing() string {
 	return ""
 }
 
-// ShippingAddress is an address of a customer, the same in requests and in results (interface §2.2).
+// ShippingAddress is an address of a customer, the same in requests and in results.
 type ShippingAddress struct {
 	ID          int64      `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
 	FirstName   string     `json:"shipping_first_name,omitzero"`
@@ -96,7 +97,7 @@ type ShippingAddress struct {
 	MerchantID  MerchantID `json:"merchant_id,omitzero"` // requests only
 }
 
-// BillingCardRequest is a card or an ACH account of a customer as it is sent (interface §2.2). Results have a [BillingCard].
+// BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
 type BillingCardRequest struct {
 	CardNumber  Secret     `json:"card_number,omitzero"` // digits
 	ExpDate     string     `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
@@ -122,7 +123,7 @@ type BillingCardRequest struct {
 	MerchantID  MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant
 }
 
-// BillingCard is a stored card of a customer (interface §2.2). Security codes and ACH account data are not returned.
+// BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
 type BillingCard struct {
 	CardNumber   string      `json:"card_number,omitzero"` // masked
 	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY
@@ -149,16 +150,19 @@ type BillingCard struct {
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
-// POST /platform/vault/customer (interface §2.2; §4, rule 2).
-func (s *CustomersService) Create(ctx context.Context, req *CustomerCreateRequest, opts ...CallOption) (*Customer, error) {
+// POST /platform/vault/customer.
+func (s *CustomersService) Create(
+	ctx context.Context, req *CustomerCreateRequest, opts ...CallOption,
+) (*Customer, error) {
 	return do[Customer](ctx, s, OpCustomersCreate, send(req), opts)
 }
 
-// List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor desc, a filter
-// without a field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not in the calendar or in order
-// fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is replayable.
+// List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor
+// desc, a filter without a field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not
+// in the calendar or in order fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is
+// replayable.
 //
-// GET /platform/vault/customer (interface §2.2; §4, rule 3).
+// GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
 	return s.list().page(ctx, opt, opts)
 }
@@ -166,7 +170,7 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 // All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
 // first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. It is replayable.
 //
-// GET /platform/vault/customer (interface §2.2; §4, rule 3).
+// GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, opt, opts)
 }

@@ -30,8 +30,8 @@ var (
 	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
 )
 
-// resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not success
-// counts.
+// resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not
+// success counts.
 type resultCode string
 
 // UnmarshalJSON reads a string or a number. Null says nothing.
@@ -70,8 +70,8 @@ type codes struct {
 	RCode tokenizeCode `json:"rcode"`
 }
 
-// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all others
-// the code, and Call one of them.
+// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all
+// others the code, and Call one of them.
 func (c codes) check(op OperationInfo) error {
 	own, success := c.Code, codeSuccess
 	if op.Op == OpTokensTokenize || op.Op == OpCall && own == "" {
@@ -129,8 +129,8 @@ type ignored struct{}
 // UnmarshalJSON accepts anything.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an operation that
-// changes something it is not lost to a value that cannot be read: unread has the places of those.
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an
+// operation that changes something it is not lost to a value that cannot be read: unread has the places of those.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead}
 	if call, ok := into.(*callReply); ok {
@@ -150,7 +150,8 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	return r.unread, nil
 }
 
-// reader decodes an answer within bounds of memory and time, and takes what services really send for what is documented.
+// reader decodes an answer within bounds of memory and time, and takes what services really send for what is
+// documented.
 type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
 	lenient bool            // go on after a value that cannot be read
@@ -163,8 +164,8 @@ type reader struct {
 	err       error // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists, records and
-// members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
+// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists,
+// records and members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
 const (
 	mostAllocated = 40 << 20
 	fewElements   = 20_000
@@ -182,8 +183,8 @@ var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext
 //nolint:gochecknoglobals // never changed
 var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 
-// read decodes strictly first, so that an answer as documented pays neither for tolerance nor for counting. What that reads
-// before it fails is read in the same way again.
+// read decodes strictly first, so that an answer as documented pays neither for tolerance nor for counting. What that
+// reads before it fails is read in the same way again.
 func (r *reader) read(body []byte, into any) error {
 	if isHarmless(body) && json.Unmarshal(body, into, anyCase) == nil {
 		return nil
@@ -191,8 +192,8 @@ func (r *reader) read(body []byte, into any) error {
 	return r.decode(body, into)
 }
 
-// isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object before
-// it, and no null but behind a colon, so that no record of a list is null.
+// isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object
+// before it, and no null but behind a colon, so that no record of a list is null.
 func isHarmless(body []byte) bool {
 	count := func(text string) int { return bytes.Count(body, []byte(text)) }
 	return count(",")+count("{")+count("[") < fewElements && count("null") == count(":null")+count(": null")
@@ -322,7 +323,8 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 		r.allocated += 5 * t.Size()
 	case kind == '[':
 		r.allocated += t.Size()
-	case r.open && (n >= 16 || t.Size() > 128), n >= 16 && t.Kind() == reflect.Interface: // perhaps in a map, and not in its first room
+	// Perhaps in a map, and not in its first room.
+	case r.open && (n >= 16 || t.Size() > 128), n >= 16 && t.Kind() == reflect.Interface:
 		r.allocated += 3 * t.Size()
 	}
 	switch t.Kind() {

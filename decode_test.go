@@ -153,7 +153,8 @@ func readResults() []readResult {
 			payvault.AccountUpdaterRequest{},
 			`{"code":0,"data":%s}`, "/data", `"request_id":"R1"`, true,
 			func(ctx ctx, c *payvault.Client, opts ...payvault.CallOption) (any, error) {
-				r, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}, opts...)
+				r, err := c.AccountUpdater.Submit(ctx,
+					[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}, opts...)
 				return valueOf(r), err
 			},
 		},
@@ -382,7 +383,8 @@ func TestReading_unreadable(t *testing.T) {
 		}
 		for _, field := range leaves(reflect.TypeOf(r.record), leaf{}) {
 			odd := `{"a":[1]}`
-			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface || field.names[0] == "rcode" {
+			if field.of == reflect.TypeFor[json.RawMessage]() || field.of.Kind() == reflect.Interface ||
+				field.names[0] == "rcode" {
 				continue
 			}
 			needed := r.needed
@@ -423,7 +425,8 @@ func TestReading_loosely(t *testing.T) {
 		`{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann","later":"` + "\xff" + `"}}`,
 		`{"code":"0","data":{"customer_id":"C1","customer_first_name":"Ann"},"later":{"a":[null,{}]}}`,
 	} {
-		got, err := answered(t, body).Customers.Create(t.Context(), &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
+		got, err := answered(t, body).Customers.Create(t.Context(),
+			&payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"})
 		if assert.NoError(t, err, body) {
 			assert.Equal(t, &payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
 		}
@@ -537,7 +540,8 @@ func TestReading_misfit(t *testing.T) {
 	t.Parallel()
 	const value = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}`
 	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
-		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value + `},{"key":"a","settings":{"required":{}}}]}}`
+		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value +
+			`},{"key":"a","settings":{"required":{}}}]}}`
 		var response payvault.Response
 		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1,
 			payvault.ApplicationData{LegalName: "Legal Name"}, payvault.WithResponse(&response))
@@ -553,7 +557,8 @@ func TestReading_unreadPlaces(t *testing.T) {
 	t.Parallel()
 	body := `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`{},`, 30) + `{}]}}`
 	var response payvault.Response
-	_, err := answered(t, body).Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Payee"}, payvault.WithResponse(&response))
+	_, err := answered(t, body).Payees.Create(t.Context(), &payvault.PayeeCreateRequest{Name: "Payee"},
+		payvault.WithResponse(&response))
 	require.NoError(t, err)
 	require.Len(t, response.Unread, 20)
 	assert.Equal(t, "/data/payee_email/19", response.Unread[19])
@@ -583,19 +588,26 @@ func TestCall_answers(t *testing.T) {
 		Raw      json.RawMessage `json:"raw"`
 	}
 	for _, member := range []string{
-		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`, `"wait":5`,
-		`"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`, `"by_number":{"2":"b","1":"a"}`,
+		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`,
+		`"wait":5`,
+		`"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`,
+		`"by_number":{"2":"b","1":"a"}`,
 		`"list":[{"a":1},null]`, `"list":[{"a":1},{"a":2}],"list":[{"b":3}]`, `"SNAKE_CASE":"x"`, `"snakecase":"x"`,
-		`"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`, `"text":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"text":null`,
+		`"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`, `"text":"` + "\xff" + `"`, `"number":1.50`,
+		`"raw":{"a": 1}`, `"text":null`,
 	} {
 		body := []byte(`{"code":0,` + member + `}`)
 		var want, got callerAnswer
 		require.NoError(t, json.Unmarshal(body, &want), member)
-		err := answered(t, string(body)).Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, &got)
+		err := answered(t, string(body)).Call(t.Context(),
+			payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, &got)
 		require.NoError(t, err, member)
 		assert.Equal(t, want, got, member)
 	}
-	for _, member := range []string{`"text":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"yesterday"`, `"quoted":7.5`} {
+	for _, member := range []string{
+		`"text":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"yesterday"`,
+		`"quoted":7.5`,
+	} {
 		var out callerAnswer
 		body := `{"code":0,` + member + `}`
 		require.Error(t, json.Unmarshal([]byte(body), new(callerAnswer)), member)
@@ -619,7 +631,8 @@ func TestFieldOption(t *testing.T) {
 	}
 	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
 		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"a","settings":{"options":[` + text + `]}}]}}`
-		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1, payvault.ApplicationData{LegalName: "Legal Name"})
+		saved, err := answered(t, body).Applications.SaveData(t.Context(), 1,
+			payvault.ApplicationData{LegalName: "Legal Name"})
 		require.NoError(t, err)
 		require.Len(t, saved, 1)
 		assert.Equal(t, []payvault.FieldOption{want}, saved[0].Settings.Options)

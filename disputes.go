@@ -13,38 +13,41 @@ import (
 	"example.com/payvault/internal/formdata"
 )
 
-// DisputesService answers disputes (interface §2.6).
+// DisputesService answers disputes.
 type DisputesService struct{ client *Client }
 
 // DisputeResponseType is the kind of an answer to a first-time dispute.
 type DisputeResponseType string
 
-// The kinds of answer (interface §2.6).
+// The kinds of answer.
 const (
-	DisputeNoLongerDisputed   DisputeResponseType = "ND" // the cardholder no longer disputes
-	DisputeCreditProcessed    DisputeResponseType = "CP" // a credit was processed; BatchDate and ReferenceNumber go with it
+	DisputeNoLongerDisputed DisputeResponseType = "ND" // the cardholder no longer disputes
+	// A credit was processed; BatchDate and ReferenceNumber go with it.
+	DisputeCreditProcessed    DisputeResponseType = "CP"
 	DisputeCompellingEvidence DisputeResponseType = "CE" // EvidenceType goes with it
 	DisputeOther              DisputeResponseType = "OT"
-	DisputeAllocation         DisputeResponseType = "ID" // of the card network that has allocation and collaboration paths; AllocationType and Reason go with it
+	// Of the card network that has allocation and collaboration paths; AllocationType and Reason go with it.
+	DisputeAllocation DisputeResponseType = "ID"
 )
 
-// MaxDisputeMessage is the longest message of a dispute response, in characters (interface §8).
+// MaxDisputeMessage is the longest message of a dispute response, in characters.
 const MaxDisputeMessage = 5000
 
 // DisputeResponse is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
 // dispute, for which Message and Evidence are required. The full sets of required and optional fields per
-// dispute type are not shown (interface §2.6).
+// dispute type are not shown.
 type DisputeResponse struct {
-	Message         string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
-	Type            DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
-	AmtTran         Amount              `json:"amt_tran,omitzero"`          // amount of the transaction; its unit is not shown
-	BatchDate       Date                `json:"batch_date,omitzero"`        // YYYY-MM-DD; goes with CP
-	ReferenceNumber string              `json:"reference_number,omitzero"`  // goes with CP
-	EvidenceType    string              `json:"cbr_ce_type,omitzero"`       // allowed values are not shown
-	AllocationType  string              `json:"cbr_id_type,omitzero"`       // allowed values are not shown
-	Reason          string              `json:"reason_desc,omitzero"`       // goes with ID
-	// Evidence is a PDF of supporting documents. It is a form part of its own and no part of the JSON form: attach it again
-	// to a response that has waited in a queue.
+	Message string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
+	Type    DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
+	// Amount of the transaction; its unit is not shown.
+	AmtTran         Amount `json:"amt_tran,omitzero"`
+	BatchDate       Date   `json:"batch_date,omitzero"`       // YYYY-MM-DD; goes with CP
+	ReferenceNumber string `json:"reference_number,omitzero"` // goes with CP
+	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // allowed values are not shown
+	AllocationType  string `json:"cbr_id_type,omitzero"`      // allowed values are not shown
+	Reason          string `json:"reason_desc,omitzero"`      // goes with ID
+	// Evidence is a PDF of supporting documents. It is a form part of its own and no part of the JSON form: attach it
+	// again to a response that has waited in a queue.
 	Evidence *File `json:"-"`
 }
 
@@ -73,7 +76,8 @@ func (r DisputeResponse) form(text []byte) *formdata.Body {
 }
 
 // File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
-// repeated, and is never closed by a call. A call waits for a ReadAt that is under way, also when its context has ended.
+// repeated, and is never closed by a call. A call waits for a ReadAt that is under way, also when its context has
+// ended.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // of the whole document
@@ -147,14 +151,14 @@ func (f *File) check(p *problems) {
 	}
 }
 
-// Respond answers a dispute. Only first-time and retrieval disputes can be answered over the API, and accepting a dispute
-// is an operation that the interface does not show. A message that is too long, a date that is not in the calendar, a
-// file that is not a PDF, and a retrieval answer without message or file fail before anything is sent. The file is
-// streamed: memory does not depend on its size.
+// Respond answers a dispute. Only first-time and retrieval disputes can be answered over the API, and accepting a
+// dispute is an operation that the interface does not show. A message that is too long, a date that is not in the
+// calendar, a file that is not a PDF, and a retrieval answer without message or file fail before anything is sent. The
+// file is streamed: memory does not depend on its size.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
-// POST /platform/dispute/{rec_id}/respond (interface §2.6; §4, rule 9).
+// POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
 	_, err := do[ignored](ctx, s, OpDisputesRespond, with(id).send(req), opts)
 	return err

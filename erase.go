@@ -75,8 +75,8 @@ func trackTexts(secret string) (texts []string) {
 	return texts
 }
 
-// clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The time
-// it takes is in proportion to the texts.
+// clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The
+// time it takes is in proportion to the texts.
 func (e eraser) clean(texts ...string) []string {
 	all := strings.Join(texts, "\x00")
 	ends := make([]int32, len(all)) // of what has to go from a byte on
@@ -118,8 +118,8 @@ type reading struct {
 
 type place struct{ from, to int32 }
 
-// read reads a text and what begins with one of the signs in it, backwards, so that escapes of escapes (&amp;nbsp;, %2520)
-// are read too.
+// read reads a text and what begins with one of the signs in it, backwards, so that escapes of escapes (&amp;nbsp;,
+// %2520) are read too.
 func read(text, signs string) reading {
 	r := reading{make([]byte, len(text)), make([]place, len(text))}
 	first := len(text)
@@ -144,7 +144,8 @@ func read(text, signs string) reading {
 	return reading{r.text[first:], r.at[first:]}
 }
 
-// unescape returns the meaning and the length of an escape or a tag at the start of a text. There is none if the length is 0.
+// unescape returns the meaning and the length of an escape or a tag at the start of a text. There is none if the length
+// is 0.
 func unescape(text []byte) (meaning string, length int) {
 	start := string(text[:min(len(text), longestEscape)])
 	switch start[0] {
@@ -200,8 +201,8 @@ func asciiDigits(char rune) rune {
 	return '0' + before%10
 }
 
-// plain keeps letters, in lower case, and digits. Numbers that are no digits become zeros. Modifier letters go, since some look
-// like dashes, and letters that are not seen.
+// plain keeps letters, in lower case, and digits. Numbers that are no digits become zeros. Modifier letters go, since
+// some look like dashes, and letters that are not seen.
 func plain(char rune) rune {
 	switch char = asciiDigits(char); {
 	case unicode.IsDigit(char):

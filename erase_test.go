@@ -40,7 +40,10 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer map[string]any) 
 // assertCleared wants one text wherever the service has told another, which no rendering shows.
 func assertCleared(t *testing.T, want string, req payvault.TokenizeRequest, text string) {
 	t.Helper()
-	e := refusal(t, req, map[string]any{"rcode": "905", "rmsg": text, "data": map[string]any{"message": "as said: " + text}})
+	e := refusal(t, req, map[string]any{
+		"rcode": "905", "rmsg": text,
+		"data": map[string]any{"message": "as said: " + text},
+	})
 	inFields := refusal(t, req, map[string]any{"rcode": "2", "data": map[string]any{text: []string{"a", text}}})
 	assert.Equal(t, want, e.Message, "message of %q", text)
 	assert.Equal(t, "as said: "+want, e.Detail, "detail of %q", text)
@@ -68,8 +71,10 @@ func separators() map[string]string {
 		"grapheme joiner": "\u034f", "Khmer vowel": "\u17b4", "Mongolian separator": "\u180e", "tag": "\U000e0020",
 		"filler in an entity": "&#x3164;", "filler in percent": "%E3%85%A4",
 		"line break in HTML": "<br>", "closed": "<br/>", "with a blank": "<BR />", "bold": "</b><b>", "comment": "<!-- x -->",
-		"long tag": `<span class="group" style="margin-left: 0.25em">`, "tag in entities": "&lt;br&gt;", "tag in percent": "%3Cbr%3E",
-		"tag with an entity": "<i title='&amp;'>", "half a tag": "<", "tag with a digit": "<h1>", "tags and blanks": " <b> &nbsp;</b>",
+		"long tag": `<span class="group" style="margin-left: 0.25em">`, "tag in entities": "&lt;br&gt;",
+		"tag in percent":     "%3Cbr%3E",
+		"tag with an entity": "<i title='&amp;'>", "half a tag": "<", "tag with a digit": "<h1>",
+		"tags and blanks": " <b> &nbsp;</b>",
 		"byte order mark": "\ufeff", "soft hyphen": "\u00ad", "right to left": "\u200f", "keycap": "\ufe0f\u20e3",
 
 		"hyphen": "-", "Unicode hyphen": "\u2010", "no-break hyphen": "\u2011", "figure dash": "\u2012",
@@ -223,7 +228,8 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{
 		CVV2: payvault.NewSecret("a93"), DDANumber: payvault.NewSecret("12345678"), TRNumber: payvault.NewSecret("ac"),
-		PayloadWalletOnePay: payvault.NewSecret(`{"data":"Kq0x+é\u0041=="}`), PayloadWalletTwoPay: payvault.NewSecret("TOKEN87654321"),
+		PayloadWalletOnePay: payvault.NewSecret(`{"data":"Kq0x+é\u0041=="}`),
+		PayloadWalletTwoPay: payvault.NewSecret("TOKEN87654321"),
 	}
 	for text, want := range map[string]string{
 		"cvv a93 and A93":                                "cvv " + mark + " and " + mark,
@@ -266,28 +272,36 @@ func TestError_secretInOtherDigits(t *testing.T) {
 func TestError_spreadNumber(t *testing.T) {
 	t.Parallel()
 	n := strangerCard
-	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "905", "rmsg": "card " + n[:8], "data": map[string]any{"message": n[8:]}})
+	e := refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "905", "rmsg": "card " + n[:8], "data": map[string]any{"message": n[8:]}})
 	assert.Equal(t, "card "+mark, e.Message)
 	assert.Equal(t, mark, e.Detail)
 	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": "card", "data": map[string]any{
-		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"}, "d": []string{},
+		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"},
+		"d": []string{},
 	}})
-	assert.Equal(t, service.Fields{"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"}, "d": {}}, e.Fields)
+	assert.Equal(t, service.Fields{
+		"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"},
+		"d": {},
+	}, e.Fields)
 	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "data": map[string]any{
 		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
 	}})
-	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a name that is cleared")
+	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields,
+		"no text is lost to a name that is cleared")
 }
 
 // TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
 func TestError_longTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64<<10)
-	e := refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long, "data": map[string]any{"a": []string{"b"}}})
+	e := refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "2", "rmsg": long, "data": map[string]any{"a": []string{"b"}}})
 	assert.ErrorIs(t, e, payvault.ErrRejected)
 	assert.Empty(t, e.Message)
 	assert.Equal(t, service.Fields{"a": {"b"}}, e.Fields)
-	e = refusal(t, payvault.TokenizeRequest{}, map[string]any{"rcode": "2", "rmsg": long[2:], "data": map[string]any{"a": []string{long}}})
+	e = refusal(t, payvault.TokenizeRequest{},
+		map[string]any{"rcode": "2", "rmsg": long[2:], "data": map[string]any{"a": []string{long}}})
 	assert.ErrorIs(t, e, payvault.ErrRejected)
 	assert.Equal(t, long[2:], e.Message)
 	assert.Empty(t, e.Fields)
@@ -331,8 +345,9 @@ func hostile() (payvault.CustomerCreateRequest, map[string]string) {
 	req := payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirmName: "Acme"}
 	for i := range 300 {
 		req.BillingCards = append(req.BillingCards, payvault.BillingCardRequest{
-			CardNumber: payvault.NewSecret(fmt.Sprintf("4111111111111%03d", i)), CVV2: payvault.NewSecret(fmt.Sprintf("%03d", i)),
-			TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret(fmt.Sprintf("00000000%03d", i)),
+			CardNumber: payvault.NewSecret(fmt.Sprintf("4111111111111%03d", i)),
+			CVV2:       payvault.NewSecret(fmt.Sprintf("%03d", i)),
+			TRNumber:   payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret(fmt.Sprintf("00000000%03d", i)),
 		})
 	}
 	req.BillingCards[0].TRNumber = payvault.NewSecret(strings.Repeat("A", 5000) + "B")
@@ -390,7 +405,10 @@ func FuzzError_clear(f *testing.F) {
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
 		`{"a":"\u0041bcdefgh"}`,
 	} {
-		for _, separator := range []string{"", " ", "&nbsp;", "%C2%A0", `\u2013`, "\u3000", "&amp;#8203;", "<br>", "&lt;/b>", "\u3164"} {
+		for _, separator := range []string{
+			"", " ", "&nbsp;", "%C2%A0", `\u2013`, "\u3000", "&amp;#8203;", "<br>",
+			"&lt;/b>", "\u3164",
+		} {
 			f.Add("card "+strings.Join(strings.Split(strangerCard, ""), separator)+" and "+secret+separator+"x", secret)
 			f.Add(strings.Join(strings.Split(secret, ""), separator), secret)
 		}
@@ -404,7 +422,8 @@ func FuzzError_clear(f *testing.F) {
 		answer, err := json.Marshal(map[string]string{"rcode": "905", "rmsg": text})
 		require.NoError(t, err)
 		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, string(answer))))
-		_, err = client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, PayloadWalletOnePay: payvault.NewSecret(secret)})
+		_, err = client.Tokens.Tokenize(t.Context(),
+			&payvault.TokenizeRequest{MerchantID: 1, PayloadWalletOnePay: payvault.NewSecret(secret)})
 		message := service.AsError(t, err).Message
 		const barrier = "Ω" // a letter
 		if strings.ContainsAny(secret, barrier+"ω") {

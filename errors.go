@@ -39,10 +39,10 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. So is a request that was not
-	// sent since the service had asked to wait, and the context would have ended before.
+	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. So is a request that
+	// was not sent since the service had asked to wait, and the context would have ended before.
 	ErrRateLimited = errors.New("rate limited")
-	// ErrRejected is an answer with a code other than 0, or an rcode other than 000 (interface §7), and a status below 500. A
+	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
 	ErrRejected = errors.New("rejected")
 	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
@@ -64,12 +64,12 @@ type Delivery uint8
 
 const (
 	// Unknown means that the request was sent, at least in part, and no usable answer came to it, in any of the attempts.
-	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown], unless the operation only reads. When an attempt is
-	// lost and the next one is refused, status, code and sentinels are those of the refusal: a second cancellation may be
-	// refused because the first has been performed.
+	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown], unless the operation only
+	// reads. When an attempt is lost and the next one is refused, status, code and sentinels are those of the refusal: a
+	// second cancellation may be refused because the first has been performed.
 	Unknown Delivery = iota
-	// NotSent means that the operation cannot have been performed: not a byte of it was written, but in earlier attempts that
-	// were turned away with status 429.
+	// NotSent means that the operation cannot have been performed: not a byte of it was written, but in earlier attempts
+	// that were turned away with status 429.
 	NotSent
 	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
 	// and no attempt before that can have performed the operation.
@@ -88,15 +88,15 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code,
-// the message and what is wrong with fields. Nothing of the request is put into it, no body, query, header or path value, and texts of the service are
-// cleared of its secrets, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other things, see
-// "Secrets" in the package comment. The raw answer is available through [WithResponse].
+// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code, the
+// message and what is wrong with fields. Nothing of the request is put into it, no body, query, header or path value,
+// and texts of the service are cleared of its secrets, of the API keys, of the IDs in the path and of the values of the
+// query; the service may repeat other things, see docs/secrets.md. The raw answer is available through [WithResponse].
 //
-// Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or option
-// without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any other code whose
-// data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them. Texts and data of more
-// than 64 KiB are left to the raw answer.
+// Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
+// option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
+// other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
+// Texts and data of more than 64 KiB are left to the raw answer.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -238,11 +238,11 @@ func (e *Error) rejected() bool {
 	return e.StatusCode < 500 && e.Code != "" && !zero
 }
 
-// SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have been
-// performed, since nothing was sent or the service turned the request away (429), or the operation is replayable by what it
-// does, so that performing it twice changes nothing, and the failure may pass. [WithReplay] does not count here: it is for
-// the attempts of one call. It is false for a request that failed a local check, since the same request would fail again, and
-// for errors of other packages.
+// SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have
+// been performed, since nothing was sent or the service turned the request away (429), or the operation is replayable
+// by what it does, so that performing it twice changes nothing, and the failure may pass. [WithReplay] does not count
+// here: it is for the attempts of one call. It is false for a request that failed a local check, since the same request
+// would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e == nil || e.refusedLocally() || e.unasked {
@@ -259,15 +259,16 @@ func SafeToRetry(err error) bool {
 	return (e.replay == ReplaySame || e.replay == ReplayRead) && (turnedAway || e.mayPass())
 }
 
-// refusedLocally tells whether a local check failed.
+// refusedLocally reports whether a local check failed.
 func (e *Error) refusedLocally() bool {
 	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
 }
 
-// mayPass tells whether the last attempt failed in a way that the next one may not: no answer came, or none that is the
-// service's last word.
+// mayPass reports whether the last attempt failed in a way that the next one may not: no answer came, or none that is
+// the service's last word.
 func (e *Error) mayPass() bool {
-	return !e.decided() && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge) && !errors.Is(e.cause, errUnreadable)
+	return !e.decided() && e.StatusCode/100 != 3 && !errors.Is(e.cause, ErrResponseTooLarge) &&
+		!errors.Is(e.cause, errUnreadable)
 }
 
 // decided reports whether the service decided the last attempt, and no server that had not got the request yet.
@@ -317,10 +318,13 @@ func panicError(op Operation) error { return &Error{Op: op, cause: errors.New("p
 
 // walkError is the error of a list whose pages contradict each other.
 func walkError(op Operation, text string) error {
-	return &Error{Op: op, Attempts: 1, Delivery: Unknown, replay: ReplayRead, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text)}
+	return &Error{
+		Op: op, Attempts: 1, Delivery: Unknown, replay: ReplayRead,
+		cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+	}
 }
 
-// failure reads both error shapes of interface §7 at once.
+// failure reads both error shapes at once, code and message, and rcode and rmsg.
 type failure struct {
 	codes
 
@@ -382,8 +386,8 @@ func delivery(d transport.Delivery) Delivery {
 	return Unknown
 }
 
-// mostSaid bounds each text of a failure, and the data in it. A longer one is left to the raw answer, since half of it may
-// hold half of a card number.
+// mostSaid bounds each text of a failure, and the data in it. A longer one is left to the raw answer, since half of it
+// may hold half of a card number.
 const mostSaid = 64 << 10
 
 // said gives a text of the service.
@@ -417,8 +421,8 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	}
 }
 
-// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2. With another code
-// one member that is no such list makes it a record, which has no place in an error.
+// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2. With another
+// code one member that is no such list makes it a record, which has no place in an error.
 func (e *Error) readData(data jsontext.Value) {
 	var members map[string]jsontext.Value
 	if len(data) > mostSaid || json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
@@ -554,7 +558,8 @@ func unsentError(op Operation, cause error) error {
 	}
 	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
 	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
-		e.cause, e.RetryAfter = fmt.Errorf("%w: another request was refused for %v", ErrRateLimited, first.RetryAfter), first.RetryAfter
+		e.cause, e.RetryAfter = fmt.Errorf("%w: another request was refused for %v", ErrRateLimited, first.RetryAfter),
+			first.RetryAfter
 	}
 	return e
 }

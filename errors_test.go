@@ -41,20 +41,34 @@ func TestError_text(t *testing.T) {
 	}{
 		{404, ``, `payvault: webhooks.add_event: status 404 Not Found`},
 		{200, `{"code":7,"message":"No"}`, `payvault: webhooks.add_event: status 200 OK: code 7: No`},
-		{409, `{"code":7,"message":"No","data":{"message":"Because"}}`, `payvault: webhooks.add_event: status 409 Conflict: code 7: No: Because`},
+		{
+			409, `{"code":7,"message":"No","data":{"message":"Because"}}`,
+			`payvault: webhooks.add_event: status 409 Conflict: code 7: No: Because`,
+		},
 		{200, `{"code":7}`, `payvault: webhooks.add_event: status 200 OK: code 7`},
 		{200, `{"rcode":"905","rmsg":"Declined"}`, `payvault: webhooks.add_event: status 200 OK: code 905: Declined`},
 		{200, `{"code":7,"message":{"a":["b"]}}`, `payvault: webhooks.add_event: status 200 OK: code 7: {"a":["b"]}`},
 		{200, `{"code":7,"message":17}`, `payvault: webhooks.add_event: status 200 OK: code 7: 17`},
-		{200, `{"code":2,"message":"Request validation failed","data":{"tax_id":["is secret"]}}`, `payvault: webhooks.add_event: status 200 OK: code 2: Request validation failed: tax_id is secret`},
-		{200, `{"code":7,"message":"No","data":{"order_on":["is not a field\nof the record"],"count":["too large","not now"]}}`, `payvault: webhooks.add_event: status 200 OK: code 7: No: count too large, not now; order_on is not a field of the record`},
+		{
+			200, `{"code":2,"message":"Request validation failed","data":{"tax_id":["is secret"]}}`,
+			`payvault: webhooks.add_event: status 200 OK: code 2: Request validation failed: tax_id is secret`,
+		},
+		{200, `{"code":7,"message":"No","data":{"order_on":["is not a field\nof the record"],"count":["too large","not ` +
+			`now"]}}`, `payvault: webhooks.add_event: status 200 OK: code 7: No: count too large, not now; order_on is not a ` +
+			`field of the record`},
 		{503, `<html>`, `payvault: webhooks.add_event: status 503 Service Unavailable (outcome unknown)`},
 		{598, ``, `payvault: webhooks.add_event: status 598 (outcome unknown)`},
 		{200, `{`, `payvault: webhooks.add_event: status 200 OK: malformed response: not JSON, or cut off (outcome unknown)`},
 		{200, `{}`, `payvault: webhooks.add_event: status 200 OK: malformed response: no result code (outcome unknown)`},
-		{200, `{"code":0}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: /data is missing (outcome unknown)`},
-		{200, `{"code":0,"rcode":"051","data":{}}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: it says both success and failure (outcome unknown)`},
-		{302, ``, `payvault: webhooks.add_event: status 302 Found: malformed response: a redirect, which is not followed (outcome unknown)`},
+		{200, `{"code":0}`, `payvault: webhooks.add_event: status 200 OK: code 0: malformed response: /data is missing ` +
+			`(outcome unknown)`},
+		{
+			200, `{"code":0,"rcode":"051","data":{}}`,
+			`payvault: webhooks.add_event: status 200 OK: code 0: malformed response: it says both success and failure ` +
+				`(outcome unknown)`,
+		},
+		{302, ``, `payvault: webhooks.add_event: status 302 Found: malformed response: a redirect, which is not followed ` +
+			`(outcome unknown)`},
 	}
 	for _, test := range tests {
 		t.Run(strconv.Itoa(test.status)+" "+test.body, func(t *testing.T) {
@@ -127,7 +141,11 @@ func TestError_notSent(t *testing.T) {
 	plain := service.Observe(t, func(int, http.ResponseWriter, *http.Request) { t.Error("a request came") })
 	unresolved := &net.DNSError{Err: "no such host", Name: "unknown.example.com", IsNotFound: true}
 	dialer := func(err error) payvault.Option {
-		return service.Over(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
+		return service.Over(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+			error,
+		) {
+			return nil, err
+		}})
 	}
 	keys := func(key string, err error) payvault.Option {
 		return payvault.WithKeySource(func(context.Context) (string, error) { return key, err })
@@ -139,7 +157,10 @@ func TestError_notSent(t *testing.T) {
 		text   string
 	}{
 		{service.Nowhere, nil, "dial tcp 127.0.0.1:1: connect: connection refused"},
-		{elsewhere, dialer(&net.OpError{Op: "dial", Net: "tcp", Err: unresolved}), "dial tcp: lookup unknown.example.com: no such host"},
+		{
+			elsewhere, dialer(&net.OpError{Op: "dial", Net: "tcp", Err: unresolved}),
+			"dial tcp: lookup unknown.example.com: no such host",
+		},
 		{elsewhere, dialer(unresolved), "lookup unknown.example.com: no such host"},
 		{elsewhere, dialer(errShutdown), "connection failed"},
 		{untrusted.URL, nil, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
@@ -225,7 +246,10 @@ func TestError_large(t *testing.T) {
 	t.Parallel()
 	cards := make([]payvault.AccountUpdaterCard, payvault.MaxAccountUpdaterCards)
 	for i := range cards {
-		cards[i] = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(fmt.Sprintf("4444444444444%03d", i)), ExpDate: "1230"}
+		cards[i] = payvault.AccountUpdaterCard{
+			CardNumber: payvault.NewSecret(fmt.Sprintf("4444444444444%03d", i)),
+			ExpDate:    "1230",
+		}
 	}
 	for name, test := range map[string]struct {
 		text     string
@@ -242,7 +266,8 @@ func TestError_large(t *testing.T) {
 	}
 }
 
-// TestError_zeroLikeCode: a code that looks like zero is no refusal, for the service may well have performed the operation.
+// TestError_zeroLikeCode: a code that looks like zero is no refusal, for the service may well have performed the
+// operation.
 func TestError_zeroLikeCode(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{`"0.0"`, `"-0"`, `"00"`, `" 0"`, `"000"`} {
@@ -301,14 +326,16 @@ func TestSafeToRetry(t *testing.T) {
 			server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(map[bool]int{true: 503, false: 429}[n == 1])
 			})
-			_, err := c.Do(t.Context(), service.Client(t, server.URL), calls.Documented(), c.Full, payvault.WithReplay(), payvault.WithAttempts(2))
+			_, err := c.Do(t.Context(), service.Client(t, server.URL), calls.Documented(), c.Full, payvault.WithReplay(),
+				payvault.WithAttempts(2))
 			assert.Equal(t, 2, service.AsError(t, err).Attempts)
 			assert.Equal(t, c.Repeats, payvault.SafeToRetry(err), c.Name)
 		}
 	})
 }
 
-// TestSafeToRetry_earlyAnswer: where it is not known whether a 408 was sent before the request came, it decides nothing.
+// TestSafeToRetry_earlyAnswer: where it is not known whether a 408 was sent before the request came, it decides
+// nothing.
 func TestSafeToRetry_earlyAnswer(t *testing.T) {
 	t.Parallel()
 	early := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusRequestTimeout, "")))

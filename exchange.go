@@ -33,8 +33,8 @@ type input struct {
 // value is that of one parameter of the path, or what is wrong with it.
 type value struct{ text, problem string }
 
-// request is an argument that fills in what the client knows, and checks itself. It leaves the caller's own as it is and returns
-// what is sent: the query if it is an [url.Values], else the body.
+// request is an argument that fills in what the client knows, and checks itself. It leaves the caller's own as it is
+// and returns what is sent: the query if it is an [url.Values], else the body.
 type request interface {
 	prepare(c *Client, p *problems) any
 }
@@ -65,7 +65,9 @@ func (in input) send(req request) input {
 func send(req request) input { return input{req: req} }
 
 // do performs an operation whose result is the data of the answer.
-func do[T any, S ~struct{ client *Client }](ctx context.Context, s *S, op Operation, in input, opts []CallOption) (*T, error) {
+func do[T any, S ~struct{ client *Client }](
+	ctx context.Context, s *S, op Operation, in input, opts []CallOption,
+) (*T, error) {
 	var r platformReply[T]
 	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
 		return nil, err
@@ -239,7 +241,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	return nil, failed
 }
 
-// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own headers.
+// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own
+// headers.
 func (out *outgoing) private() []string {
 	texts := secretsOf(out.body)
 	for i, name := range urlpath.Params(out.op.Path) {

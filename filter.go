@@ -33,7 +33,7 @@ const (
 	Descending Order = "desc"
 )
 
-// Filter keeps the records that meet a condition (interface §4, rule 3). Field is a wire name such as
+// Filter keeps the records that meet a condition. Field is a wire name such as
 // "customer_email".
 type Filter struct {
 	Field       string
@@ -99,7 +99,7 @@ func (fs filters) EncodeValues(key string, v *url.Values) error {
 	return nil
 }
 
-// ListOptions selects, sorts and pages a list (interface §4, rule 3). Empty fields are not sent, and the defaults of the
+// ListOptions selects, sorts and pages a list. Empty fields are not sent, and the defaults of the
 // service apply, which the interface does not show; Page is always sent. Nil options send nothing.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
@@ -117,7 +117,10 @@ type ListOptions struct {
 
 // LogValue logs the options. Values of filters are left out: they may identify people.
 func (o ListOptions) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)), slog.Int("count", o.Count), slog.Int("page", o.Page)}
+	attrs := []slog.Attr{
+		slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)),
+		slog.Int("count", o.Count), slog.Int("page", o.Page),
+	}
 	for _, f := range o.Filters {
 		attrs = append(attrs, slog.String("filter", f.Field+","+string(f.Conditional)))
 	}
@@ -179,7 +182,7 @@ func (o *ListOptions) check(p *problems) {
 	}
 }
 
-// Page is one page of a list (interface §4, rule 3).
+// Page is one page of a list.
 type Page[T any] struct {
 	Items        []T `json:"data"`         // in the order of the service
 	Number       int `json:"-"`            // zero-based index, as it was asked for
@@ -263,8 +266,8 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before it, or
-// that is empty although more are claimed, is an error.
+// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before
+// it, or that is empty although more are claimed, is an error.
 func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	type fetched struct {
 		page *Page[T]
@@ -340,8 +343,8 @@ func (l list[T]) checkWalk(p *Page[T], before *[]T) error {
 	return nil
 }
 
-// ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a record.
-// What is left has its ID in it.
+// ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a
+// record. What is left has its ID in it.
 func ownRecords[T any](records []T) []T {
 	own := slices.Clone(records)
 	for i := range own {

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// InvoicesService sends saved invoices (interface §2.7).
+// InvoicesService sends saved invoices.
 type InvoicesService struct{ client *Client }
 
-// InvoiceSendRequest names the recipients of an invoice (interface §4, operation 12). Both lists are optional.
+// InvoiceSendRequest names the recipients of an invoice. Both lists are optional.
 type InvoiceSendRequest struct {
 	EmailAddress []string `json:"email_address,omitempty"`
 	PhoneNumber  []int64  `json:"phone_number,omitempty"` // digits with country prefix; U.S. numbers get SMS where enabled
@@ -24,14 +24,15 @@ func (r InvoiceSendRequest) prepare(_ *Client, p *problems) any {
 }
 
 // Send sends a saved invoice to email addresses and phone numbers; its state becomes outstanding, and afterwards only
-// its from_contact and business_contact can be updated. With a nil request it names no recipients. An ID that is empty or a
-// dot segment and a phone number that is not positive fail before anything is sent, with [ErrInvalidRequest]. It does not take a
-// merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
+// its from_contact and business_contact can be updated. With a nil request it names no recipients. An ID that is empty
+// or a dot segment and a phone number that is not positive fail before anything is sent, with [ErrInvalidRequest]. It
+// does not take a merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the messages may
-// be on their way: a second call may send them again, or be refused, with [ErrRejected], [ErrNotFound] or [ErrConflict].
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
+// messages may be on their way: a second call may send them again, or be refused, with [ErrRejected], [ErrNotFound] or
+// [ErrConflict].
 //
-// POST /platform/invoice/{invoice_id}/send (interface §3; §4, rule 12).
+// POST /platform/invoice/{invoice_id}/send.
 func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSendRequest, opts ...CallOption) error {
 	if req == nil {
 		req = &InvoiceSendRequest{}

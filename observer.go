@@ -13,8 +13,8 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// Observer is told about every call, for traces, metrics and the like; see [WithObserver]. A page of an iterator and a batch of
-// [AccountUpdaterService.SubmitAll] are a call each. Functions that are nil are left out; the others are
+// Observer is told about every call, for traces, metrics and the like; see [WithObserver]. A page of an iterator and a
+// batch of [AccountUpdaterService.SubmitAll] are a call each. Functions that are nil are left out; the others are
 // called concurrently if calls are, in the goroutine of the call, which waits for them.
 type Observer struct {
 	// Start is called before anything is checked or sent, and returns the context for the rest of the call: that of
@@ -36,21 +36,23 @@ type CallInfo struct {
 
 // CallResult tells what came of a call, or of one attempt.
 type CallResult struct {
-	StatusCode int           // HTTP status; 0 if no response arrived
-	Code       string        // platform code or tokenize rcode, text of the service on one line; "" for an attempt, whose body is not decoded
-	Attempts   int           // how many there were; for an attempt its number, from 1
-	Delivery   Delivery      // whether the request reached the service
-	Duration   time.Duration // of a call all of it, waits included
-	Unread     []string      // see [Response.Unread]
-	Waited     time.Duration // of an attempt: how long it was held back before, after status 429 to others
+	StatusCode int // HTTP status; 0 if no response arrived
+	// Platform code or tokenize rcode, text of the service on one line; "" for an attempt, whose body is not decoded.
+	Code     string
+	Attempts int           // how many there were; for an attempt its number, from 1
+	Delivery Delivery      // whether the request reached the service
+	Duration time.Duration // of a call all of it, waits included
+	Unread   []string      // see [Response.Unread]
+	Waited   time.Duration // of an attempt: how long it was held back before, after status 429 to others
 	// BudgetSpent is set for an attempt that would be followed by another if the budget of retries were not spent.
 	BudgetSpent bool
 	Err         error // what the caller gets, with what the service says; for an attempt why no complete answer came
 }
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
-// merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large, malformed_response,
-// status (of HTTP from 400 on: without a code, or with any from 500 on), certificate, dns or connection.
+// merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large,
+// malformed_response, status (of HTTP from 400 on: without a code, or with any from 500 on), certificate, dns or
+// connection.
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -112,8 +114,12 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 		return nil
 	}
 	return func(a transport.Attempt) {
-		result := CallResult{StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration, Waited: a.Waited, BudgetSpent: a.Spent}
-		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 { // the body, which may tell more, is not read yet
+		result := CallResult{
+			StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration,
+			Waited: a.Waited, BudgetSpent: a.Spent,
+		}
+		// The body, which may tell more, is not read yet.
+		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 {
 			result.Delivery = Unknown
 		}
 		if a.Err != nil {
@@ -138,7 +144,8 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 // callResult sums a call up.
 func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
 	result := CallResult{
-		StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Unread: unread, Err: err,
+		StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Unread: unread,
+		Err: err,
 	}
 	if e, failed := errors.AsType[*Error](err); failed {
 		result.Code, result.Delivery = oneLine(e.Code), e.Delivery

@@ -132,8 +132,8 @@ func TestLogger_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed; attempt
-// and call agree on it.
+// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed;
+// attempt and call agree on it.
 func TestObserver_undecided(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]payvault.Delivery{
@@ -142,7 +142,10 @@ func TestObserver_undecided(t *testing.T) {
 	} {
 		var d diary
 		rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ProtoMajor: 1}, nil
+			return &http.Response{
+				StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")),
+				ProtoMajor: 1,
+			}, nil
 		})
 		client := service.Client(t, "http://127.0.0.1", service.Over(rt), payvault.WithObserver(d.observer()))
 		_, err := client.Webhooks.AddEvent(t.Context(), "w", "e", payvault.WithAttempts(1))
@@ -189,8 +192,12 @@ func TestObserver_successAfterRetries(t *testing.T) {
 	}
 	assert.Equal(t, "connection", got.attempts[0].ErrorClass())
 	require.Len(t, got.end, 1)
-	assert.GreaterOrEqual(t, got.end[0].Duration, got.attempts[0].Duration+got.attempts[1].Duration+got.attempts[2].Duration)
-	assert.Equal(t, payvault.CallResult{StatusCode: 200, Code: "0", Attempts: 3, Delivery: payvault.Answered, Duration: got.end[0].Duration}, got.end[0])
+	assert.GreaterOrEqual(t, got.end[0].Duration,
+		got.attempts[0].Duration+got.attempts[1].Duration+got.attempts[2].Duration)
+	assert.Equal(t, payvault.CallResult{
+		StatusCode: 200, Code: "0", Attempts: 3, Delivery: payvault.Answered,
+		Duration: got.end[0].Duration,
+	}, got.end[0])
 }
 
 func TestObserver_failure(t *testing.T) {
@@ -217,11 +224,13 @@ func TestObserver_code(t *testing.T) {
 	t.Parallel()
 	srv, client, d := observed(t)
 	ctx := t.Context()
-	_, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
+	_, err := client.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
 	require.NoError(t, err)
 	_, err = client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
-	_, err = client.Webhooks.AddEvent(ctx, srv.Webhooks.Seed(payvaulttest.Webhook{}).ID, payvault.EventTransactionStatusUpdated)
+	_, err = client.Webhooks.AddEvent(ctx, srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
+		payvault.EventTransactionStatusUpdated)
 	require.NoError(t, err)
 	for i, want := range []string{"000", "400", "0"} {
 		assert.Equal(t, want, d.calls[i].end[0].Code)
@@ -279,7 +288,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 	}
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	client := srv.Client(payvault.WithObserver(note("1")), payvault.WithObserver(payvault.Observer{}), payvault.WithObserver(note("2")))
+	client := srv.Client(payvault.WithObserver(note("1")), payvault.WithObserver(payvault.Observer{}),
+		payvault.WithObserver(note("2")))
 	_, err := client.Customers.List(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
@@ -374,7 +384,9 @@ func certificateError(t *testing.T) error {
 type record map[string]any
 
 // logged makes one call of an emulator with a logger and returns the records from a level on.
-func logged(t *testing.T, from slog.Level, fault *payvaulttest.Fault, call func(ctx context.Context, c *payvault.Client) error) []record {
+func logged(
+	t *testing.T, from slog.Level, fault *payvaulttest.Fault, call func(ctx context.Context, c *payvault.Client) error,
+) []record {
 	t.Helper()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
@@ -399,7 +411,9 @@ func logged(t *testing.T, from slog.Level, fault *payvaulttest.Fault, call func(
 }
 
 // entry is a record of one attempt or call.
-func entry(level, message string, op payvault.Operation, status int, code string, attempts int, delivery string) record {
+func entry(
+	level, message string, op payvault.Operation, status int, code string, attempts int, delivery string,
+) record {
 	return record{
 		slog.LevelKey: level, slog.MessageKey: message, "operation": string(op), "status": float64(status), "code": code,
 		"attempts": float64(attempts), "delivery": delivery,
@@ -417,7 +431,8 @@ func list(ctx context.Context, c *payvault.Client) error {
 }
 
 func send(ctx context.Context, c *payvault.Client) error {
-	_, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}})
+	_, err := c.AccountUpdater.Submit(ctx,
+		[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}})
 	return err
 }
 

@@ -32,7 +32,8 @@ const (
 type Replay string
 
 // The classes of replay. Every operation is repeated if nothing was sent or the service turned it away with status 429;
-// after a lost connection, a timeout of the attempt and statuses 502, 503 and 504 only one that is not of class ReplayNever.
+// after a lost connection, a timeout of the attempt and statuses 502, 503 and 504 only one that is not of class
+// ReplayNever.
 const (
 	ReplayNever      Replay = "never"          // it may move money, send a message or store data once more
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever
@@ -66,7 +67,10 @@ var operations = []OperationInfo{
 	{OpApplicationsSaveData, "POST", "/platform/application/{appId}/data", ReplaySame, false, "/data/fields"},
 	{OpApplicationsValidate, "GET", "/platform/application/{appId}/validate", ReplayRead, false, "-"},
 	{OpDisputesRespond, "POST", "/platform/dispute/{rec_id}/respond", ReplayNever, false, "-"},
-	{OpSubscriptionsTransactions, "GET", "/platform/subscription/transactions/{subscription_id}", ReplayRead, true, "/data"},
+	{
+		OpSubscriptionsTransactions, "GET", "/platform/subscription/transactions/{subscription_id}", ReplayRead, true,
+		"/data",
+	},
 	{OpSubscriptionsCancel, "POST", "/platform/subscription/{subscription_id}/cancel", ReplayNever, true, "/data"},
 	{OpInvoicesSend, "POST", "/platform/invoice/{invoice_id}/send", ReplayNever, false, "-"},
 	{OpAccountUpdaterSubmit, "POST", "/platform/aus/add", ReplayNever, false, "/data"},

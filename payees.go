@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// PayeesService keeps payee profiles in the payee vault, which the operator enables per account (interface §2.3).
+// PayeesService keeps payee profiles in the payee vault, which the operator enables per account.
 type PayeesService struct{ client *Client }
 
-// PayeeCreateRequest is a payee to store (interface §2.3). Only the name is required.
+// PayeeCreateRequest is a payee to store. Only the name is required.
 type PayeeCreateRequest struct {
 	Name       string       `json:"payee_name"`
 	Email      []string     `json:"payee_email,omitempty"` // any number
@@ -27,7 +27,7 @@ func (r PayeeCreateRequest) prepare(c *Client, p *problems) any {
 	return &r
 }
 
-// Payee is a stored payee profile (interface §2.3).
+// Payee is a stored payee profile.
 type Payee struct {
 	ID      PayeeID      `json:"payee_id,omitzero"`
 	Name    string       `json:"payee_name,omitzero"`
@@ -44,7 +44,7 @@ func (p *Payee) missing() string {
 	return ""
 }
 
-// PayeeAddress is the address of a payee (interface §2.3).
+// PayeeAddress is the address of a payee.
 type PayeeAddress struct {
 	Address1    string `json:"address1,omitzero"`
 	Address2    string `json:"address2,omitzero"`
@@ -55,7 +55,7 @@ type PayeeAddress struct {
 	Country     string `json:"country,omitzero"`      // the form is not shown
 }
 
-// PayeeAccount is the ACH account of a payee (interface §2.3).
+// PayeeAccount is the ACH account of a payee.
 type PayeeAccount struct {
 	TypeID            TypeID    `json:"type_id,omitzero"`    // ACH account type
 	TRNumber          Secret    `json:"tr_number,omitzero"`  // routing number
@@ -68,17 +68,18 @@ type PayeeAccount struct {
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
-// POST /platform/vault/payee (interface §2.3; §4, rule 4).
+// POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
 	return do[Payee](ctx, s, OpPayeesCreate, send(req), opts)
 }
 
-// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with [ErrInvalidRequest].
+// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with
+// [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may be gone: a second call that is refused, with [ErrRejected] or
-// [ErrNotFound], may say just that.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
+// payee may be gone: a second call that is refused, with [ErrRejected] or [ErrNotFound], may say just that.
 //
-// DELETE /platform/vault/payee/{payee_id} (interface §3; §4, rule 5).
+// DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
 	_, err := do[ignored](ctx, s, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
 	return err

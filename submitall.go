@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,9 +22,15 @@ type SubmitAllOptions struct {
 	// Job names the cards in the Journal, which it is required for: the same in each run of the same cards, in the
 	// same order, for the same service and merchant.
 	Job string
+	// Graceful lets the requests in flight go on when ctx ends, within the time of one attempt. They are cut off
+	// otherwise, which leaves their outcome unknown.
+	Graceful bool
 }
 
 const defaultConcurrency = 4
+
+// mostLost is how many batches in a row may be of unknown outcome, at least.
+const mostLost = 10
 
 // streamPatience is how long a walk that is over waits for a stream that gives nothing.
 const streamPatience = time.Second
@@ -44,29 +49,34 @@ type AccountUpdaterBatch struct {
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
 // and in the order of the stream, with the RequestID or with the error, as soon as it and those before it are
 // decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself. Memory
-// does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, with a
-// Journal 3 × Concurrency − 1, and one more is being read.
+// does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and one
+// more is being read.
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
-// journal knows as Earlier, and sends the rest. Without one, what was sent and not yielded yet is lost with the
-// process.
+// journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
+// good: up to Concurrency batches, and those whose answers were just being recorded. Without a Journal, what was sent
+// and not yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. It has to end at its end only: what it has given until then
 // are all cards there are, and one that fails has to cancel ctx before it returns.
 //
-// When ctx ends, the batches in flight end with it, and the rest of the stream is yielded as not sent: keep ranging
-// to learn the outcome of every batch. With a Journal that was not asked about a batch any more, an earlier run may have
-// sent it: [SafeToRetry] is false, and running the job again is what tells. So it is when a refusal with status 429 asks for
-// a longer wait than RetryPolicy.MaxRetryAfter. A failing journal ends a walk in the same way, but for the batches in
-// flight, which go on to their end and are not repeated. Such a walk always ends with an error, if need be that of a
-// batch without cards.
+// A walk sends nothing more, and yields the rest of the stream as not sent, when
 //
-// What a killed process had begun and not ended is of unknown outcome for good, also what it had not sent yet: up to
-// 3 × Concurrency − 1 batches.
+//   - ctx ends; the batches in flight end with it, unless the options are Graceful,
+//   - the journal fails,
+//   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxRetryAfter, or
+//     RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for,
+//   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
+//     and somebody has to look up each of them.
+//
+// Keep ranging to learn the outcome of every batch. In the last three cases those in flight go on to their end, and are
+// not repeated. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an
+// earlier run may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what
+// tells.
 //
 // Leaving the loop ends the batches in flight too; the outcome of those that were not yielded yet is known to the
-// journal only. A stream that blocks is left behind when it gives nothing for a second after the end of ctx, or
+// journal only. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
 // after the loop was left: its goroutine stays until it gives the next card.
 //
 // POST /platform/aus/add.
@@ -75,17 +85,17 @@ func (s *AccountUpdaterService) SubmitAll(
 ) iter.Seq[*AccountUpdaterBatch] {
 	o := SubmitAllOptions{Concurrency: defaultConcurrency}
 	if opt != nil {
-		o.Journal, o.Job = opt.Journal, opt.Job
+		o.Journal, o.Job, o.Graceful = opt.Journal, opt.Job, opt.Graceful
 		setPositive(&o.Concurrency, opt.Concurrency)
 	}
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*AccountUpdaterBatch) bool) {
 		w := newBulkWalk(s, o, opts)
-		ctx, cancel := w.check(ctx)
+		ctx, end := w.check(ctx)
 		go w.read(ctx, cards)
 		defer w.leave()
-		defer cancel()
+		defer end()
 		w.run(ctx, func(b *submitted) bool {
 			if keepRaw != nil {
 				*keepRaw = b.raw
@@ -103,14 +113,16 @@ type bulkWalk struct {
 	service *AccountUpdaterService
 	opts    []CallOption
 
-	slots   chan struct{}        // holds one for each request in flight
-	queue   chan chan *submitted // of the batches that were started; closed at the end of the stream
-	stopped chan struct{}        // closed when nothing more may be sent
-	stop    func(error)          // closes it; the first error is that of what is not sent
-	why     error
-	failed  atomic.Pointer[error] // that of the journal
-	left    chan struct{}         // closed when the loop has been left
-	turn    chan struct{}         // closed when the batch that was started last has a slot, or needs none
+	over    func() error            // of what is not sent since nothing more may be
+	stop    context.CancelCauseFunc // ends the walk; the first error counts
+	stopped <-chan struct{}         // closed when it is over
+	failed  atomic.Pointer[error]   // of the journal
+
+	slots chan struct{}        // holds one for each batch that is being begun and sent
+	queue chan chan *submitted // of the batches that were started; closed at the end of the stream
+	turn  chan struct{}        // closed when the batch that was started last has been begun
+	lost  atomic.Int64         // batches of unknown outcome in a row
+	left  atomic.Bool          // the loop
 
 	given   atomic.Int64 // cards
 	blocked bool         // the stream is not waited for any longer
@@ -129,28 +141,16 @@ type submitted struct {
 }
 
 func newBulkWalk(s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
-	ahead := 2 * o.Concurrency
-	if o.Journal != nil {
-		ahead = 3 * o.Concurrency // those that it is being told of need no slot
-	}
 	w := &bulkWalk{
-		SubmitAllOptions: o, service: s, opts: opts,
-		slots: make(chan struct{}, o.Concurrency), queue: make(chan chan *submitted, ahead-2), // run has one more
-		stopped: make(chan struct{}), left: make(chan struct{}), turn: make(chan struct{}),
+		SubmitAllOptions: o, service: s, opts: opts, turn: make(chan struct{}),
+		slots: make(chan struct{}, o.Concurrency), queue: make(chan chan *submitted, 2*o.Concurrency-2), // run has one more
 	}
 	close(w.turn)
-	var once sync.Once
-	w.stop = func(err error) {
-		once.Do(func() {
-			w.why = err
-			close(w.stopped)
-		})
-	}
 	return w
 }
 
-// check stops a walk that cannot begin.
-func (w *bulkWalk) check(ctx context.Context) (context.Context, context.CancelFunc) {
+// check returns the context of the requests and what ends it, and stops a walk that cannot begin.
+func (w *bulkWalk) check(ctx context.Context) (requests context.Context, end func()) {
 	var p problems
 	if ctx == nil {
 		p.add("context", "is nil")
@@ -159,10 +159,29 @@ func (w *bulkWalk) check(ctx context.Context) (context.Context, context.CancelFu
 	if w.Journal != nil && w.Job == "" {
 		p.add("Job", "is required with a Journal")
 	}
-	if err := p.err(OpAccountUpdaterSubmit); err != nil {
-		w.stop(err)
+	sending, stop := context.WithCancelCause(ctx)
+	w.stop, w.stopped = stop, sending.Done()
+	w.over = func() error {
+		cause := context.Cause(sending)
+		if ctx.Err() != nil {
+			cause = safeCause(ctx, ctx.Err())
+		}
+		if cause == nil {
+			return nil
+		}
+		return unsentError(OpAccountUpdaterSubmit, cause)
 	}
-	return context.WithCancel(ctx)
+	if err := p.err(OpAccountUpdaterSubmit); err != nil {
+		stop(err)
+	}
+	if requests = ctx; w.Graceful {
+		requests = context.WithoutCancel(ctx)
+	}
+	requests, cancel := context.WithCancel(requests)
+	return requests, func() {
+		stop(context.Canceled)
+		cancel()
+	}
 }
 
 // read cuts the stream into batches and starts them.
@@ -190,41 +209,37 @@ func (w *bulkWalk) read(ctx context.Context, cards iter.Seq[AccountUpdaterCard])
 		if batch = append(batch, card); len(batch) == MaxAccountUpdaterCards {
 			start()
 		}
-		if isClosed(w.left) {
+		if w.left.Load() {
 			break
 		}
 	}
-	returned, w.whole = true, w.over(ctx) == nil
+	returned, w.whole = true, w.over() == nil
 	if len(batch) > 0 {
 		start()
 	}
 }
 
-// start has a batch decided in a goroutine of its own, when there is room for it in the queue. Batches are begun at
-// the same time and sent in their order, so that none is sent after one that the journal refused.
+// start has a batch decided in a goroutine of its own, when there is room for it. Batches are begun at the same time
+// and sent in their order, so that none is sent after one that the journal refused.
 func (w *bulkWalk) start(ctx context.Context, batch AccountUpdaterBatch, cards []AccountUpdaterCard) {
+	if w.left.Load() {
+		return
+	}
 	decided := make(chan *submitted, 1)
-	if isClosed(w.left) {
-		return
-	}
-	select {
-	case w.queue <- decided:
-	case <-w.left:
-		return
-	}
-	turn, next := w.turn, make(chan struct{})
-	w.turn = next
+	w.queue <- decided
+	w.slots <- struct{}{}
+	turn, begun := w.turn, make(chan struct{})
+	w.turn = begun
 	go func() {
 		b := &submitted{AccountUpdaterBatch: batch}
-		begun := w.begin(ctx, b)
+		send := w.begin(ctx, b)
 		<-turn
-		sending := begun && w.enter(ctx, b)
-		close(next)
-		if sending {
+		close(begun)
+		if send {
 			w.submit(ctx, b, cards)
-			<-w.slots
 		}
-		if begun {
+		<-w.slots // the next one is begun while this one is recorded
+		if send {
 			w.record(ctx, b)
 		}
 		decided <- b
@@ -235,7 +250,7 @@ func (w *bulkWalk) start(ctx context.Context, batch AccountUpdaterBatch, cards [
 func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
 	resumed := true // as far as is known, without a batch
-	for decided := range w.started(ctx) {
+	for decided := range w.started() {
 		last = <-decided
 		if resumed = last.Earlier || resumed && last.Index > 0; !yield(last) {
 			return
@@ -244,7 +259,7 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 	w.rethrow()
 	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
 	// Only a job that goes on can have begun more: a Begin without its End would be taken for that.
-	if !resumed && w.over(ctx) == nil || w.begin(ctx, end) {
+	if !resumed && w.over() == nil || w.begin(ctx, end) {
 		w.record(ctx, end)
 	}
 	switch failed := w.failed.Load(); {
@@ -252,7 +267,7 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 		end.Err = unsentError(OpAccountUpdaterSubmit, *failed)
 	case end.Earlier && end.Err != nil: // something was begun after the last card
 	case !last.unsent && (w.blocked || !w.whole):
-		end.Err = w.over(ctx)
+		end.Err = w.over()
 	default:
 		return
 	}
@@ -262,21 +277,20 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 }
 
 // started gives what comes through the queue. When the walk is over, it does not wait long for a stream that blocks.
-func (w *bulkWalk) started(ctx context.Context) iter.Seq[chan *submitted] {
+func (w *bulkWalk) started() iter.Seq[chan *submitted] {
 	return func(yield func(chan *submitted) bool) {
-		var late <-chan time.Time
-		done, stopped, given := ctx.Done(), w.stopped, int64(-1)
+		stopped := w.stopped
 		for {
-			if now := w.given.Load(); w.over(ctx) != nil && now != given {
-				late, given = time.After(streamPatience), now
+			var late <-chan time.Time
+			given := w.given.Load()
+			if stopped == nil {
+				late = time.After(streamPatience)
 			}
 			select {
 			case decided, ok := <-w.queue:
 				if !ok || !yield(decided) {
 					return
 				}
-			case <-done:
-				done = nil
 			case <-stopped:
 				stopped = nil
 			case <-late:
@@ -301,50 +315,20 @@ func (w *bulkWalk) rethrow() {
 
 // leave waits for the batches that were started, and for the stream unless it blocks.
 func (w *bulkWalk) leave() {
-	close(w.left)
-	late := time.After(streamPatience)
-	for {
-		select {
-		case decided, ok := <-w.queue:
-			if !ok {
-				w.rethrow()
-				return
-			}
-			<-decided
-			continue
-		default:
-		}
-		if w.blocked {
-			return
-		}
-		select {
-		case decided, ok := <-w.queue:
-			if !ok {
-				w.rethrow()
-				return
-			}
-			<-decided
-		case <-late:
-			w.blocked = true // but what was started is waited for
-		}
+	w.left.Store(true)
+	if w.blocked {
+		return
 	}
-}
-
-// over is the error of what is not sent since nothing more may be.
-func (w *bulkWalk) over(ctx context.Context) error {
-	if isClosed(w.stopped) {
-		return unsentError(OpAccountUpdaterSubmit, w.why)
+	for decided := range w.started() {
+		<-decided
 	}
-	if ctx.Err() != nil {
-		return unsentError(OpAccountUpdaterSubmit, safeCause(ctx, ctx.Err()))
-	}
-	return nil
+	w.rethrow()
 }
 
 // begin reports whether a batch is to be sent. The journal gets a context that does not end: a Begin that is cut
 // off may have been recorded.
 func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
-	if b.Err = w.over(ctx); b.Err != nil {
+	if b.Err = w.over(); b.Err != nil {
 		if e, ok := errors.AsType[*Error](b.Err); ok && w.Journal != nil && !e.refusedLocally() { // that one is shared
 			e.unasked = true
 		}
@@ -369,31 +353,23 @@ func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	return !known.Begun
 }
 
-// enter waits for a slot, and reports whether it took one, since the walk goes on.
-func (w *bulkWalk) enter(ctx context.Context, b *submitted) bool {
-	select {
-	case w.slots <- struct{}{}:
-		if b.Err = w.over(ctx); b.Err == nil {
-			return true
-		}
-		<-w.slots
-	case <-ctx.Done():
-		b.Err = w.over(ctx)
-	case <-w.stopped:
-		b.Err = w.over(ctx)
-	}
-	b.unsent = true
-	return false
-}
-
 func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpdaterCard) {
+	if b.Err = w.over(); b.Err != nil {
+		b.unsent = true
+		return
+	}
 	opts := append(slices.Clip(w.opts), WithResponse(&b.raw), patient, func(o *callOptions) { o.stop = w.stopped })
 	accepted, err := w.service.Submit(ctx, cards, opts...)
-	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil && ctx.Err() == nil { // for longer than it waits
-		w.stop(err)
-	}
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
+	}
+	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil { // which was not waited for
+		w.stop(err)
+	}
+	if !errors.Is(err, ErrOutcomeUnknown) {
+		w.lost.Store(0)
+	} else if n := w.lost.Add(1); n >= max(mostLost, 2*int64(w.Concurrency)) {
+		w.stop(fmt.Errorf("the last %d batches are of unknown outcome", n))
 	}
 }
 
@@ -412,13 +388,4 @@ func (w *bulkWalk) fail(err error) {
 	err = fmt.Errorf("journal: %w", err)
 	w.failed.CompareAndSwap(nil, &err)
 	w.stop(err)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

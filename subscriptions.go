@@ -5,17 +5,16 @@ import (
 	"iter"
 )
 
-// SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions
-// (interface §2.5).
+// SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
 type SubscriptionsService struct{ client *Client }
 
 // TransactionStatus is the status of a transaction. The interface shows [TransactionStatusP] only.
 type TransactionStatus string
 
-// TransactionStatusP is seen on an approved subscription transaction (interface §3).
+// TransactionStatusP is seen on an approved subscription transaction.
 const TransactionStatusP TransactionStatus = "P"
 
-// Transaction is one transaction of a subscription (interface §2.5). The field tran_date can be used in filters and for sorting
+// Transaction is one transaction of a subscription. The field tran_date can be used in filters and for sorting
 // besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
@@ -45,7 +44,7 @@ type Transaction struct {
 	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
 }
 
-// SubscriptionCancelRequest names the customer whose subscription ends (interface §4, rule 11). The customer ID is required.
+// SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.
 type SubscriptionCancelRequest struct {
 	CustomerID string     `json:"customer_id"`          // the ID of a Customer
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
@@ -57,20 +56,23 @@ func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {
 	return &r
 }
 
-// Confirmation is what the service says about an operation that it has performed (interface §7).
+// Confirmation is what the service says about an operation that it has performed.
 type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }
 
-// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count, Page or Prefetch, a
-// direction that is neither asc nor desc, a filter without a field, conditional or value or with a comma in one, and
-// days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is sent. It is replayable.
+// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
+// Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
+// comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is
+// sent. It is replayable.
 //
-// An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an ID that it does
-// not know with 404, which the interface does not show; see [SafeToRetry] for the others.
+// An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an
+// ID that it does not know with 404, which the interface does not show; see [SafeToRetry] for the others.
 //
-// GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
-func (s *SubscriptionsService) Transactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) (*Page[Transaction], error) {
+// GET /platform/subscription/transactions/{subscription_id}.
+func (s *SubscriptionsService) Transactions(
+	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+) (*Page[Transaction], error) {
 	return s.list(id).page(ctx, opt, opts)
 }
 
@@ -78,8 +80,10 @@ func (s *SubscriptionsService) Transactions(ctx context.Context, id Subscription
 // again, and ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
 // other. It is replayable.
 //
-// GET /platform/subscription/transactions/{subscription_id} (interface §2.5; §4, rule 3).
-func (s *SubscriptionsService) AllTransactions(ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption) iter.Seq2[*Transaction, error] {
+// GET /platform/subscription/transactions/{subscription_id}.
+func (s *SubscriptionsService) AllTransactions(
+	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+) iter.Seq2[*Transaction, error] {
 	return s.list(id).all(ctx, opt, opts)
 }
 
@@ -87,14 +91,17 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 	return list[Transaction]{clientOf(s), OpSubscriptionsTransactions, with(id)}
 }
 
-// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID that is
-// not positive, a nil request and one without a customer ID fail before anything is sent, with [ErrInvalidRequest].
+// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID
+// that is not positive, a nil request and one without a customer ID fail before anything is sent, with
+// [ErrInvalidRequest].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it may have been
-// canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound] or [ErrConflict], may come
-// from the first one having succeeded.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it
+// may have been canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound]
+// or [ErrConflict], may come from the first one having succeeded.
 //
-// POST /platform/subscription/{subscription_id}/cancel (interface §3; §4, rule 11).
-func (s *SubscriptionsService) Cancel(ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption) (*Confirmation, error) {
+// POST /platform/subscription/{subscription_id}/cancel.
+func (s *SubscriptionsService) Cancel(
+	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
+) (*Confirmation, error) {
 	return do[Confirmation](ctx, s, OpSubscriptionsCancel, with(id).send(req), opts)
 }

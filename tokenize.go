@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// TokensService stores card and ACH payment data under card IDs (interface §2.1).
+// TokensService stores card and ACH payment data under card IDs.
 type TokensService struct{ client *Client }
 
 // TypeID is an ACH account type. The interface shows [TypeACH] only.
@@ -15,33 +15,36 @@ type TypeID string
 const TypeACH TypeID = "S"
 
 // TokenizeRequest is payment data to store. Only a merchant ID is documented as required; which other fields each
-// kind of tokenize needs is not shown (interface §2.1).
+// kind of tokenize needs is not shown.
 type TokenizeRequest struct {
-	MerchantID          MerchantID `json:"merchant_id,string"`              // required; text on the wire; see also WithMerchantID and Client.ForMerchant
-	ProfileID           string     `json:"profile_id,omitzero"`             // payment profile of the merchant
-	DeveloperID         string     `json:"developer_id,omitzero"`           // free identifier of the integration; see also WithDeveloperID
-	LocID               string     `json:"loc_id,omitzero"`                 // store location
-	VendorID            int64      `json:"vendor_id,omitzero"`              // required for integrators; see also WithVendorID
-	CardholderName      string     `json:"cardholder_name,omitzero"`        // card or account holder
-	AVSAddress          string     `json:"avs_address,omitzero"`            // address for address verification
-	AVSZip              string     `json:"avs_zip,omitzero"`                // postal code for address verification
-	EmailAddress        []string   `json:"email_address,omitempty"`         // email addresses
-	CardNumber          Secret     `json:"card_number,omitzero"`            // card number
-	ExpDate             string     `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
-	CVV2                Secret     `json:"cvv2,omitzero"`                   // card security code
-	CardID              string     `json:"card_id,omitzero"`                // the saved card to update; empty for a new one
-	CardSwipe           Secret     `json:"card_swipe,omitzero"`             // magnetic-stripe track data
-	ClientIP            string     `json:"client_ip,omitzero"`              // IP address of the client
-	TRNumber            Secret     `json:"tr_number,omitzero"`              // ACH routing number
-	DDANumber           Secret     `json:"dda_number,omitzero"`             // ACH account number
-	TypeID              TypeID     `json:"type_id,omitzero"`                // ACH account type
-	PayloadWalletOnePay Secret     `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
-	PayloadWalletTwoPay Secret     `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
-	SingleUse           bool       `json:"single_use,omitzero"`             // response setting
-	EchoFields          Pairs      `json:"echo_fields,omitempty"`           // returned unchanged
-	SessionID           string     `json:"session_id,omitzero"`             // response setting
-	UserID              int64      `json:"user_id,omitzero"`                // response setting
-	ReportData          Pairs      `json:"report_data,omitempty"`           // kept for reports
+	// Required; text on the wire; see also WithMerchantID and Client.ForMerchant.
+	MerchantID MerchantID `json:"merchant_id,string"`
+	ProfileID  string     `json:"profile_id,omitzero"` // payment profile of the merchant
+	// Free identifier of the integration; see also WithDeveloperID.
+	DeveloperID string `json:"developer_id,omitzero"`
+	LocID       string `json:"loc_id,omitzero"` // store location
+	// Required for integrators; see also WithVendorID.
+	VendorID            int64    `json:"vendor_id,omitzero"`
+	CardholderName      string   `json:"cardholder_name,omitzero"`        // card or account holder
+	AVSAddress          string   `json:"avs_address,omitzero"`            // address for address verification
+	AVSZip              string   `json:"avs_zip,omitzero"`                // postal code for address verification
+	EmailAddress        []string `json:"email_address,omitempty"`         // email addresses
+	CardNumber          Secret   `json:"card_number,omitzero"`            // card number
+	ExpDate             string   `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
+	CVV2                Secret   `json:"cvv2,omitzero"`                   // card security code
+	CardID              string   `json:"card_id,omitzero"`                // the saved card to update; empty for a new one
+	CardSwipe           Secret   `json:"card_swipe,omitzero"`             // magnetic-stripe track data
+	ClientIP            string   `json:"client_ip,omitzero"`              // IP address of the client
+	TRNumber            Secret   `json:"tr_number,omitzero"`              // ACH routing number
+	DDANumber           Secret   `json:"dda_number,omitzero"`             // ACH account number
+	TypeID              TypeID   `json:"type_id,omitzero"`                // ACH account type
+	PayloadWalletOnePay Secret   `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
+	PayloadWalletTwoPay Secret   `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
+	SingleUse           bool     `json:"single_use,omitzero"`             // response setting
+	EchoFields          Pairs    `json:"echo_fields,omitempty"`           // returned unchanged
+	SessionID           string   `json:"session_id,omitzero"`             // response setting
+	UserID              int64    `json:"user_id,omitzero"`                // response setting
+	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
 }
 
 func (r TokenizeRequest) prepare(c *Client, p *problems) any {
@@ -108,8 +111,10 @@ func (r *tokenizeReply) missing() string {
 // With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the
 // service; see [SafeToRetry].
 //
-// POST /pg/tokenize (interface §2.1; §4, rule 1).
-func (s *TokensService) Tokenize(ctx context.Context, req *TokenizeRequest, opts ...CallOption) (*TokenizeResponse, error) {
+// POST /pg/tokenize.
+func (s *TokensService) Tokenize(
+	ctx context.Context, req *TokenizeRequest, opts ...CallOption,
+) (*TokenizeResponse, error) {
 	op := OpTokensTokenize.info()
 	if req != nil && req.CardID != "" {
 		op.Replay = ReplaySame

@@ -19,24 +19,24 @@ import (
 
 // Integer identifiers.
 type (
-	// MerchantID is the ID of a merchant, as the manager portal shows it (interface §5).
+	// MerchantID is the ID of a merchant, as the manager portal shows it.
 	// It travels as a string in the tokenize body and as an integer everywhere else.
 	MerchantID int64
-	// PayeeID is the ID of a payee that the service assigned (interface §2.3).
+	// PayeeID is the ID of a payee that the service assigned.
 	PayeeID int64
-	// ApplicationID is the app_id of a merchant application (interface §2.4).
+	// ApplicationID is the app_id of a merchant application.
 	ApplicationID int64
-	// SubscriptionID is the ID of a recurring-billing subscription (interface §2.5).
+	// SubscriptionID is the ID of a recurring-billing subscription.
 	SubscriptionID int64
-	// DisputeID is the control number rec_id of a dispute (interface §2.6).
+	// DisputeID is the control number rec_id of a dispute.
 	DisputeID int64
 )
 
 // String identifiers. The interface does not show their type; a number in text form is as good as any other text.
 type (
-	// InvoiceID is the ID of an invoice (interface §2.7).
+	// InvoiceID is the ID of an invoice.
 	InvoiceID string
-	// WebhookID is the ID of a webhook (interface §2.7).
+	// WebhookID is the ID of a webhook.
 	WebhookID string
 )
 
@@ -73,9 +73,9 @@ func unquote(b []byte) []byte {
 // Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
 // [NewSecret] makes one; the zero value has no text.
 //
-// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else knows
-// [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no text
-// either, also in unexported fields of your own structs.
+// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
+// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
+// text either, also in unexported fields of your own structs.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
 // read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
@@ -98,9 +98,9 @@ func NewSecret(text string) Secret {
 	return Secret{&masked}
 }
 
-// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again. It
-// keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they are
-// equal, and whoever can read the memory of the process can read pad too.
+// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
+// It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
+// are equal, and whoever can read the memory of the process can read pad too.
 func mask(text string) string {
 	masked := []byte(text)
 	for i := range masked {
@@ -301,7 +301,8 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, and YYYYMMDD. An empty string, null and 0000-00-00 are no date.
+// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, and YYYYMMDD. An empty string, null and 0000-00-00 are no
+// date.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	text := strings.TrimSpace(string(numberText(b)))
 	if i := strings.IndexAny(text, "Tt "); i > 0 && strings.Trim(text[i:], "Tt0123456789:.,+-Zz ") == "" {
@@ -331,9 +332,9 @@ func checkDate(path string, d Date, p *problems) {
 	}
 }
 
-// Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339
-// form, and read from ISO 8601 with Z, +07:00, +0700 or +07, with or without seconds and a fraction. The zero value is no
-// time: it is read from an empty string, from null and from the day 0000-00-00.
+// Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
+// from ISO 8601 with Z, +07:00, +0700 or +07, with or without seconds and a fraction. The zero value is no time: it is
+// read from an empty string, from null and from the day 0000-00-00.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -413,8 +414,8 @@ type Pair struct {
 	Value any    // what JSON takes
 }
 
-// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of another form,
-// such as an object with two pairs, also two of one name, is an error.
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
+// another form, such as an object with two pairs, also two of one name, is an error.
 func ParsePairs(text string) (Pairs, error) {
 	r := reader{ctx: context.Background()}
 	var pairs Pairs

@@ -82,7 +82,8 @@ func TestAmount(t *testing.T) {
 func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	long := []string{
-		`99999999999999999999`, `12345678901234567890.1`, `0.12345678901234567891`, `1.00000000000000000001`, `1e19`, `1e-20`, `1e400`, `1e-400`,
+		`99999999999999999999`, `12345678901234567890.1`, `0.12345678901234567891`, `1.00000000000000000001`, `1e19`,
+		`1e-20`, `1e400`, `1e-400`,
 		`1e99999999999999999999`, strings.Repeat("9", 400), `0.` + strings.Repeat("0", 400) + `1`,
 	}
 	for _, text := range long {
@@ -95,7 +96,9 @@ func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
 		_, err = decode[payvault.Amount](`"` + text + `"`)
 		assert.Error(t, err, text)
 	}
-	assertUnreadable[payvault.Amount](t, `"1,50"`, `"1,234"`, `"1.234,50"`, `"1,23.50"`, `"1234,567.50"`, `"1,234.50."`, `",234.50"`, `"1,234,56.00"`, `"1,234."`, `"1.2.3"`, `"NaN"`, `"Infinity"`, `"0x10"`, `"1_000"`, `"--1"`, `"-"`, `"."`, `[]`, `{}`)
+	assertUnreadable[payvault.Amount](t, `"1,50"`, `"1,234"`, `"1.234,50"`, `"1,23.50"`, `"1234,567.50"`, `"1,234.50."`,
+		`",234.50"`, `"1,234,56.00"`, `"1,234."`, `"1.2.3"`, `"NaN"`, `"Infinity"`, `"0x10"`, `"1_000"`, `"--1"`, `"-"`,
+		`"."`, `[]`, `{}`)
 	for _, text := range []string{"", garbageCanary, "12.50 USD", "1/3"} {
 		_, err := payvault.ParseAmount(text)
 		assert.Error(t, err, text)
@@ -140,7 +143,8 @@ func TestDate(t *testing.T) {
 		assert.Equal(t, payvault.Date{}, got, text)
 	}
 	for _, text := range []string{
-		`"20260228"`, `20260228`, `" 2026-02-28 "`, `"2026-02-28t10:20:30z"`, `"2026-02-28T10:20"`, `"2026-02-28 10:20:30 +07:00"`, `"20260228T102030Z"`,
+		`"20260228"`, `20260228`, `" 2026-02-28 "`, `"2026-02-28t10:20:30z"`, `"2026-02-28T10:20"`,
+		`"2026-02-28 10:20:30 +07:00"`, `"20260228T102030Z"`,
 	} {
 		got, err := decode[payvault.Date](text)
 		require.NoError(t, err, text)
@@ -153,15 +157,28 @@ func TestDate(t *testing.T) {
 
 	berlin := time.FixedZone("CET", 3600)
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
-	assert.Equal(t, day, payvault.DateOf(time.Date(2026, 2, 28, 23, 59, 0, 0, berlin)), "the day in the location of the time")
-	assert.Equal(t, payvault.Date{Year: 2026, Month: 3, Day: 1}, payvault.DateOf(time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600)).UTC()))
+	assert.Equal(t, day, payvault.DateOf(time.Date(2026, 2, 28, 23, 59, 0, 0, berlin)),
+		"the day in the location of the time")
+	assert.Equal(t, payvault.Date{Year: 2026, Month: 3, Day: 1},
+		payvault.DateOf(time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600)).UTC()))
 }
 
 func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	t.Parallel()
-	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-00-01"`, `"2026-01-00"`, `"2026-1-1"`, `"2026-01-01x"`, `"2026010"`, `20261301`, `20260230`, `"2026-01-01 at noon"`, `"2026-02-29T00:00:00Z"`, `"2026-01-011"`,
+	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-00-01"`, `"2026-01-00"`, `"2026-1-1"`,
+		`"2026-01-01x"`, `"2026010"`, `20261301`, `20260230`, `"2026-01-01 at noon"`, `"2026-02-29T00:00:00Z"`,
+		`"2026-01-011"`,
 		`"01/02/2026"`, `0`, `"T"`, `"10000-01-01"`, `"-001-01-01"`)
-	for _, date := range []payvault.Date{{2026, 2, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, 1, 0}, {10000, 1, 1}, {-1, 1, 1}, {2026, 1, -1}, {0, 0, 1}} {
+	for _, date := range []payvault.Date{
+		{2026, 2, 29},
+		{2026, 13, 1},
+		{2026, 0, 1},
+		{2026, 1, 0},
+		{10000, 1, 1},
+		{-1, 1, 1},
+		{2026, 1, -1},
+		{0, 0, 1},
+	} {
 		assert.False(t, date.Valid(), "%v", date)
 		_, err := json.Marshal(date)
 		assert.Error(t, err, "%v", date)
@@ -180,7 +197,10 @@ func TestTimestamp(t *testing.T) {
 		{`"2026-01-15T14:30:42+0700"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`},
 		{`"2026-01-15T14:30:42-0530"`, "2026-01-15T14:30:42-05:30", `"2026-01-15T14:30:42-05:30"`},
 		{`"2026-01-15T14:30:42.5Z"`, "2026-01-15T14:30:42.5Z", `"2026-01-15T14:30:42.5Z"`},
-		{`"2026-01-15T14:30:42.123456789+07:00"`, "2026-01-15T14:30:42.123456789+07:00", `"2026-01-15T14:30:42.123456789+07:00"`},
+		{
+			`"2026-01-15T14:30:42.123456789+07:00"`, "2026-01-15T14:30:42.123456789+07:00",
+			`"2026-01-15T14:30:42.123456789+07:00"`,
+		},
 		{`"2026-01-15T14:30:42.000+0700"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`},
 		{`"2026-01-15 14:30:42+07:00"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`},
 		{`"2026-01-15 14:30:42.25+0700"`, "2026-01-15T14:30:42.25+07:00", `"2026-01-15T14:30:42.25+07:00"`},
@@ -193,7 +213,8 @@ func TestTimestamp(t *testing.T) {
 		{`"0000-00-00 00:00:00"`, "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`},
 		{`"0000-00-00T00:00:00Z"`, "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`},
 		{`" "`, "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`},
-		{`"2026-01-15T14:30:42\u002b07:00"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`}, // as .NET escapes it
+		// As .NET escapes it.
+		{`"2026-01-15T14:30:42\u002b07:00"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`},
 		{`"2026\u002D01-15T14:30:42\u002B0700"`, "2026-01-15T14:30:42+07:00", `"2026-01-15T14:30:42+07:00"`},
 		{`""`, "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`},
 		{`null`, "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`},
@@ -219,8 +240,10 @@ func TestTimestamp(t *testing.T) {
 
 func TestTimestamp_refusesGarbage(t *testing.T) {
 	t.Parallel()
-	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T25:00:00Z"`, `"2026-02-30T00:00:00Z"`, `"2026-01-15T14Z"`, `"2026-01-15T14:30"`,
-		`"2026-01-15T14:30:42 PST"`, `"2026-01-15T14:30:42+7"`, `"Thu, 15 Jan 2026 14:30:42 GMT"`, `1768487442`, `{}`, `"\u0000"`, `"2026-01-15T14:30:42+99:99"`, `"+0700"`, `"T"`)
+	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T25:00:00Z"`,
+		`"2026-02-30T00:00:00Z"`, `"2026-01-15T14Z"`, `"2026-01-15T14:30"`,
+		`"2026-01-15T14:30:42 PST"`, `"2026-01-15T14:30:42+7"`, `"Thu, 15 Jan 2026 14:30:42 GMT"`, `1768487442`, `{}`,
+		`"\u0000"`, `"2026-01-15T14:30:42+99:99"`, `"+0700"`, `"T"`)
 	for _, raw := range []string{``, `"`, `x`, `"abc`} {
 		assert.Error(t, new(payvault.Timestamp).UnmarshalJSON([]byte(raw)), "a direct call: %s", raw)
 	}
@@ -234,7 +257,10 @@ func TestCompactTime(t *testing.T) {
 	got, err := payvault.CompactTime("20260115143042").In(zone)
 	require.NoError(t, err)
 	assert.Equal(t, time.Date(2026, 1, 15, 14, 30, 42, 0, zone), got)
-	for _, text := range []string{"", "2026011514304", "202601151430422", "20260230000000", "20261301000000", "20260115250000", "2026-01-15T14:", "20260115143042.5", "20260115143.42", garbageCanary, "+2026011514304"} {
+	for _, text := range []string{
+		"", "2026011514304", "202601151430422", "20260230000000", "20261301000000",
+		"20260115250000", "2026-01-15T14:", "20260115143042.5", "20260115143.42", garbageCanary, "+2026011514304",
+	} {
 		got, err := payvault.CompactTime(text).In(time.UTC)
 		if assert.Error(t, err, text) {
 			assert.Equal(t, "not a date and time of 14 digits", err.Error())
@@ -253,8 +279,10 @@ func TestExpDate(t *testing.T) {
 	}
 	client := service.Client(t, service.Nowhere)
 	for _, bad := range []string{
-		payvault.ExpDate(0, 2030), payvault.ExpDate(13, 2030), payvault.ExpDate(-1, 2030), payvault.ExpDate(1, -5), payvault.ExpDate(1, 1999), payvault.ExpDate(1, 2100),
-		payvault.ExpDate(123, 4), payvault.ExpDate(math.MaxInt, math.MinInt), "1", "123", "12345", "12/30", "+123", " 123", "１２３０", "12 0", "1 29", "1329", "0029", "9929", "ab29", "12ab", "0x1f", "1_29",
+		payvault.ExpDate(0, 2030), payvault.ExpDate(13, 2030), payvault.ExpDate(-1, 2030), payvault.ExpDate(1, -5),
+		payvault.ExpDate(1, 1999), payvault.ExpDate(1, 2100),
+		payvault.ExpDate(123, 4), payvault.ExpDate(math.MaxInt, math.MinInt), "1", "123", "12345", "12/30", "+123", " 123",
+		"１２３０", "12 0", "1 29", "1329", "0029", "9929", "ab29", "12ab", "0x1f", "1_29",
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, ExpDate: bad})
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {"is not of the form MMYY"}})
@@ -264,12 +292,21 @@ func TestExpDate(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	pairs := payvault.Pairs{{"order", "17"}, {"lane", "4"}, {"order", "18"}, {"a&b<c>", `"\ é 🙂`}, {"", ""}, {"null", nil}, {"flag", true}}
+	pairs := payvault.Pairs{
+		{"order", "17"},
+		{"lane", "4"},
+		{"order", "18"},
+		{"a&b<c>", `"\ é 🙂`},
+		{"", ""},
+		{"null", nil},
+		{"flag", true},
+	}
 	text, err := json.Marshal(pairs)
 	require.NoError(t, err)
 	var inner string
 	require.NoError(t, json.Unmarshal(text, &inner), "text that holds the array")
-	assert.Equal(t, `[{"order":"17"},{"lane":"4"},{"order":"18"},{"a&b<c>":"\"\\ é 🙂"},{"":""},{"null":null},{"flag":true}]`, inner, "in order, with duplicates, not escaped for HTML")
+	assert.Equal(t, `[{"order":"17"},{"lane":"4"},{"order":"18"},{"a&b<c>":"\"\\ é 🙂"},{"":""},{"null":null},`+
+		`{"flag":true}]`, inner, "in order, with duplicates, not escaped for HTML")
 
 	var back payvault.Pairs
 	require.NoError(t, json.Unmarshal(text, &back))
@@ -302,8 +339,10 @@ func TestPairs_valuesStayExact(t *testing.T) {
 func TestPairs_refusesOtherShapes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1,"a":2}]`, `[{"a":1,"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`,
-		`[{"` + garbageCanary + `":}]`, `[{"a":"` + garbageCanary + `","b":1}]`, `[{"a":` + garbageCanary + `}]`, strings.Repeat("[", 100_000), "\x00", `[{"a":1},{"b":2,"c":3}]`,
+		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1,"a":2}]`,
+		`[{"a":1,"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`,
+		`[{"` + garbageCanary + `":}]`, `[{"a":"` + garbageCanary + `","b":1}]`, `[{"a":` + garbageCanary + `}]`,
+		strings.Repeat("[", 100_000), "\x00", `[{"a":1},{"b":2,"c":3}]`,
 	} {
 		pairs, err := payvault.ParsePairs(text)
 		if assert.Error(t, err, "%.80s", text) {
@@ -316,7 +355,8 @@ func TestPairs_refusesOtherShapes(t *testing.T) {
 	assert.Error(t, err, "what JSON cannot write")
 }
 
-// TestValues_errorNamesTheField: a value that cannot be read is an error with operation and field, and without the value.
+// TestValues_errorNamesTheField: a value that cannot be read is an error with operation and field, and without the
+// value.
 func TestValues_errorNamesTheField(t *testing.T) {
 	t.Parallel()
 	for i, test := range []struct{ member, want string }{

@@ -9,32 +9,36 @@ import (
 	"net/http"
 )
 
-// WebhooksService attaches event kinds to webhooks (interface §2.7, §6).
+// WebhooksService attaches event kinds to webhooks.
 type WebhooksService struct{ client *Client }
 
 // Event is the name of an event kind. The interface does not show the full list.
 type Event string
 
-// The events that the interface shows (§6).
+// The events that the interface shows.
 const (
 	EventTransactionStatusUpdated       Event = "transaction_status_updated"
 	EventAccountUpdaterRequestCreated   Event = "account_updater_request_created"
 	EventAccountUpdaterRequestCompleted Event = "account_updater_request_completed"
 )
 
-// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs. An ID or event that is empty
-// or a dot segment fails before anything is sent, with [ErrInvalidRequest]; any other name of an event is left to the
-// service. It does not take a merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
+// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs. An ID or event
+// that is empty or a dot segment fails before anything is sent, with [ErrInvalidRequest]; any other name of an event is
+// left to the service. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. A refusal is [ErrRejected], or [ErrNotFound] where the service answers an ID that it does not know with 404.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. A refusal is [ErrRejected],
+// or [ErrNotFound] where the service answers an ID that it does not know with 404.
 //
-// POST /platform/webhook/{webhook_id}/event/{event} (interface §4, rule 14; §6).
-func (s *WebhooksService) AddEvent(ctx context.Context, id WebhookID, event Event, opts ...CallOption) (*Confirmation, error) {
+// POST /platform/webhook/{webhook_id}/event/{event}.
+func (s *WebhooksService) AddEvent(
+	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
+) (*Confirmation, error) {
 	return do[Confirmation](ctx, s, OpWebhooksAddEvent, with(string(id), string(event)), opts)
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
-// any signature (§6), so both are handed over untouched.
+// any signature, so both are handed over untouched.
 type Notification struct {
 	Header http.Header // as it arrived
 	Body   []byte      // as it arrived, all of it
@@ -55,7 +59,7 @@ const maxNotification = 1 << 20
 
 // NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
 // answers 204 when f returns nil, so that the service knows that the notification has arrived, and 500 otherwise. The
-// interface shows no retries and no signatures of deliveries (§6): f may be called more than once for the same event, and
+// interface shows no retries and no signatures of deliveries: f may be called more than once for the same event, and
 // by anyone who knows the URL. It panics if f is nil.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {

@@ -339,11 +339,13 @@ func TestUnwritable(t *testing.T) {
 	}
 	tokenize(payvault.TokenizeRequest{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}})
-	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}}, service.Fields{"email_address[1]": {notUTF8}})
+	tokenize(payvault.TokenizeRequest{EmailAddress: []string{"a@example.com", bad}},
+		service.Fields{"email_address[1]": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}})
 	tokenize(payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}})
-	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost}, service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}})
+	tokenize(payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
+		service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}})
 	tokenize(payvault.TokenizeRequest{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}})
 
 	_, err := client.Customers.Create(t.Context(), &payvault.CustomerCreateRequest{

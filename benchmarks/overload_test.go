@@ -18,8 +18,8 @@ import (
 	"example.com/payvault"
 )
 
-// What happens to a service that is slow or down takes minutes, and costs no processor. So it is played in virtual time,
-// and a line is printed for each case in the form of a benchmark, which the report reads like the others.
+// What happens to a service that is slow or down takes minutes, and costs no processor. So it is played in virtual
+// time, and a line is printed for each case in the form of a benchmark, which the report reads like the others.
 
 // limited permits a rate, with a burst of one second, and answers after 50 ms. One of no rate is down.
 type limited struct {
@@ -106,7 +106,8 @@ func TestLimited(t *testing.T) {
 				start := time.Now()
 				failed := bulk(t, impl, s, test.items)
 				share := (s.performed - s.rate) / s.rate / time.Since(start).Seconds()
-				_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/rate=%v/items=%d/after=%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
+				_, _ = fmt.Fprintf(os.Stdout,
+					"BenchmarkLimited/rate=%v/items=%d/after=%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
 					test.rate, test.items, test.retryAfter, impl, share, s.requests/s.performed-1, failed)
 				if impl == "payvault" {
 					assert.Zero(t, failed)
@@ -124,7 +125,8 @@ func TestDown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 1000
 			s := &limited{}
-			c := newPayvault(t, "http://127.0.0.1", s, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: impl == "no-budget"}))
+			c := newPayvault(t, "http://127.0.0.1", s,
+				payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: impl == "no-budget"}))
 			retryer := newAWS()
 			var running sync.WaitGroup
 			for range calls {

@@ -25,7 +25,10 @@ func tokenize(req *payvault.TokenizeRequest) call {
 }
 
 func newCard() *payvault.TokenizeRequest {
-	return &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030)}
+	return &payvault.TokenizeRequest{
+		CardNumber: payvault.NewSecret("4111111111111111"),
+		ExpDate:    payvault.ExpDate(12, 2030),
+	}
 }
 
 // savedCard tokenizes a card and returns its ID.
@@ -95,7 +98,8 @@ func listCustomersFull(t *testing.T) call {
 				return nil, err
 			}
 		}
-		return e.client.Customers.List(ctx, allOptions(t, "customer_id", payvault.Where("customer_email", payvaulttest.Equals, "jane@example.com")))
+		return e.client.Customers.List(ctx,
+			allOptions(t, "customer_id", payvault.Where("customer_email", payvaulttest.Equals, "jane@example.com")))
 	}
 }
 
@@ -107,7 +111,8 @@ func allOptions(t *testing.T, orderOn string, filters ...payvault.Filter) *payva
 		Count: 1, Page: 1, MerchantID: ownMerchant, Prefetch: 1,
 	}
 	for i := range reflect.TypeFor[payvault.ListOptions]().NumField() {
-		require.False(t, reflect.ValueOf(*opt).Field(i).IsZero(), "set the new option %s here", reflect.TypeFor[payvault.ListOptions]().Field(i).Name)
+		require.False(t, reflect.ValueOf(*opt).Field(i).IsZero(), "set the new option %s here",
+			reflect.TypeFor[payvault.ListOptions]().Field(i).Name)
 	}
 	return opt
 }
@@ -245,7 +250,8 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 		Time: at, AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17",
 		CardholderFirstName: "Jane", CardholderLastName: "Doe", Amount: "25.50", DisputeFlag: true, AmountRefunded: "1.25",
 		FundedCurrency: "978",
-		BatchNumber:    12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01", AmountFunded: "24.25",
+		BatchNumber:    12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
+		AmountFunded: "24.25",
 	}
 	earlier := transaction
 	earlier.Time = at.AddDate(0, 0, -1)

@@ -82,7 +82,10 @@ func (c *contract) find(r *http.Request, body []byte) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	return message{&openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route, Options: filterOptions()}, body}, nil
+	return message{&openapi3filter.RequestValidationInput{
+		Request: r, PathParams: params, Route: route,
+		Options: filterOptions(),
+	}, body}, nil
 }
 
 func filterOptions() *openapi3filter.Options {
@@ -118,8 +121,8 @@ func (c *contract) checkRequest(m message) []problem {
 	return all
 }
 
-// queryProblems finds what kin-openapi lets pass: parameters that the operation does not have, repeated ones, and commas
-// that are not encoded.
+// queryProblems finds what kin-openapi lets pass: parameters that the operation does not have, repeated ones, and
+// commas that are not encoded.
 func queryProblems(m message) []problem {
 	var all []problem
 	if strings.Contains(m.Request.URL.RawQuery, ",") { // kin-openapi does not look at allowReserved, which is false
@@ -204,8 +207,8 @@ func (c *contract) checkResponse(m message, status int, header http.Header, body
 	return all
 }
 
-// extraMembers finds members that are not documented: answers are open, but neither the emulator nor a fixture may invent
-// any.
+// extraMembers finds members that are not documented: answers are open, but neither the emulator nor a fixture may
+// invent any.
 func extraMembers(at string, schema *openapi3.Schema, value any) []problem {
 	var all []problem
 	switch value := value.(type) {

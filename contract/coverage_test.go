@@ -108,7 +108,9 @@ func branches(schema *openapi3.Schema) openapi3.SchemaRefs {
 
 // expect wants every property of a schema and of those in it. Branches of a closed record hold constraints on its
 // properties, and only these, which are given as declared.
-func (v *coverage) expect(direction string, ref *openapi3.SchemaRef, declared openapi3.Schemas, visited map[*openapi3.Schema]bool) {
+func (v *coverage) expect(
+	direction string, ref *openapi3.SchemaRef, declared openapi3.Schemas, visited map[*openapi3.Schema]bool,
+) {
 	schema := ref.Value
 	if visited[schema] {
 		return
@@ -206,7 +208,8 @@ func (v *coverage) markValue(direction string, ref *openapi3.SchemaRef, value an
 	}
 }
 
-// isZero tells whether a value says nothing: an identifier that is always 0 is as good as none. Fixed values may be zero.
+// isZero reports whether a value says nothing: an identifier that is always 0 is as good as none. Fixed values may be
+// zero.
 func isZero(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -241,7 +244,8 @@ func (v *coverage) assertComplete(t *testing.T) {
 			stale = append(stale, p.String())
 		}
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(exceptions), func(a, b place) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(exceptions),
+		func(a, b place) int { return strings.Compare(a.String(), b.String()) }) {
 		t.Logf("never on the wire: %s: %s", p, exceptions[p])
 	}
 	t.Logf("%d of %d parameters and properties were on the wire", onWire, len(v.want))

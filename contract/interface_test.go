@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInterface holds the document against what interface.md says, written down once more in testdata/interface.txt:
-// without it nothing would see that the document alone drops a limit, or asks for less than it should.
+// TestInterface holds the document against what the service says of its interface, written down once more in
+// testdata/interface.txt: without it nothing would see that the document alone drops a limit, or asks for less than it
+// should.
 func TestInterface(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/interface.txt")
@@ -111,7 +112,7 @@ func optional(required bool) string {
 	return ""
 }
 
-// isRecord tells whether a schema has facts of its own; others are described where they are used.
+// isRecord reports whether a schema has facts of its own; others are described where they are used.
 func isRecord(schema *openapi3.Schema) bool {
 	return len(schema.Properties) > 0 || schema.AdditionalProperties.Has != nil || schema.Title != ""
 }

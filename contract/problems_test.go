@@ -99,7 +99,8 @@ func schemaProblems(err *openapi3.SchemaError) []problem {
 	return []problem{{"/" + strings.Join(err.JSONPointer(), "/"), err.SchemaField, text}}
 }
 
-// bestBranch gives the problems of the branch of a oneOf that was meant: the one for the code, rcode or key of the value.
+// bestBranch gives the problems of the branch of a oneOf that was meant: the one for the code, rcode or key of the
+// value.
 func bestBranch(branches openapi3.MultiError) []problem {
 	var best []problem
 	for _, branch := range branches {

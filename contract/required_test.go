@@ -49,7 +49,8 @@ func sends(t *testing.T) map[string]sender {
 			return client.Invoices.Send(ctx, "1", filled[payvault.InvoiceSendRequest](t, f))
 		},
 		"AccountUpdaterCard": func(ctx context.Context, client *payvault.Client, f filler) error {
-			_, err := client.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{*filled[payvault.AccountUpdaterCard](t, f)})
+			_, err := client.AccountUpdater.Submit(ctx,
+				[]payvault.AccountUpdaterCard{*filled[payvault.AccountUpdaterCard](t, f)})
 			return err
 		},
 	}
@@ -66,7 +67,8 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 // assertSends wants a request to be sent, or to be refused for the named field before that.
 func assertSends(t *testing.T, s sender, f filler, refused string, what string) {
 	t.Helper()
-	client, err := payvault.NewClient("https://base-url.invalid", "key", payvault.WithHTTPClient(&http.Client{Transport: nowhere{}}),
+	client, err := payvault.NewClient("https://base-url.invalid", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: nowhere{}}),
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 	require.NoError(t, err)
 	err = s(t.Context(), client, f)

@@ -31,7 +31,8 @@ func resultOf(answer any, result any) any {
 	delete(members, "code")
 	delete(members, "message")
 	switch result.(type) {
-	case *payvault.TokenizeResponse, *payvault.Validation, *payvault.Page[payvault.Customer], *payvault.Page[payvault.Transaction]:
+	case *payvault.TokenizeResponse, *payvault.Validation, *payvault.Page[payvault.Customer],
+		*payvault.Page[payvault.Transaction]:
 		return members
 	}
 	data, _ := members["data"].(map[string]any)
@@ -74,8 +75,8 @@ func exactJSON(t *testing.T, text []byte) any {
 	return value
 }
 
-// checkEcho fails for everything in an answer that has the name, but not the value, that was sent: names that the emulator
-// mixes up. Filled requests have another text under each name.
+// checkEcho fails for everything in an answer that has the name, but not the value, that was sent: names that the
+// emulator mixes up. Filled requests have another text under each name.
 func checkEcho(t *testing.T, x exchange) {
 	t.Helper()
 	sent, err := decodeJSON(x.sent)

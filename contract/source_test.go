@@ -109,7 +109,8 @@ type wireField struct {
 	goType types.Type
 }
 
-// wireFields lists the fields of a struct that are on the wire, and then those of embedded structs that it does not hide.
+// wireFields lists the fields of a struct that are on the wire, and then those of embedded structs that it does not
+// hide.
 func wireFields(s *types.Struct) []wireField {
 	var fields, inner []wireField
 	for i := range s.NumFields() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -31,21 +33,42 @@ func allCalls(t *testing.T) []operationCalls {
 	data := allData(t)
 	return []operationCalls{
 		{payvault.OpTokensTokenize, tokenize(newCard()), tokenizeFull(t), tokenize(&payvault.TokenizeRequest{}), 400},
-		{payvault.OpCustomersCreate, createCustomer(newCustomer()), createCustomerFull(t), createCustomer(&payvault.CustomerCreateRequest{
-			ID: "jane01", FirmName: "Acme", BillingCards: []payvault.BillingCardRequest{{FirstName: "Jane"}},
-		}), 400},
+		{
+			payvault.OpCustomersCreate, createCustomer(newCustomer()), createCustomerFull(t),
+			createCustomer(&payvault.CustomerCreateRequest{
+				ID: "jane01", FirmName: "Acme", BillingCards: []payvault.BillingCardRequest{{FirstName: "Jane"}},
+			}), 400,
+		},
 		{payvault.OpCustomersList, listCustomers(nil), listCustomersFull(t), listCustomers(badOrder), 400},
 		{payvault.OpPayeesCreate, createPayee(newPayee()), createPayeeFull(t), asSecond(createPayee(newPayee())), 403},
 		{payvault.OpPayeesDelete, deletePayee(0), deletePayee(ownMerchant), deleteUnknownPayee, 404},
-		{payvault.OpApplicationsCreate, createApplication(newApplication()), createApplicationFull(t), asMerchant(createApplication(newApplication())), 403},
-		{payvault.OpApplicationsSaveData, saveData(payvault.ApplicationData{LegalName: "Acme LLC"}), saveData(data), saveData(payvault.ApplicationData{BusinessType: "none"}), 400},
+		{
+			payvault.OpApplicationsCreate, createApplication(newApplication()), createApplicationFull(t),
+			asMerchant(createApplication(newApplication())), 403,
+		},
+		{
+			payvault.OpApplicationsSaveData, saveData(payvault.ApplicationData{LegalName: "Acme LLC"}), saveData(data),
+			saveData(payvault.ApplicationData{BusinessType: "none"}), 400,
+		},
 		{payvault.OpApplicationsValidate, validateAfter(nil), validateAfter(&data), validateUnknown, 404},
-		{payvault.OpDisputesRespond, respond(payvaulttest.DisputeFirstTime, 1, givenUp()), respondFull(t), respond(payvaulttest.DisputeRetrieval, 1, givenUp()), 400},
+		{
+			payvault.OpDisputesRespond, respond(payvaulttest.DisputeFirstTime, 1, givenUp()), respondFull(t),
+			respond(payvaulttest.DisputeRetrieval, 1, givenUp()), 400,
+		},
 		{payvault.OpSubscriptionsTransactions, transactions(nil), transactionsFull(t), transactions(badOrder), 400},
-		{payvault.OpSubscriptionsCancel, cancel(1, newCancel()), cancelFull(t), cancel(1, &payvault.SubscriptionCancelRequest{CustomerID: "another"}), 400},
+		{
+			payvault.OpSubscriptionsCancel, cancel(1, newCancel()), cancelFull(t),
+			cancel(1, &payvault.SubscriptionCancelRequest{CustomerID: "another"}), 400,
+		},
 		{payvault.OpInvoicesSend, send(1, nil), sendFull(t), send(2, nil), 409},
-		{payvault.OpAccountUpdaterSubmit, submit(newUpdate(payvault.NewSecret("4111111111111111"))), submitFull(t), submit(newUpdate(payvault.NewSecret("4111"))), 400},
-		{payvault.OpWebhooksAddEvent, addEvent(payvault.EventTransactionStatusUpdated), addEvent("some_other_event"), addEvent("transactions_status_updated"), 400},
+		{
+			payvault.OpAccountUpdaterSubmit, submit(newUpdate(payvault.NewSecret("4111111111111111"))), submitFull(t),
+			submit(newUpdate(payvault.NewSecret("4111"))), 400,
+		},
+		{
+			payvault.OpWebhooksAddEvent, addEvent(payvault.EventTransactionStatusUpdated), addEvent("some_other_event"),
+			addEvent("transactions_status_updated"), 400,
+		},
 	}
 }
 
@@ -84,7 +107,28 @@ func everyScenario(t *testing.T) []scenario {
 			{"unavailable", o.op, failing(o, unavailable), 503, strings.Repeat("0", max(0, len(success)-2)) + "99"},
 		}...)
 	}
+	for _, o := range calls.Table() { // those that have none of their own
+		if !slices.ContainsFunc(all, func(s scenario) bool { return s.op == o.Op }) {
+			all = append(all, scenario{"of the table", o.Op, tabled(o), 200, "0"})
+		}
+	}
 	return append(all, ownScenarios(t)...)
+}
+
+// tabled makes the minimal call of the table for records that the emulator has.
+func tabled(o calls.Operation) call {
+	return func(ctx context.Context, e *env) (any, error) {
+		ids := calls.IDs{
+			Payee:        e.srv.Payees.Seed(payvaulttest.Payee{Name: "Acme"}).ID,
+			Application:  e.srv.Applications.Seed(payvaulttest.Application{}).ID,
+			Dispute:      e.srv.Disputes.Seed(payvaulttest.Dispute{}).ID,
+			Subscription: e.srv.Subscriptions.Seed(payvaulttest.Subscription{}).ID,
+			Invoice:      e.srv.Invoices.Seed(payvaulttest.Invoice{}).ID,
+			Webhook:      e.srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
+			Event:        payvault.EventTransactionStatusUpdated,
+		}
+		return o.Do(ctx, e.client, ids, o.Minimal)
+	}
 }
 
 func platformCode(status int) string { return strconv.Itoa(status) }
@@ -134,27 +178,42 @@ func actingFor(merchant payvault.MerchantID, c call) call {
 
 func ownScenarios(t *testing.T) []scenario {
 	t.Helper()
-	ach := &payvault.TokenizeRequest{TRNumber: payvault.NewSecret("011000015"), DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH, CardholderName: "Jane Doe"}
+	ach := &payvault.TokenizeRequest{
+		TRNumber:  payvault.NewSecret("011000015"),
+		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH, CardholderName: "Jane Doe",
+	}
 	swipe := &payvault.TokenizeRequest{CardSwipe: payvault.NewSecret("%B4111111111111111^DOE/JANE^30121010000000000000?")}
 	unknownCard := newCard()
 	unknownCard.CardID = unknownText
 	withUnknownCard := newCustomer()
 	withUnknownCard.BillingCards = []payvault.BillingCardRequest{{CardID: unknownText}}
 	withAccount := newCustomer()
-	withAccount.BillingCards = []payvault.BillingCardRequest{{TRNumber: payvault.NewSecret("011000015"), DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH}}
+	withAccount.BillingCards = []payvault.BillingCardRequest{{
+		TRNumber:  payvault.NewSecret("011000015"),
+		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH,
+	}}
 	controlled := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Control: true, User: true})
 	retrieval := &payvault.DisputeResponse{Message: "The signed receipt is attached.", Evidence: receipt()}
 	return []scenario{
 		{"ACH account", payvault.OpTokensTokenize, tokenize(ach), 200, "000"},
 		{"swipe", payvault.OpTokensTokenize, tokenize(swipe), 200, "000"},
-		{"wallet", payvault.OpTokensTokenize, tokenize(&payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret("cGF5")}), 200, "000"},
+		{
+			"wallet", payvault.OpTokensTokenize,
+			tokenize(&payvault.TokenizeRequest{PayloadWalletOnePay: payvault.NewSecret("cGF5")}), 200, "000",
+		},
 		{"for another merchant", payvault.OpTokensTokenize, actingFor(ownMerchant, tokenize(newCard())), 200, "000"},
 		{"forbidden merchant", payvault.OpTokensTokenize, actingFor(unknownMerchant, tokenize(newCard())), 403, "403"},
-		{"wallet not enabled", payvault.OpTokensTokenize, asSecond(tokenize(&payvault.TokenizeRequest{PayloadWalletTwoPay: payvault.NewSecret("cGF5")})), 403, "403"},
+		{
+			"wallet not enabled", payvault.OpTokensTokenize,
+			asSecond(tokenize(&payvault.TokenizeRequest{PayloadWalletTwoPay: payvault.NewSecret("cGF5")})), 403, "403",
+		},
 		{"unknown card", payvault.OpTokensTokenize, tokenize(unknownCard), 404, "404"},
 
 		{"ACH account", payvault.OpCustomersCreate, createCustomer(withAccount), 200, "0"},
-		{"forbidden merchant", payvault.OpCustomersCreate, actingFor(unknownMerchant, createCustomer(newCustomer())), 403, "403"},
+		{
+			"forbidden merchant", payvault.OpCustomersCreate, actingFor(unknownMerchant, createCustomer(newCustomer())),
+			403, "403",
+		},
 		{"unknown card", payvault.OpCustomersCreate, createCustomer(withUnknownCard), 404, "404"},
 		{"taken ID", payvault.OpCustomersCreate, createCustomerTwice, 409, "409"},
 		{"forbidden merchant", payvault.OpCustomersList, actingFor(unknownMerchant, listCustomers(nil)), 403, "403"},
@@ -167,10 +226,16 @@ func ownScenarios(t *testing.T) []scenario {
 		{"not a partner", payvault.OpApplicationsCreate, asMerchant(createApplication(newApplication())), 403, "403"},
 		{"not a partner", payvault.OpApplicationsSaveData, asMerchant(saveUnknown), 403, "403"},
 		{"unknown application", payvault.OpApplicationsSaveData, saveUnknown, 404, "404"},
-		{"an option is disabled", payvault.OpApplicationsSaveData, saveData(payvault.ApplicationData{BusinessType: "sole-prop", TradingStatus: "np"}), 200, "0"},
+		{
+			"an option is disabled", payvault.OpApplicationsSaveData,
+			saveData(payvault.ApplicationData{BusinessType: "sole-prop", TradingStatus: "np"}), 200, "0",
+		},
 		{"not a partner", payvault.OpApplicationsValidate, asMerchant(validateUnknown), 403, "403"},
 		{"one who controls", payvault.OpApplicationsValidate, validateAfter(&controlled), 200, "0"},
-		{"incomplete", payvault.OpApplicationsValidate, validateAfter(&payvault.ApplicationData{LegalName: "Acme LLC"}), 200, "2"},
+		{
+			"incomplete", payvault.OpApplicationsValidate, validateAfter(&payvault.ApplicationData{LegalName: "Acme LLC"}),
+			200, "2",
+		},
 
 		{"retrieval", payvault.OpDisputesRespond, respond(payvaulttest.DisputeRetrieval, 1, retrieval), 200, "0"},
 		{"unknown dispute", payvault.OpDisputesRespond, respondToUnknown, 404, "404"},
@@ -182,9 +247,15 @@ func ownScenarios(t *testing.T) []scenario {
 		{"plain seed", payvault.OpSubscriptionsTransactions, transactionsOfPlain, 200, "0"},
 		{"plain seed", payvault.OpSubscriptionsCancel, cancelPlain, 200, "0"},
 		{"none yet", payvault.OpSubscriptionsTransactions, transactionsOfNew, 200, "0"},
-		{"forbidden merchant", payvault.OpSubscriptionsTransactions, actingFor(unknownMerchant, transactions(nil)), 403, "403"},
+		{
+			"forbidden merchant", payvault.OpSubscriptionsTransactions, actingFor(unknownMerchant, transactions(nil)),
+			403, "403",
+		},
 		{"unknown subscription", payvault.OpSubscriptionsTransactions, transactionsOfUnknown, 404, "404"},
-		{"forbidden merchant", payvault.OpSubscriptionsCancel, actingFor(unknownMerchant, cancel(1, newCancel())), 403, "403"},
+		{
+			"forbidden merchant", payvault.OpSubscriptionsCancel, actingFor(unknownMerchant, cancel(1, newCancel())),
+			403, "403",
+		},
 		{"unknown subscription", payvault.OpSubscriptionsCancel, cancelUnknown, 404, "404"},
 		{"canceled twice", payvault.OpSubscriptionsCancel, cancel(2, newCancel()), 409, "409"},
 
@@ -236,7 +307,7 @@ func TestTraffic(t *testing.T) {
 	assertAllOperations(t, c, scenarios)
 }
 
-// forPartners tells whether only partners have an operation.
+// forPartners reports whether only partners have an operation.
 func forPartners(operation string) bool { return strings.HasPrefix(operation, "applications.") }
 
 // checkExchange holds one request and its answer against the document.
@@ -248,7 +319,8 @@ func checkExchange(t *testing.T, c *contract, seen *coverage, x exchange) {
 		return
 	}
 	report(t, "the request of "+m.Route.Operation.OperationID, c.checkRequest(m))
-	report(t, "the answer "+strconv.Itoa(x.status)+" of "+m.Route.Operation.OperationID, c.checkResponse(m, x.status, x.header, x.received))
+	report(t, "the answer "+strconv.Itoa(x.status)+" of "+m.Route.Operation.OperationID,
+		c.checkResponse(m, x.status, x.header, x.received))
 	seen.mark(m, x.received)
 }
 

@@ -85,7 +85,8 @@ func (v *comparison) visit(at string, goType types.Type, schema *openapi3.Schema
 		v.opened[at] = true
 		return
 	case kind != schemaKind(schema):
-		v.found = append(v.found, fmt.Sprintf("%s is %s, in the document %s (%s)", at, kind, schemaKind(schema), v.names[schema]))
+		v.found = append(v.found, fmt.Sprintf("%s is %s, in the document %s (%s)", at, kind, schemaKind(schema),
+			v.names[schema]))
 		return
 	}
 	if _, ok := ownKinds()[types.TypeString(goType, nil)]; ok {
@@ -230,7 +231,8 @@ func TestFieldNames(t *testing.T) {
 		for _, f := range wireFields(s) {
 			squeezed := strings.ToLower(strings.ReplaceAll(f.name, "_", ""))
 			if others[name+"."+f.goName] != f.name {
-				assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(f.goName)), "%s.%s is %s on the wire", name, f.goName, f.name)
+				assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(f.goName)), "%s.%s is %s on the wire", name,
+					f.goName, f.name)
 			}
 		}
 	}

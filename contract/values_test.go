@@ -43,7 +43,9 @@ func TestConstants(t *testing.T) {
 		"Conditional":         shownValues(c.doc.Components.Parameters["filterBy"].Value.Schema.Value),
 		"ApplicationStatus":   shown("Application", "app_status"),
 		"TransactionStatus":   shown("Transaction", "tran_status"),
-		"Event":               shownValues(c.operations()[string(payvault.OpWebhooksAddEvent)].Parameters.GetByInAndName("path", "event").Schema.Value),
+		"Event": shownValues(
+			c.operations()[string(payvault.OpWebhooksAddEvent)].Parameters.GetByInAndName("path", "event").Schema.Value,
+		),
 	}
 	constants := sdkSource(t).constants
 	for kind, texts := range want {

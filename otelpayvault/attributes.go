@@ -52,8 +52,8 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 	return nil
 }
 
-// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error. Code 2 of
-// Validate is its answer and no error if the status is 2xx, 400 or 422; there is no Err then, but a Code.
+// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error.
+// Code 2 of Validate is its answer and no error if the status is 2xx, 400 or 422; there is no Err then, but a Code.
 func errorType(r payvault.CallResult) string {
 	if r.StatusCode >= http.StatusBadRequest && (r.Err != nil || r.Code == "") {
 		return strconv.Itoa(r.StatusCode)
@@ -70,7 +70,8 @@ func code(r payvault.CallResult) attribute.KeyValue {
 	return codeKey.String(r.Code)
 }
 
-// sentNothing tells whether there was no key for an attempt: then there was no HTTP request either, not even a connection.
+// sentNothing reports whether there was no key for an attempt: then there was no HTTP request either, not even a
+// connection.
 func sentNothing(r payvault.CallResult) bool {
 	return r.StatusCode == 0 && r.Delivery == payvault.NotSent && r.ErrorClass() == "no_key"
 }

@@ -1,11 +1,11 @@
-// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry: give what [Observer] returns
-// to [payvault.WithObserver]. Without options it uses the global providers.
+// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry: give what [Observer]
+// returns to [payvault.WithObserver]. Without options it uses the global providers.
 //
 // # Spans
 //
 // Each call is an internal span that is named by its operation, such as "invoices.send", and each of its attempts a
-// client span below it, named by method and path template, such as "POST /platform/invoice/{invoice_id}/send". Their attributes are
-// those of the semantic conventions for HTTP, version 1.43, and a few of the package's own:
+// client span below it, named by method and path template, such as "POST /platform/invoice/{invoice_id}/send". Their
+// attributes are those of the semantic conventions for HTTP, version 1.43, and a few of the package's own:
 //
 //	attribute                   of                value
 //	payvault.operation          calls, attempts   such as "invoices.send"
@@ -18,25 +18,25 @@
 //	payvault.delivery           calls, attempts   "not sent", "unknown" or "answered"
 //	http.request.resend_count   attempts          from the second attempt on, 1 for that
 //	payvault.attempts           calls             how many there were
-//	payvault.code               calls             platform code or rcode; "" for none, "other" for more than 12 letters, digits or ._-
+//	payvault.code               calls             platform code or rcode; "" for none, "other" for a longer text
 //
 // The span of a call is in the context of its HTTP requests, so what a transport of [payvault.WithHTTPClient] traces
-// comes below it. An attempt is told when it is over; its span is made then, with the times that it had. An attempt for which the
-// key source gave no key made no HTTP request: it has no span and no record of http.client.request.duration.
+// comes below it. An attempt is told when it is over; its span is made then, with the times that it had. An attempt for
+// which the key source gave no key made no HTTP request: it has no span and no record of http.client.request.duration.
 //
 // # Metrics
 //
-//   - http.client.request.duration, a histogram in seconds with the buckets of the semantic conventions: one record for each
-//     attempt, with payvault.operation and the attributes above whose names begin with http, url, server and error, without the
-//     resend count.
-//   - payvault.client.operation.duration, a histogram in seconds: one record for each call, waits between attempts included, with
-//     payvault.operation, payvault.delivery and error.type.
+//   - http.client.request.duration, a histogram in seconds with the buckets of the semantic conventions: one record for
+//     each attempt, with payvault.operation and the attributes above whose names begin with http, url, server and
+//     error, without the resend count.
+//   - payvault.client.operation.duration, a histogram in seconds: one record for each call, waits between attempts
+//     included, with payvault.operation, payvault.delivery and error.type.
 //   - payvault.client.operation.retries, a counter: attempts after the first one of a call, with payvault.operation.
 //
 // # What is not there
 //
 // IDs, queries, headers, bodies, and texts of the service, which may repeat any of them: where the conventions want
-// url.full there is url.template, and there is no http.request.method_original. For the same reason do not wrap the transport
-// with otelhttp besides this package: it writes the whole URL, and counts http.client.request.duration once more. No trace
-// header is sent to the service.
+// url.full there is url.template, and there is no http.request.method_original. For the same reason do not wrap the
+// transport with otelhttp besides this package: it writes the whole URL, and counts http.client.request.duration once
+// more. No trace header is sent to the service.
 package otelpayvault

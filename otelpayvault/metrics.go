@@ -26,7 +26,8 @@ func newInstruments(meter metric.Meter) instruments {
 	}
 	i.calls, err = meter.Float64Histogram("payvault.client.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls, all attempts and the waits between them included."),
-		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120))
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30,
+			60, 120))
 	if err != nil {
 		otel.Handle(err)
 		i.calls = noop.Float64Histogram{}

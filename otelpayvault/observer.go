@@ -43,8 +43,8 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 }
 
 // Observer returns what traces and measures the calls of a client, for [payvault.WithObserver]. Several clients may
-// share it. Without options it uses the global providers; an option that is nil is left out. An instrument that a provider refuses to make is
-// reported to the error handler of OpenTelemetry, and left out.
+// share it. Without options it uses the global providers; an option that is nil is left out. An instrument that a
+// provider refuses to make is reported to the error handler of OpenTelemetry, and left out.
 func Observer(opts ...Option) payvault.Observer {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, opt := range opts {
@@ -53,7 +53,8 @@ func Observer(opts ...Option) payvault.Observer {
 		}
 	}
 	o := &observer{
-		tracer: c.tracers.Tracer(scope, trace.WithInstrumentationVersion(payvault.Version), trace.WithSchemaURL(semconv.SchemaURL)),
+		tracer: c.tracers.Tracer(scope, trace.WithInstrumentationVersion(payvault.Version),
+			trace.WithSchemaURL(semconv.SchemaURL)),
 		instruments: newInstruments(
 			c.meters.Meter(scope, metric.WithInstrumentationVersion(payvault.Version), metric.WithSchemaURL(semconv.SchemaURL))),
 	}
@@ -69,7 +70,8 @@ type observer struct {
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
-	ctx, span := o.tracer.Start(ctx, string(call.Op), trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(request(call)...))
+	ctx, span := o.tracer.Start(ctx, string(call.Op), trace.WithSpanKind(trace.SpanKindInternal),
+		trace.WithAttributes(request(call)...))
 	return context.WithValue(ctx, callKey{o}, span)
 }
 
@@ -81,7 +83,8 @@ func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvau
 	if !parent.IsRecording() || sentNothing(r) {
 		return
 	}
-	_, span := o.tracer.Start(trace.ContextWithSpan(ctx, parent), attemptName(call), trace.WithSpanKind(trace.SpanKindClient),
+	_, span := o.tracer.Start(trace.ContextWithSpan(ctx, parent), attemptName(call),
+		trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithTimestamp(end.Add(-r.Duration)), trace.WithAttributes(request(call)...))
 	span.SetAttributes(answer(r)...)
 	if r.Attempts > 1 {

@@ -42,12 +42,16 @@ type rig struct {
 
 func newRig(t *testing.T, opts ...payvault.Option) *rig {
 	t.Helper()
-	r := &rig{server: payvaulttest.NewServer(), spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	r := &rig{
+		server: payvaulttest.NewServer(), spans: tracetest.NewInMemoryExporter(),
+		reader: sdkmetric.NewManualReader(),
+	}
 	t.Cleanup(r.server.Close)
 	observer := otelpayvault.Observer(
 		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans))),
 		otelpayvault.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))))
-	opts = append(opts, payvault.WithObserver(observer), payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 3, MinBackoff: 1, MaxBackoff: 1}))
+	opts = append(opts, payvault.WithObserver(observer),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 3, MinBackoff: 1, MaxBackoff: 1}))
 	r.client = r.server.Client(opts...)
 	return r
 }
@@ -119,7 +123,8 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 
 	assert.Equal(t, codes.Unset, second.Status.Code)
 	assert.ElementsMatch(t, r.attributes(t, attribute.Int("http.request.resend_count", 1),
-		attribute.Int("http.response.status_code", 200), attribute.String("payvault.delivery", "answered")), second.Attributes)
+		attribute.Int("http.response.status_code", 200), attribute.String("payvault.delivery", "answered")),
+		second.Attributes)
 
 	for _, attempt := range []tracetest.SpanStub{first, second} {
 		assert.Equal(t, trace.SpanKindClient, attempt.SpanKind)
@@ -135,10 +140,15 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 func TestSpansOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1})
-	err := r.client.Invoices.Send(t.Context(), r.server.Invoices.Seed(payvaulttest.Invoice{}).ID, &payvault.InvoiceSendRequest{})
+	inject(t, r.server, payvaulttest.Fault{
+		Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit,
+		Times: 1,
+	})
+	err := r.client.Invoices.Send(t.Context(), r.server.Invoices.Seed(payvaulttest.Invoice{}).ID,
+		&payvault.InvoiceSendRequest{})
 	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
-	_, err = r.client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
+	_, err = r.client.Tokens.Tokenize(t.Context(),
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("1"), ExpDate: "1230"})
 	require.ErrorIs(t, err, payvault.ErrRejected)
 	_, err = r.client.AccountUpdater.Submit(t.Context(), nil)
 	require.ErrorIs(t, err, payvault.ErrInvalidRequest)
@@ -148,9 +158,18 @@ func TestSpansOfAFailure(t *testing.T) {
 	assert.Equal(t, "POST /platform/invoice/{invoice_id}/send", spans[0].Name)
 	for i, want := range map[int][]attribute.KeyValue{
 		0: {attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown")},
-		1: {attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown"), attribute.Int("payvault.attempts", 1)},
-		3: {attribute.String("error.type", "400"), attribute.String("payvault.code", "400"), attribute.String("payvault.delivery", "answered")},
-		4: {attribute.String("error.type", "invalid_request"), attribute.String("payvault.delivery", "not sent"), attribute.Int("payvault.attempts", 0)},
+		1: {
+			attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown"),
+			attribute.Int("payvault.attempts", 1),
+		},
+		3: {
+			attribute.String("error.type", "400"), attribute.String("payvault.code", "400"),
+			attribute.String("payvault.delivery", "answered"),
+		},
+		4: {
+			attribute.String("error.type", "invalid_request"), attribute.String("payvault.delivery", "not sent"),
+			attribute.Int("payvault.attempts", 0),
+		},
 	} {
 		assert.Equal(t, sdktrace.Status{Code: codes.Error}, spans[i].Status)
 		assert.Subset(t, spans[i].Attributes, want)
@@ -161,12 +180,17 @@ func TestSpansOfAFailure(t *testing.T) {
 func TestRequestsAreBelowTheCall(t *testing.T) {
 	t.Parallel()
 	var seen trace.SpanContext
-	r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+	r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response,
+		error,
+	) {
 		seen = trace.SpanContextFromContext(req.Context())
 		assert.Empty(t, req.Header.Get("Traceparent"))
 		return nil, &url.Error{Op: "Get", URL: req.URL.String(), Err: context.Canceled}
 	})}))
-	caller := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	caller := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled,
+	})
 	_, err := r.client.Customers.List(trace.ContextWithSpanContext(t.Context(), caller), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	spans := r.spans.GetSpans()
@@ -188,11 +212,18 @@ func TestSpansShowNothing(t *testing.T) {
 	ctx := t.Context()
 	_, err := r.client.Webhooks.AddEvent(ctx, canary, canary)
 	require.Error(t, err)
-	_, err = r.client.Customers.List(ctx, &payvault.ListOptions{Filters: []payvault.Filter{payvault.Where(canary, canary, canary)}})
+	_, err = r.client.Customers.List(ctx,
+		&payvault.ListOptions{Filters: []payvault.Filter{payvault.Where(canary, canary, canary)}})
 	require.Error(t, err)
-	_, err = r.client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canary), CardID: canary}, payvault.WithHeader("X-Canary", canary))
+	_, err = r.client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
+		CardNumber: payvault.NewSecret(canary),
+		CardID:     canary,
+	}, payvault.WithHeader("X-Canary", canary))
 	require.Error(t, err)
-	err = r.client.Call(ctx, payvault.Request{Method: "C4NARY", Path: []string{canary}, Query: url.Values{canary: {canary}}}, nil)
+	err = r.client.Call(ctx, payvault.Request{
+		Method: "C4NARY", Path: []string{canary},
+		Query: url.Values{canary: {canary}},
+	}, nil)
 	require.Error(t, err)
 
 	spans := r.spans.GetSpans()
@@ -213,7 +244,8 @@ func TestMetrics(t *testing.T) {
 	requests := got["http.client.request.duration"]
 	assert.Equal(t, "s", requests.Unit)
 	assertHistogram(t, requests,
-		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 429), attribute.String("error.type", "429"))...),
+		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 429),
+			attribute.String("error.type", "429"))...),
 		attribute.NewSet(r.attributes(t, attribute.Int("http.response.status_code", 200))...))
 
 	recommended := []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
@@ -267,7 +299,9 @@ func TestCodesAreShort(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+			r := newRig(t, payvault.WithHTTPClient(&http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response,
+				error,
+			) {
 				return &http.Response{
 					StatusCode: http.StatusOK, ProtoMajor: 1, Request: req,
 					Body: io.NopCloser(strings.NewReader(`{"code":"` + code + `","message":"no"}`)),
@@ -285,14 +319,18 @@ func TestCodesAreShort(t *testing.T) {
 // TestNoKeyIsNoRequest: there is a call that failed, and no HTTP request to measure.
 func TestNoKeyIsNoRequest(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) { return "", errors.New("vault is sealed") }))
+	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) {
+		return "",
+			errors.New("vault is sealed")
+	}))
 	_, err := r.client.Customers.List(t.Context(), nil)
 	require.Error(t, err)
 	spans := r.spans.GetSpans()
 	require.Len(t, spans, 1)
 	assert.Equal(t, "customers.list", spans[0].Name)
 	assert.Subset(t, spans[0].Attributes, []attribute.KeyValue{
-		attribute.String("error.type", "no_key"), attribute.String("payvault.delivery", "not sent"), attribute.Int("payvault.attempts", 1),
+		attribute.String("error.type", "no_key"), attribute.String("payvault.delivery", "not sent"),
+		attribute.Int("payvault.attempts", 1),
 	})
 	metrics := r.metrics(t)
 	assert.Contains(t, metrics, "payvault.client.operation.duration")
@@ -331,7 +369,8 @@ func TestUnsampledCallHasNoSpans(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	client := srv.Client(payvault.WithObserver(otelpayvault.Observer(
-		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.NeverSample()))),
+		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans),
+			sdktrace.WithSampler(sdktrace.NeverSample()))),
 		otelpayvault.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))))
 	_, err := client.Customers.List(t.Context(), nil)
 	require.NoError(t, err)

@@ -220,7 +220,8 @@ func (v *service) validate(app *Application) problems {
 // orders only if there is one.
 func (a Application) requires(key string, field applicationField) bool {
 	party, _ := a.Value("fulfillment_provider_flag")
-	return field.required || strings.HasPrefix(key, "fulfillment_") && key != "fulfillment_process_flag" && string(party) == `"thirdparty"`
+	return field.required || strings.HasPrefix(key, "fulfillment_") && key != "fulfillment_process_flag" &&
+		string(party) == `"thirdparty"`
 }
 
 // has reports whether a key is saved with a value that is not empty.

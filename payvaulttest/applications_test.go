@@ -61,14 +61,15 @@ func TestApplicationCreateRefuses(t *testing.T) {
 	assert.Empty(t, a.srv.Applications.All())
 }
 
-// A value of every key of interface §2.4, in its order.
+// A value of every documented key of application data, in the order of api/openapi.yaml.
 const allData = `[
 	{"key":"legal_name","value":"Legal LLC"},
 	{"key":"business_name","value":"Business"},
 	{"key":"business_websites","value":"https://shop.example.com"},
 	{"key":"business_email","value":"b@example.com"},
 	{"key":"business_phone","value":"212-555-0141"},
-	{"key":"business_address","value":{"firm_name":"F","address1":"1 Street","address2":"","city":"Dover","state":"DE","zip":"19901",
+	{"key":"business_address","value":{"firm_name":"F","address1":"1 Street","address2":"","city":"Dover","state":"DE",
+	"zip":"19901",
 		"zip4":"4101","country":"840","attempted":true,"validated":false}},
 	{"key":"business_type","value":"llc"},
 	{"key":"limited_partnership","value":"false"},
@@ -134,7 +135,9 @@ func TestApplicationSaveEverything(t *testing.T) {
 func TestApplicationSettings(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
-	got := a.post(t, path+"/data", `{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume","value":"1"}]}`)
+	got := a.post(t, path+"/data",
+		`{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume",`+
+			`"value":"1"}]}`)
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{"fields":[
 		{"key":"trading_status","value":"np","type":"radio","settings":{"required":true,"options":[
 			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}},
@@ -190,7 +193,8 @@ func TestApplicationSaveRefuses(t *testing.T) {
 	} {
 		t.Run(pair, func(t *testing.T) {
 			t.Parallel()
-			a.post(t, path+"/data", `{"data":[{"key":"business_name","value":"B"},{"key":`+pair+`}]}`).refused(t, http.StatusBadRequest, field)
+			a.post(t, path+"/data", `{"data":[{"key":"business_name","value":"B"},{"key":`+pair+`}]}`).refused(t,
+				http.StatusBadRequest, field)
 		})
 	}
 	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Keys, "all or nothing") })
@@ -200,7 +204,8 @@ func TestApplicationSaveNothing(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
 	a.post(t, path+"/data", `{}`).refused(t, http.StatusBadRequest, "data")
-	a.post(t, path+"/data", `{"data":[{"key":"tax_id","value":""},{"key":"tax_id","value":""}]}`).refused(t, http.StatusBadRequest, "tax_id")
+	a.post(t, path+"/data", `{"data":[{"key":"tax_id","value":""},{"key":"tax_id","value":""}]}`).refused(t,
+		http.StatusBadRequest, "tax_id")
 	a.post(t, "/platform/application/1/data", `{"data":[{"key":"tax_id","value":""}]}`).refused(t, http.StatusNotFound)
 	a.get(t, "/platform/application/1/validate").refused(t, http.StatusNotFound)
 	a.get(t, path+"/validate?deep=true").refused(t, http.StatusBadRequest, "deep")
@@ -231,20 +236,26 @@ func TestValidateRequires(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
 	got := a.problems(t, path, "")
-	assert.Len(t, got, 27, "the required fields of interface §2.4")
+	assert.Len(t, got, 27, "the required keys of application data in api/openapi.yaml")
 	assert.Contains(t, got, "legal_name")
 	assert.NotContains(t, got, "ach_volume")
 
-	got = a.problems(t, path, `[{"key":"legal_name","value":"L"},{"key":"card_brands","value":{"vi":false}},{"key":"business_services_auth_time","value":"{}"}]`)
+	got = a.problems(t, path,
+		`[{"key":"legal_name","value":"L"},{"key":"card_brands","value":{"vi":false}},{"key":"business_services_auth_time",`+
+			`"value":"{}"}]`)
 	assert.NotContains(t, got, "legal_name")
 	assert.Contains(t, got, "card_brands", "nothing is ticked")
 	assert.Contains(t, got, "business_services_auth_time")
 	got = a.problems(t, path, `[{"key":"legal_name","value":""}]`)
 	assert.Contains(t, got, "legal_name", "cleared")
 
-	blank := map[string]string{"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`, "card_brands": `{"vi":false}`}
+	blank := map[string]string{
+		"ownership": `{ }`, "business_address": `{"city":"  ","zip":""}`,
+		"card_brands": `{"vi":false}`,
+	}
 	for _, key := range []string{
-		"legal_name", "business_name", "business_websites", "business_email", "tax_id", "state_filed", "business_mcc", "business_description",
+		"legal_name", "business_name", "business_websites", "business_email", "tax_id", "state_filed", "business_mcc",
+		"business_description",
 		"card_volume", "total_volume", "high_ticket", "bank_routing", "bank_account_number",
 	} {
 		blank[key] = `"  \u0020\t"`
@@ -257,7 +268,10 @@ func TestValidateRequires(t *testing.T) {
 
 func TestValidateBank(t *testing.T) {
 	t.Parallel()
-	for missing, other := range map[string]string{"bank_routing": "bank_account_number", "bank_account_number": "bank_routing"} {
+	for missing, other := range map[string]string{
+		"bank_routing":        "bank_account_number",
+		"bank_account_number": "bank_routing",
+	} {
 		t.Run(missing, func(t *testing.T) {
 			t.Parallel()
 			a, path := newApplication(t)
@@ -275,7 +289,8 @@ func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 	a, path := newApplication(t)
 	for _, key := range []string{
 		"business_type", "limited_partnership", "trading_status", "tax_id_type", "business_established", "processing_history",
-		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation", "fulfillment_process_flag",
+		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation",
+		"fulfillment_process_flag",
 	} {
 		for _, value := range []string{`""`, `" "`} {
 			a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).refused(t, http.StatusBadRequest, key)
@@ -285,7 +300,10 @@ func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 		a.post(t, path+"/data", `{"data":[{"key":"ownership","value":{"owners":[{"`+name+`":""}]}}]}`).
 			refused(t, http.StatusBadRequest, "ownership.owners[0]."+name)
 	}
-	for key, value := range map[string]string{"legal_name": `""`, "business_email": `""`, "card_volume": `""`, "bank_routing": `" "`} {
+	for key, value := range map[string]string{
+		"legal_name": `""`, "business_email": `""`, "card_volume": `""`,
+		"bank_routing": `" "`,
+	} {
 		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":`+value+`}]}`).ok(t)
 	}
 }

@@ -29,7 +29,10 @@ func BenchmarkRequest(b *testing.B) {
 	const answer = `{"rcode":"000","rmsg":"Success","pg_id":"A","card_id":"B","card_number":"4111xxxxxx111111"}`
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
 	defer srv.Close()
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(answer))
+	}))
 	defer plain.Close()
 	for name, url := range map[string]string{"emulator": srv.URL, "httptest": plain.URL} {
 		b.Run(name, func(b *testing.B) {

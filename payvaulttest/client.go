@@ -7,10 +7,10 @@ import (
 	"example.com/payvault"
 )
 
-// Client returns a client that works as the account of [Server.Merchant]. It retries like any client, but
-// quickly: it waits a few milliseconds where others wait up to seconds, and ignores overload. The options are applied
-// after the emulator's own: [payvault.WithRetryPolicy] with a zero policy gives the waits, the budget of retries and the
-// pace of other clients. It panics if they are invalid.
+// Client returns a client that works as the account of [Server.Merchant]. It retries like any client, but quickly: it
+// waits a few milliseconds where others wait up to seconds, and ignores overload. The options are applied after the
+// emulator's own: [payvault.WithRetryPolicy] with a zero policy gives the waits, the budget of retries and the pace of
+// other clients. It panics if they are invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }

@@ -16,7 +16,8 @@ import (
 func TestFaultsLeaveHTTP2Connections(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []payvaulttest.FaultKind{
-		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit, payvaulttest.DropAfterCommit,
+		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit,
+		payvaulttest.DropAfterCommit,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +58,10 @@ func TestOtherCodeNeedsABody(t *testing.T) {
 
 func TestAccountsAreCopied(t *testing.T) {
 	t.Parallel()
-	given := payvaulttest.Account{MerchantID: 5, APIKey: "five", Partner: true, VendorID: 1, ActsFor: []payvault.MerchantID{6}}
+	given := payvaulttest.Account{
+		MerchantID: 5, APIKey: "five", Partner: true, VendorID: 1,
+		ActsFor: []payvault.MerchantID{6},
+	}
 	a := api{srv: payvaulttest.NewServer(payvaulttest.WithAccount(given))}
 	t.Cleanup(a.srv.Close)
 	given.ActsFor[0] = 7

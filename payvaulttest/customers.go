@@ -167,10 +167,12 @@ func (in *customerRequest) check(record Customer) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
 	named := !isBlank(record.FirstName) && !isBlank(record.LastName)
-	p.check(named || !isBlank(record.FirmName), "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	p.check(named || !isBlank(record.FirmName), "customer_first_name",
+		"with customer_last_name, or customer_firm_name, is required")
 	primary := false
 	for i, address := range in.Shipping {
-		p.check(!address.Primary || !primary, fmt.Sprintf("shipping_addresses[%d].primary", i), "is set for more than one address")
+		p.check(!address.Primary || !primary, fmt.Sprintf("shipping_addresses[%d].primary", i),
+			"is set for more than one address")
 		primary = primary || address.Primary
 	}
 	primary = false
@@ -178,7 +180,8 @@ func (in *customerRequest) check(record Customer) error {
 	for i, card := range in.Billing {
 		path := fmt.Sprintf("billing_cards[%d]", i)
 		card.check(p, path)
-		p.check(card.hasData() || card.CardID != "", openapi.WirePath(path, "card_number"), "or ACH data or card_id is required")
+		p.check(card.hasData() || card.CardID != "", openapi.WirePath(path, "card_number"),
+			"or ACH data or card_id is required")
 		p.check(card.CardID == "" || !cards[card.CardID], openapi.WirePath(path, "card_id"), "is given twice")
 		p.check(!card.Primary || !primary, openapi.WirePath(path, "primary"), "is set for more than one card")
 		cards[card.CardID] = true
@@ -210,7 +213,10 @@ func (v *service) saveBilling(merchant payvault.MerchantID, in billingRequest, r
 		}
 		card = saved
 	}
-	for _, name := range []string{"card_number", "exp_date", "cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
+	for _, name := range []string{
+		"card_number", "exp_date", "cvv2", "type_id", "tr_number", "dda_number", "verify",
+		"merchant_id",
+	} {
 		delete(record, name)
 	}
 	record["card_id"] = card.ID

@@ -23,7 +23,8 @@ func TestCustomerCreate(t *testing.T) {
 		"shipping_addresses":[{"shipping_first_name":"Sam","shipping_addr1":"1 Street","shipping_country":"United States",
 			"shipping_country_code":"840","primary":true}],
 		"billing_cards":[
-			{"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","billing_first_name":"Bill","billing_email":["b@example.com"],"verify":true},
+			{"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","billing_first_name":"Bill",
+			"billing_email":["b@example.com"],"verify":true},
 			{"tr_number":"123456780","dda_number":"0002223330","type_id":"S","primary":false},
 			{"card_number":"5454545454545454","exp_date":"0130","primary":true}]}`)
 	data := got.ok(t)
@@ -75,7 +76,8 @@ func TestCustomerIDs(t *testing.T) {
 	a.post(t, path, `{"customer_id":"C1","auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)
 	a.post(t, path, `{"customer_id":"C1","customer_firm_name":"F"}`).refused(t, http.StatusConflict)
 	a.post(t, path, `{"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
-	a.post(t, path, `{"auto_generate_customer_id":false,"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
+	a.post(t, path, `{"auto_generate_customer_id":false,"customer_firm_name":"F"}`).refused(t, http.StatusBadRequest,
+		"customer_id")
 	for _, id := range []string{"C-1", "C 1", "C_1", "Ç1", "../1"} {
 		a.post(t, path, `{"customer_id":"`+id+`","customer_firm_name":"F"}`).refused(t, http.StatusBadRequest, "customer_id")
 	}
@@ -88,33 +90,59 @@ func TestCustomerRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, test := range map[string]struct{ body, field string }{
-		"no name":           {`{"customer_id":"C"}`, "customer_first_name"},
-		"blank names":       {`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`, "customer_first_name"},
-		"a blank firm":      {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
-		"one card_id twice": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X"},{"card_id":"Y"},{"card_id":"X"}]}`, "billing_cards[2].card_id"},
-		"two primary cards": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229","primary":true},
+		"no name": {`{"customer_id":"C"}`, "customer_first_name"},
+		"blank names": {
+			`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`,
+			"customer_first_name",
+		},
+		"a blank firm": {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
+		"one card_id twice": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X"},` +
+			`{"card_id":"Y"},{"card_id":"X"}]}`, "billing_cards[2].card_id"},
+		"two primary cards": {`{"customer_id":"C","customer_firm_name":"F",
+		"billing_cards":[{"card_number":"4111111111111111","exp_date":"1229","primary":true},
 			{"card_number":"5454545454545454","exp_date":"1229","primary":true}]}`, "billing_cards[1].primary"},
-		"first name only":       {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
-		"last name only":        {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
-		"a response field":      {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
-		"an unknown field":      {`{"customer_id":"C","customer_firm_name":"F","name":"x"}`, "name"},
-		"another case":          {`{"Customer_ID":"C","customer_firm_name":"F"}`, "Customer_ID"},
-		"a field twice":         {`{"customer_id":"C","customer_id":"D","customer_firm_name":"F"}`, "customer_id"},
-		"null":                  {`{"customer_id":null,"customer_firm_name":"F"}`, "customer_id"},
-		"a string merchant":     {`{"customer_id":"C","customer_firm_name":"F","merchant_id":"100001"}`, "merchant_id"},
-		"a fraction":            {`{"customer_id":"C","customer_firm_name":"F","merchant_id":100001.0}`, "merchant_id"},
-		"an exponent":           {`{"customer_id":"C","customer_firm_name":"F","merchant_id":1e5}`, "merchant_id"},
-		"an integer string":     {`{"customer_id":"C","customer_firm_name":"F","customer_phone":2125550101}`, "customer_phone"},
-		"a string boolean":      {`{"auto_generate_customer_id":"true","customer_firm_name":"F"}`, "auto_generate_customer_id"},
-		"cards are no array":    {`{"customer_id":"C","customer_firm_name":"F","billing_cards":{}}`, "billing_cards"},
-		"a card is no object":   {`{"customer_id":"C","customer_firm_name":"F","billing_cards":["4111"]}`, "billing_cards[0]"},
-		"a card without number": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"exp_date":"1229"}]}`, "billing_cards[0].card_number"},
-		"the second card":       {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111","exp_date":"129"}]}`, "billing_cards[1].exp_date"},
-		"a country name":        {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
-		"two primary addresses": {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":true},{},{"primary":true}]}`, "shipping_addresses[2].primary"},
-		"an empty expiry date":  {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X","exp_date":""}]}`, "billing_cards[0].exp_date"},
-		"a shipping ID":         {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`, "shipping_addresses[0].shipping_id"},
-		"an e-mail text":        {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
+		"first name only":   {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
+		"last name only":    {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
+		"a response field":  {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},
+		"an unknown field":  {`{"customer_id":"C","customer_firm_name":"F","name":"x"}`, "name"},
+		"another case":      {`{"Customer_ID":"C","customer_firm_name":"F"}`, "Customer_ID"},
+		"a field twice":     {`{"customer_id":"C","customer_id":"D","customer_firm_name":"F"}`, "customer_id"},
+		"null":              {`{"customer_id":null,"customer_firm_name":"F"}`, "customer_id"},
+		"a string merchant": {`{"customer_id":"C","customer_firm_name":"F","merchant_id":"100001"}`, "merchant_id"},
+		"a fraction":        {`{"customer_id":"C","customer_firm_name":"F","merchant_id":100001.0}`, "merchant_id"},
+		"an exponent":       {`{"customer_id":"C","customer_firm_name":"F","merchant_id":1e5}`, "merchant_id"},
+		"an integer string": {
+			`{"customer_id":"C","customer_firm_name":"F","customer_phone":2125550101}`,
+			"customer_phone",
+		},
+		"a string boolean": {
+			`{"auto_generate_customer_id":"true","customer_firm_name":"F"}`,
+			"auto_generate_customer_id",
+		},
+		"cards are no array": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":{}}`, "billing_cards"},
+		"a card is no object": {
+			`{"customer_id":"C","customer_firm_name":"F","billing_cards":["4111"]}`,
+			"billing_cards[0]",
+		},
+		"a card without number": {
+			`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"exp_date":"1229"}]}`,
+			"billing_cards[0].card_number",
+		},
+		"the second card": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"billing_cards":[{"card_number":"4111111111111111","exp_date":"1229"},{"card_number":"4111111111111111",` +
+			`"exp_date":"129"}]}`, "billing_cards[1].exp_date"},
+		"a country name": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"shipping_addresses":[{"shipping_country_code":"US"}]}`, "shipping_addresses[0].shipping_country_code"},
+		"two primary addresses": {`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":true},{},` +
+			`{"primary":true}]}`, "shipping_addresses[2].primary"},
+		"an empty expiry date": {`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"X",` +
+			`"exp_date":""}]}`, "billing_cards[0].exp_date"},
+		"a shipping ID": {
+			`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"shipping_id":1}]}`,
+			"shipping_addresses[0].shipping_id",
+		},
+		"an e-mail text": {`{"customer_id":"C","customer_firm_name":"F",` +
+			`"billing_cards":[{"billing_email":"a@example.com"}]}`, "billing_cards[0].billing_email"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,11 +156,13 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
-	data := a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
+	data := a.post(t, "/platform/vault/customer",
+		`{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
 	assert.Equal(t, "4111xxxxxx111111", data["primary_card_number"], "of the first card, as none is primary")
 	require.Len(t, a.srv.Cards.All(), 1)
 	assert.Zero(t, a.srv.Cards.All()[0].Updates, "named, not updated")
-	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`","exp_date":"0135"}]}`).ok(t)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C3","customer_firm_name":"F","billing_cards":[{"card_id":"`+
+		id+`","exp_date":"0135"}]}`).ok(t)
 	assert.Equal(t, 1, a.srv.Cards.All()[0].Updates)
 	assert.Equal(t, "0135", a.srv.Cards.All()[0].ExpDate)
 
@@ -147,10 +177,13 @@ func TestCustomerShowsUpdatedCards(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
-	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+id+`"}]}`).ok(t)
-	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","card_number":"5454545454545454","exp_date":"0133"}`).tokenized(t)
+	a.post(t, "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F","billing_cards":[{"card_id":"`+
+		id+`"}]}`).ok(t)
+	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+
+		`","card_number":"5454545454545454","exp_date":"0133"}`).tokenized(t)
 
-	list, _ := a.get(t, "/platform/vault/customer"+query("filter", "primary_card_number,EQUALS,5454xxxxxx545454")).object(t)["data"].([]any)
+	list, _ := a.get(t, "/platform/vault/customer"+
+		query("filter", "primary_card_number,EQUALS,5454xxxxxx545454")).object(t)["data"].([]any)
 	require.Len(t, list, 1, "lists filter by the card as it is now")
 	customer, _ := list[0].(map[string]any)
 	assert.Equal(t, "5454xxxxxx545454", customer["primary_card_number"])

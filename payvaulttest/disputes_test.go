@@ -17,7 +17,9 @@ import (
 
 const pdf = "%PDF-1.4\nevidence\n%%EOF\n"
 
-func newDispute(t *testing.T, kind payvaulttest.DisputeKind, opts ...payvaulttest.Option) (api, string, payvault.DisputeID) {
+func newDispute(
+	t *testing.T, kind payvaulttest.DisputeKind, opts ...payvaulttest.Option,
+) (api, string, payvault.DisputeID) {
 	t.Helper()
 	a := newAPI(t, opts...)
 	dispute := a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: kind})
@@ -27,8 +29,8 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind, opts ...payvaulttes
 func TestDisputeFirstTime(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, "")
-	got := a.postForm(t, path, newForm().part(t, "file", "proof.pdf", pdf).part(t, "disputeResponse", "", `{"message":"Ünser",
-		"cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF","cbr_ce_type":"X",
+	got := a.postForm(t, path, newForm().part(t, "file", "proof.pdf", pdf).part(t, "disputeResponse", "", `{
+		"message":"Ünser","cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF","cbr_ce_type":"X",
 		"cbr_id_type":"Y","reason_desc":"Z"}`))
 	assert.JSONEq(t, `{"code":0,"message":"Success"}`, got.body)
 
@@ -36,7 +38,8 @@ func TestDisputeFirstTime(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, &payvaulttest.DisputeResponse{
 		Message: "Ünser", Type: "CP", Amount: "125.50", BatchDate: "2026-01-16", ReferenceNumber: "REF", EvidenceType: "X",
-		AllocationType: "Y", Reason: "Z", FileName: "proof.pdf", FileSize: int64(len(pdf)), FileSHA256: sha256.Sum256([]byte(pdf)),
+		AllocationType: "Y", Reason: "Z", FileName: "proof.pdf", FileSize: int64(len(pdf)),
+		FileSHA256: sha256.Sum256([]byte(pdf)),
 	}, dispute.Response)
 	dispute.Response.Message = "changed"
 	again, _ := a.srv.Disputes.Get(id)
@@ -70,7 +73,8 @@ func TestDisputeRetrieval(t *testing.T) {
 	a, path, _ := newDispute(t, payvaulttest.DisputeRetrieval)
 	message := `{"message":"here it is"}`
 	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message)).refused(t, http.StatusBadRequest, "file")
-	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf)).refused(t, http.StatusBadRequest, "disputeResponse.message")
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf)).refused(t, http.StatusBadRequest,
+		"disputeResponse.message")
 	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{}`)).
 		refused(t, http.StatusBadRequest, "disputeResponse.message")
 	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{"message":"  "}`)).
@@ -92,7 +96,8 @@ func TestDisputeFileTypes(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "application/pdf", "application/octet-stream"} {
 		a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
-		got := a.postForm(t, path, newForm().typedPart(t, "file", "a.pdf", contentType, pdf).part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`))
+		got := a.postForm(t, path, newForm().typedPart(t, "file", "a.pdf", contentType, pdf).part(t, "disputeResponse", "",
+			`{"cbr_response_type":"ND"}`))
 		got.ok(t)
 	}
 }
@@ -105,16 +110,30 @@ func TestDisputeRefuses(t *testing.T) {
 		form  *form
 		field string
 	}{
-		"unknown type":       {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"XX"}`), "disputeResponse.cbr_response_type"},
-		"unknown field":      {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND","note":"x"}`), "disputeResponse.note"},
-		"a string amount":    {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","amt_tran":"1.00"}`), "disputeResponse.amt_tran"},
-		"a German date":      {newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","batch_date":"16.1.2026"}`), "disputeResponse.batch_date"},
-		"the response twice": {newForm().part(t, "disputeResponse", "", nd).part(t, "disputeResponse", "", nd), "disputeResponse"},
-		"the file twice":     {newForm().part(t, "file", "a.pdf", pdf).part(t, "file", "b.pdf", pdf).part(t, "disputeResponse", "", nd), "file"},
-		"another part":       {newForm().part(t, "disputeResponse", "", nd).part(t, "note", "", "x"), "note"},
-		"another case":       {newForm().part(t, "disputeresponse", "", nd), "disputeresponse"},
-		"no PDF":             {newForm().part(t, "file", "a.pdf", "PK\x03\x04").part(t, "disputeResponse", "", nd), "file"},
-		"an empty file":      {newForm().part(t, "file", "a.pdf", "").part(t, "disputeResponse", "", nd), "file"},
+		"unknown type": {
+			newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"XX"}`),
+			"disputeResponse.cbr_response_type",
+		},
+		"unknown field": {
+			newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND","note":"x"}`),
+			"disputeResponse.note",
+		},
+		"a string amount": {
+			newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","amt_tran":"1.00"}`),
+			"disputeResponse.amt_tran",
+		},
+		"a German date": {newForm().part(t, "disputeResponse", "",
+			`{"cbr_response_type":"CP","batch_date":"16.1.2026"}`), "disputeResponse.batch_date"},
+		"the response twice": {
+			newForm().part(t, "disputeResponse", "", nd).part(t, "disputeResponse", "", nd),
+			"disputeResponse",
+		},
+		"the file twice": {newForm().part(t, "file", "a.pdf", pdf).part(t, "file", "b.pdf", pdf).part(t, "disputeResponse",
+			"", nd), "file"},
+		"another part":  {newForm().part(t, "disputeResponse", "", nd).part(t, "note", "", "x"), "note"},
+		"another case":  {newForm().part(t, "disputeresponse", "", nd), "disputeresponse"},
+		"no PDF":        {newForm().part(t, "file", "a.pdf", "PK\x03\x04").part(t, "disputeResponse", "", nd), "file"},
+		"an empty file": {newForm().part(t, "file", "a.pdf", "").part(t, "disputeResponse", "", nd), "file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +150,8 @@ func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime, payvaulttest.WithMaxUpload(10_000))
 	a.post(t, path, `{"cbr_response_type":"ND"}`).refused(t, http.StatusUnsupportedMediaType)
-	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf+strings.Repeat("x", 10_000))).refused(t, http.StatusRequestEntityTooLarge)
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf+strings.Repeat("x", 10_000))).refused(t,
+		http.StatusRequestEntityTooLarge)
 
 	for name, body := range map[string]string{
 		"cut short":      "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"cbr_respo",
@@ -161,7 +181,8 @@ func TestDisputeLargeFile(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)
 	large := pdf + strings.Repeat("x", 3<<20)
-	a.postForm(t, path, newForm().part(t, "file", "a.pdf", large).part(t, "disputeResponse", "", `{"cbr_response_type":"CE"}`)).ok(t)
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", large).part(t, "disputeResponse", "",
+		`{"cbr_response_type":"CE"}`)).ok(t)
 	dispute, _ := a.srv.Disputes.Get(id)
 	assert.Equal(t, int64(len(large)), dispute.Response.FileSize)
 	assert.Equal(t, sha256.Sum256([]byte(large)), dispute.Response.FileSHA256)

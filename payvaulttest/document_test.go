@@ -52,7 +52,10 @@ func TestLiberalRequests(t *testing.T) {
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.PermitRate, Operation: payvault.OpCustomersList, Rate: 0.001, RetryAfter: "9"})
+	inject(t, a.srv, payvaulttest.Fault{
+		Kind: payvaulttest.PermitRate, Operation: payvault.OpCustomersList, Rate: 0.001,
+		RetryAfter: "9",
+	})
 	assert.Equal(t, http.StatusOK, a.get(t, "/platform/vault/customer").status)
 	for range 3 {
 		got := a.get(t, "/platform/vault/customer")
@@ -69,7 +72,10 @@ func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	slow := payvault.RetryPolicy{MinBackoff: 50 * time.Millisecond, MaxBackoff: 50 * time.Millisecond, IgnoreOverload: true}
+	slow := payvault.RetryPolicy{
+		MinBackoff: 50 * time.Millisecond, MaxBackoff: 50 * time.Millisecond,
+		IgnoreOverload: true,
+	}
 	for _, opts := range [][]payvault.Option{nil, {payvault.WithRetryPolicy(slow)}} {
 		inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, Times: 3})
 		began := time.Now()

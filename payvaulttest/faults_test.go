@@ -159,29 +159,79 @@ func TestAnswers(t *testing.T) {
 			map[string]string{"Content-Type": "text/html"},
 			"<html>",
 		},
-		"no header": {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 500}, 500, map[string]string{"Content-Type": ""}, ""},
+		"no header": {
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 500},
+			500,
+			map[string]string{"Content-Type": ""},
+			"",
+		},
 		"no status": {payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "x"}, 200, nil, "x"},
 		"204":       {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 204}, 204, nil, ""},
-		"429":       {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "7"}, 429, map[string]string{"Retry-After": "7"}, `{"code":429,"message":"Too many requests"}`},
+		"429": {
+			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "7"},
+			429,
+			map[string]string{"Retry-After": "7"},
+			`{"code":429,"message":"Too many requests"}`,
+		},
 		"429 at a date": {
 			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "Wed, 21 Oct 2015 07:28:00 GMT"},
 			429,
 			map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"},
 			`{"code":429,"message":"Too many requests"}`,
 		},
-		"429 whenever": {payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "-99999999999999999999"}, 429, map[string]string{"Retry-After": "-99999999999999999999"}, `{"code":429,"message":"Too many requests"}`},
-		"429 at once":  {payvaulttest.Fault{Kind: payvaulttest.RateLimit}, 429, map[string]string{"Retry-After": ""}, `{"code":429,"message":"Too many requests"}`},
-		"redirect":     {payvaulttest.Fault{Kind: payvaulttest.Redirect, Location: "http://127.0.0.1:1/x"}, 307, map[string]string{"Location": "http://127.0.0.1:1/x"}, ""},
-		"other redirect": {
-			payvaulttest.Fault{Kind: payvaulttest.Redirect, Status: 303, Location: "/y"}, 303, map[string]string{"Location": "/y"}, "",
+		"429 whenever": {
+			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "-99999999999999999999"},
+			429,
+			map[string]string{"Retry-After": "-99999999999999999999"},
+			`{"code":429,"message":"Too many requests"}`,
 		},
-		"empty":          {payvaulttest.Fault{Kind: payvaulttest.EmptyBody}, 200, map[string]string{"Content-Length": "0"}, ""},
-		"empty 201":      {payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Status: 201}, 201, nil, ""},
-		"other code":     {payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "declined"}, 200, nil, `{"code":7,"message":"declined"}`},
-		"malformed":      {payvaulttest.Fault{Kind: payvaulttest.MalformedJSON}, 200, nil, `{"code":0,"rcode":"000","message":"Success",,}`},
-		"truncated":      {payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON}, 200, map[string]string{"Content-Length": "20"}, `{"code":0,"message":`},
+		"429 at once": {
+			payvaulttest.Fault{Kind: payvaulttest.RateLimit},
+			429,
+			map[string]string{"Retry-After": ""},
+			`{"code":429,"message":"Too many requests"}`,
+		},
+		"redirect": {
+			payvaulttest.Fault{Kind: payvaulttest.Redirect, Location: "http://127.0.0.1:1/x"},
+			307,
+			map[string]string{"Location": "http://127.0.0.1:1/x"},
+			"",
+		},
+		"other redirect": {
+			payvaulttest.Fault{Kind: payvaulttest.Redirect, Status: 303, Location: "/y"},
+			303,
+			map[string]string{"Location": "/y"},
+			"",
+		},
+		"empty": {
+			payvaulttest.Fault{Kind: payvaulttest.EmptyBody},
+			200,
+			map[string]string{"Content-Length": "0"},
+			"",
+		},
+		"empty 201": {payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Status: 201}, 201, nil, ""},
+		"other code": {
+			payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "declined"},
+			200, nil,
+			`{"code":7,"message":"declined"}`,
+		},
+		"malformed": {
+			payvaulttest.Fault{Kind: payvaulttest.MalformedJSON},
+			200, nil,
+			`{"code":0,"rcode":"000","message":"Success",,}`,
+		},
+		"truncated": {
+			payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON},
+			200,
+			map[string]string{"Content-Length": "20"},
+			`{"code":0,"message":`,
+		},
 		"truncated body": {payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON, Body: `{"a":"b"}`}, 200, nil, `{"a"`},
-		"slow":           {payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, 200, nil, `{"code":0,"message":"Success","data":{}}`},
+		"slow": {
+			payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond},
+			200, nil,
+			`{"code":0,"message":"Success","data":{}}`,
+		},
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", name, after), func(t *testing.T) {
@@ -247,7 +297,10 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 		fault payvaulttest.Fault
 		body  string
 	}{
-		{payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 51, Message: "declined"}, `{"rcode":"051","rmsg":"declined"}`},
+		{
+			payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 51, Message: "declined"},
+			`{"rcode":"051","rmsg":"declined"}`,
+		},
 		{payvaulttest.Fault{Kind: payvaulttest.RateLimit}, `{"rcode":"429","rmsg":"Too many requests"}`},
 		{payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, `{"rcode":"000","rmsg":"Success"}`},
 	} {
@@ -518,7 +571,10 @@ func TestRespondAddsNoContentType(t *testing.T) {
 		a := newAPI(t, opts...)
 		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Times: 1})
 		assert.NotContains(t, a.get(t, "/").header, "Content-Type")
-		inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>", Header: http.Header{"content-type": {"text/x"}}})
+		inject(t, a.srv, payvaulttest.Fault{
+			Kind: payvaulttest.Respond, Body: "<html>",
+			Header: http.Header{"content-type": {"text/x"}},
+		})
 		assert.Equal(t, "text/x", a.get(t, "/").header.Get("Content-Type"))
 	}
 }

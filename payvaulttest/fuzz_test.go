@@ -16,7 +16,10 @@ import (
 // newFuzzAPI is an api with a record for every path of the fuzz targets.
 func newFuzzAPI(f *testing.F) api {
 	f.Helper()
-	all := payvaulttest.Account{MerchantID: merchantID, APIKey: "key", Partner: true, VendorID: 1, PayeeVault: true, SMS: true}
+	all := payvaulttest.Account{
+		MerchantID: merchantID, APIKey: "key", Partner: true, VendorID: 1, PayeeVault: true,
+		SMS: true,
+	}
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0), payvaulttest.WithAccount(all))
 	f.Cleanup(srv.Close)
 	srv.Invoices.Seed(payvaulttest.Invoice{ID: "1"})
@@ -35,8 +38,10 @@ func FuzzBodies(f *testing.F) {
 		"/platform/subscription/1/cancel", "/platform/invoice/1/send", "/platform/aus/add", "/platform/dispute/1/respond",
 	}
 	for i, body := range []string{
-		`{"merchant_id":"100001","vendor_id":1,"card_number":"4111111111111111","exp_date":"1229"}`, `{"customer_id":"C","customer_firm_name":"F","billing_cards":[{}]}`, `{"payee_name":"P","payee_account":{}}`,
-		`{"channel_id":1,"sales_rep":1e9}`, `{"customer_id":"C2"}`, `{"phone_number":[1]}`, `{"data":[{}]}`, "--b--", `[[[{`, "\xff", `{"a":1,"a":2}`,
+		`{"merchant_id":"100001","vendor_id":1,"card_number":"4111111111111111","exp_date":"1229"}`,
+		`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{}]}`, `{"payee_name":"P","payee_account":{}}`,
+		`{"channel_id":1,"sales_rep":1e9}`, `{"customer_id":"C2"}`, `{"phone_number":[1]}`, `{"data":[{}]}`, "--b--",
+		`[[[{`, "\xff", `{"a":1,"a":2}`,
 	} {
 		f.Add(uint8(i), []byte(body))
 	}
@@ -54,7 +59,8 @@ func FuzzListQuery(f *testing.F) {
 	a := newFuzzAPI(f)
 	for _, seed := range []string{
 		"", "count=1&page=1", "order_on=amt_tran&order_by=desc", "filter=amt_tran%2CGREATER_THAN%2C1", "filter=a,b,c",
-		"filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-12-31", "filter=amt_tran%2CEQUALS%2C1e99999999", "page=%zz", "%80", "merchant_id=100001",
+		"filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-12-31", "filter=amt_tran%2CEQUALS%2C1e99999999", "page=%zz",
+		"%80", "merchant_id=100001",
 	} {
 		f.Add(seed)
 	}
@@ -74,7 +80,7 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// hasControl tells whether a text cannot be part of a request line.
+// hasControl reports whether a text cannot be part of a request line.
 func hasControl(s string) bool {
 	return slices.ContainsFunc([]byte(s), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
 }

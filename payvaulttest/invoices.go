@@ -17,7 +17,8 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice, its fields named as on the wire, and where it went. A seeded one is saved unless it says otherwise.
+// Invoice is an invoice, its fields named as on the wire, and where it went. A seeded one is saved unless it says
+// otherwise.
 type Invoice struct {
 	ID              payvault.InvoiceID  `json:"invoice_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`

@@ -23,13 +23,15 @@ func newInvoice(t *testing.T, opts ...payvaulttest.Option) api {
 func TestInvoiceSend(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	got := a.post(t, sendPath, `{"email_address":["i@example.com","j@example.com"],"phone_number":[12125550171,4915112345678]}`)
+	got := a.post(t, sendPath,
+		`{"email_address":["i@example.com","j@example.com"],"phone_number":[12125550171,4915112345678]}`)
 	assert.JSONEq(t, `{"code":0,"message":"Success"}`, got.body)
 	invoice, ok := a.srv.Invoices.Get("INV-1")
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Invoice{
 		ID: "INV-1", MerchantID: merchantID, State: payvaulttest.InvoiceOutstanding, FromContact: "us",
-		Emails: []string{"i@example.com", "j@example.com"}, Phones: []int64{12125550171, 4915112345678}, SMS: []int64{12125550171},
+		Emails: []string{"i@example.com", "j@example.com"}, Phones: []int64{12125550171, 4915112345678},
+		SMS: []int64{12125550171},
 	}, invoice)
 
 	a.post(t, sendPath, `{}`).refused(t, http.StatusConflict)

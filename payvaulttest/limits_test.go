@@ -15,8 +15,12 @@ import (
 func TestCardsOfBothPrefixes(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for number, kind := range map[string]string{"341111111111111": "AM", "371111111111111": "AM", "351111111111111": "", "361111111111111": ""} {
-		id, _ := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","exp_date":"0130","card_number":"`+number+`"}`).tokenized(t)["card_id"].(string)
+	for number, kind := range map[string]string{
+		"341111111111111": "AM", "371111111111111": "AM", "351111111111111": "",
+		"361111111111111": "",
+	} {
+		id, _ := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","exp_date":"0130","card_number":"`+number+
+			`"}`).tokenized(t)["card_id"].(string)
 		card, ok := a.srv.Cards.Get(id)
 		require.True(t, ok)
 		assert.Equal(t, kind, card.Type, number)
@@ -37,7 +41,8 @@ func TestFiltersByKind(t *testing.T) {
 		"settle_date,GREATER_THAN,2026-02-01": "e",
 		"settle_date,NOT_EQUALS,2026-02-02":   "abdc",
 	} {
-		assert.ElementsMatch(t, strings.Split(want, ""), strings.Split(a.page(t, transactions+query("filter", filter)).ids(), ""), filter)
+		assert.ElementsMatch(t, strings.Split(want, ""),
+			strings.Split(a.page(t, transactions+query("filter", filter)).ids(), ""), filter)
 	}
 }
 
@@ -45,7 +50,8 @@ func TestFiltersByKind(t *testing.T) {
 func TestPayeesOfOthers(t *testing.T) {
 	t.Parallel()
 	other := payvaulttest.Account{MerchantID: 6, APIKey: "six", PayeeVault: true}
-	a := newAPI(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: "five", PayeeVault: true}), payvaulttest.WithAccount(other))
+	a := newAPI(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: "five", PayeeVault: true}),
+		payvaulttest.WithAccount(other))
 	id, _ := a.post(t, payees, `{"payee_name":"P"}`).ok(t)["payee_id"].(float64)
 	path := fmt.Sprintf("%s/%.0f", payees, id)
 	a.as(other).do(t, http.MethodDelete, path, "").refused(t, http.StatusNotFound)

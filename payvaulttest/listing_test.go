@@ -31,7 +31,10 @@ func seedTransactions(t *testing.T) api {
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
 		{PGID: "e", Time: at("2026-02-01T00:00:00Z"), Amount: "9.50", Status: "P", BatchNumber: 10, SettleDate: "2026-02-02"},
 		{PGID: "a", Time: at("2026-01-01T08:00:00-05:00"), Amount: "100", Status: "P", BatchNumber: 9, DisputeFlag: true},
-		{PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), Amount: "10.25", Status: "D", BatchNumber: 2, SettleDate: "2026-02-01"},
+		{
+			PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), Amount: "10.25", Status: "D", BatchNumber: 2,
+			SettleDate: "2026-02-01",
+		},
 		{PGID: "d", Time: at("2026-01-31T23:50:00-05:00"), Amount: "-3", Status: "P", CardNumber: "4111111111111111"},
 		{PGID: "c", Time: at("2026-02-01T06:45:00+02:00"), Amount: "10.3", Status: "D"},
 	}})
@@ -177,13 +180,14 @@ func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{
-		AuthCode: "A", RMsg: "approved", CardNumber: "4111111111111111", PurchaseID: "P", CardholderFirstName: "J", CardholderLastName: "D",
-		BatchNumber: 1, MerchRefNum: "M", BatchID: 2, BatchDate: "2026-01-16", SettleDate: "2026-01-17",
+		AuthCode: "A", RMsg: "approved", CardNumber: "4111111111111111", PurchaseID: "P", CardholderFirstName: "J",
+		CardholderLastName: "D",
+		BatchNumber:        1, MerchRefNum: "M", BatchID: 2, BatchDate: "2026-01-16", SettleDate: "2026-01-17",
 	}}})
 	got := a.get(t, transactions+query("count", "1"))
 	rows, _ := got.object(t)["data"].([]any)
 	row, _ := rows[0].(map[string]any)
-	assert.Len(t, row, 25, "the fields of interface §2.5")
+	assert.Len(t, row, 25, "the fields of a transaction in api/openapi.yaml")
 	for field := range row {
 		a.page(t, transactions+query("order_on", field))
 	}
@@ -229,16 +233,21 @@ func TestCustomerList(t *testing.T) {
 	empty := a.get(t, "/platform/vault/customer")
 	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":0,"totalRecords":0,"data":[]}`, empty.body)
 
-	created := a.post(t, "/platform/vault/customer", `{"customer_id":"B","customer_firm_name":"Firm","customer_email":"a@example.com"}`).ok(t)
-	a.post(t, "/platform/vault/customer", `{"customer_id":"A","customer_first_name":"Ann","customer_last_name":"Other"}`).ok(t)
+	created := a.post(t, "/platform/vault/customer",
+		`{"customer_id":"B","customer_firm_name":"Firm","customer_email":"a@example.com"}`).ok(t)
+	a.post(t, "/platform/vault/customer",
+		`{"customer_id":"A","customer_first_name":"Ann","customer_last_name":"Other"}`).ok(t)
 
-	rows, _ := a.get(t, "/platform/vault/customer"+query("order_on", "customer_id", "order_by", "desc")).object(t)["data"].([]any)
+	rows, _ := a.get(t, "/platform/vault/customer"+
+		query("order_on", "customer_id", "order_by", "desc")).object(t)["data"].([]any)
 	require.Len(t, rows, 2)
 	assert.Equal(t, created, rows[0], "as create answered")
-	rows, _ = a.get(t, "/platform/vault/customer"+query("filter", "customer_first_name,EQUALS,Ann")).object(t)["data"].([]any)
+	rows, _ = a.get(t, "/platform/vault/customer"+
+		query("filter", "customer_first_name,EQUALS,Ann")).object(t)["data"].([]any)
 	assert.Len(t, rows, 1)
 	for _, field := range []string{
-		"customer_id", "rec_id", "node_id", "customer_first_name", "customer_last_name", "customer_firm_name", "customer_phone",
+		"customer_id", "rec_id", "node_id", "customer_first_name", "customer_last_name", "customer_firm_name",
+		"customer_phone",
 		"customer_email", "reference_id", "comments", "developer_id", "primary_card_number",
 	} {
 		a.page(t, "/platform/vault/customer"+query("order_on", field))

@@ -51,7 +51,8 @@ func (c *config) check() error {
 		fits(c.logger != nil, "the logger must not be nil"),
 		fits(c.maxUpload > 0, "the largest upload must be above zero"),
 		fits(clean && u.EscapedPath() == c.basePath,
-			"the base path must be escaped, begin with a slash and have no slash at its end, empty segments or dots for segments"),
+			"the base path must be escaped, begin with a slash and have no slash at its end, empty segments or dots for "+
+				"segments"),
 	)
 }
 

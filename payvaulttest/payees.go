@@ -45,8 +45,14 @@ func (v *service) createPayee(c *call) (any, error) {
 	if isBlank(in.Name) {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
-	payee, err := v.Payees.seed(Payee{MerchantID: merchant, Name: in.Name, Emails: in.Emails, HasAccount: in.Account != nil})
-	answer := map[string]any{"payee_id": payee.ID, "payee_name": payee.Name, "payee_phone": "", "payee_email": payee.Emails}
+	payee, err := v.Payees.seed(Payee{
+		MerchantID: merchant, Name: in.Name, Emails: in.Emails,
+		HasAccount: in.Account != nil,
+	})
+	answer := map[string]any{
+		"payee_id": payee.ID, "payee_name": payee.Name, "payee_phone": "",
+		"payee_email": payee.Emails,
+	}
 	if in.Address != nil {
 		answer["payee_address"] = in.Address
 	}

@@ -25,7 +25,10 @@ func TestPayeeCreate(t *testing.T) {
 	delete(data, "payee_id")
 	assert.Equal(t, map[string]any{
 		"payee_name": "Paula", "payee_phone": "", "payee_email": []any{"p@example.com", "q@example.com"},
-		"payee_address": map[string]any{"address1": "1 Road", "city": "Boston", "country_code": "840", "country": "United States"},
+		"payee_address": map[string]any{
+			"address1": "1 Road", "city": "Boston", "country_code": "840",
+			"country": "United States",
+		},
 		"payee_account": map[string]any{
 			"type_id": "S", "tr_number": "123456780", "dda_number": "0003334440", "accountholder_name": "Paul",
 			"verified_date": "2026-01-15T12:00:00-05:00",

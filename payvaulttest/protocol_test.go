@@ -19,7 +19,8 @@ func TestPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, path := range []string{
-		"", "/", "/pg", "/pg/tokenize/", "/pg//tokenize", "/platform/../pg/tokenize", "/PG/tokenize", "/platform/vault/payee/",
+		"", "/", "/pg", "/pg/tokenize/", "/pg//tokenize", "/platform/../pg/tokenize", "/PG/tokenize",
+		"/platform/vault/payee/",
 		"/platform/invoice//send", "/platform/aus/add/x",
 	} {
 		a.post(t, path, newCard).refused(t, http.StatusNotFound)
@@ -149,7 +150,8 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 		"customer": {
 			func(t *testing.T, a api) string {
 				t.Helper()
-				id, _ := a.post(t, customers, `{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)["customer_id"].(string)
+				id, _ := a.post(t, customers,
+					`{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)["customer_id"].(string)
 				return id
 			},
 			func(t *testing.T, a api, id string) {

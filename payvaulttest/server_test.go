@@ -76,7 +76,8 @@ func TestCloseTwice(t *testing.T) {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
-		"accounts":[{"merchant_id":5,"api_key":"five","sms":true},{"merchant_id":9,"api_key":"nine","partner":true,"vendor_id":1,"acts_for":[5]}],
+		"accounts":[{"merchant_id":5,"api_key":"five","sms":true},{"merchant_id":9,"api_key":"nine","partner":true,
+		"vendor_id":1,"acts_for":[5]}],
 		"subscriptions":[{"subscription_id":77,"customer_id":"C1","state":"paused","transactions":[
 			{"pg_id":"PG1","tran_time":"2026-01-15T09:30:42-05:00","amt_tran":125.50}]}],
 		"invoices":[{"invoice_id":"I1","from_contact":"us"}],
@@ -130,8 +131,10 @@ func TestSeedIsChecked(t *testing.T) {
 		return []payvaulttest.Subscription{{ID: 1, Transactions: []payvaulttest.Transaction{transaction}}}
 	}
 	for name, seed := range map[string]payvaulttest.Seed{
-		"two subscriptions":     {Subscriptions: []payvaulttest.Subscription{{ID: 1}, {ID: 1}}},
-		"two transactions":      {Subscriptions: []payvaulttest.Subscription{{Transactions: []payvaulttest.Transaction{{PGID: "P"}, {PGID: "P"}}}}},
+		"two subscriptions": {Subscriptions: []payvaulttest.Subscription{{ID: 1}, {ID: 1}}},
+		"two transactions": {
+			Subscriptions: []payvaulttest.Subscription{{Transactions: []payvaulttest.Transaction{{PGID: "P"}, {PGID: "P"}}}},
+		},
 		"two invoices":          {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
 		"two disputes":          {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
 		"two webhooks":          {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
@@ -170,10 +173,18 @@ func TestSeedIsChecked(t *testing.T) {
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: Invalid request: batch_date must be a valid date", func() {
-		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: []payvaulttest.Transaction{{BatchDate: "today"}}})
-	})
-	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{}, {State: "paid"}}}))
+	assert.PanicsWithError(t,
+		"payvaulttest: seed a payvaulttest.Subscription: transactions[0]: Invalid request: batch_date must be a valid date",
+		func() {
+			a.srv.Subscriptions.Seed(payvaulttest.Subscription{
+				ID:           5,
+				Transactions: []payvaulttest.Transaction{{BatchDate: "today"}},
+			})
+		})
+	_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Invoices: []payvaulttest.Invoice{
+		{},
+		{State: "paid"},
+	}}))
 	require.EqualError(t, err, "payvaulttest: seed: invoices[1]: state must be saved or outstanding")
 }
 
@@ -242,7 +253,10 @@ func TestThousandClients(t *testing.T) {
 	}
 	a := newAPI(t, opts...)
 	for i := range clients {
-		a.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(fmt.Sprintf("I%d", i)), MerchantID: payvault.MerchantID(i + 1)})
+		a.srv.Invoices.Seed(payvaulttest.Invoice{
+			ID:         payvault.InvoiceID(fmt.Sprintf("I%d", i)),
+			MerchantID: payvault.MerchantID(i + 1),
+		})
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -292,12 +306,15 @@ func (a api) work(t *testing.T, client *http.Client, i int) {
 	}
 	masked := fmt.Sprintf("4111xxxxxx11%04d", i)
 	card := fmt.Sprintf(`"card_number":"411111111111%04d","exp_date":"1229"`, i)
-	do(http.MethodPost, "/platform/vault/customer", fmt.Sprintf(`{"customer_id":"C","customer_firm_name":"F%d","billing_cards":[{%s}]}`, i, card))
-	token := do(http.MethodPost, "/pg/tokenize", fmt.Sprintf(`{"merchant_id":"%d",%s,"echo_fields":"[{\"i\":%d}]"}`, i+1, card, i))
+	do(http.MethodPost, "/platform/vault/customer",
+		fmt.Sprintf(`{"customer_id":"C","customer_firm_name":"F%d","billing_cards":[{%s}]}`, i, card))
+	token := do(http.MethodPost, "/pg/tokenize",
+		fmt.Sprintf(`{"merchant_id":"%d",%s,"echo_fields":"[{\"i\":%d}]"}`, i+1, card, i))
 	assert.Contains(t, token.body, fmt.Sprintf(`"card_number":"%s","echo_fields":"[{\"i\":%d}]"`, masked, i))
 	payee := do(http.MethodPost, "/platform/vault/payee", fmt.Sprintf(`{"payee_name":"P%d"}`, i))
 	assert.Contains(t, payee.body, fmt.Sprintf(`"payee_name":"P%d"`, i))
-	do(http.MethodPost, fmt.Sprintf("/platform/invoice/I%d/send", i), fmt.Sprintf(`{"email_address":["%d@example.com"]}`, i))
+	do(http.MethodPost, fmt.Sprintf("/platform/invoice/I%d/send", i),
+		fmt.Sprintf(`{"email_address":["%d@example.com"]}`, i))
 
 	var list struct {
 		Total int `json:"totalRecords"`
@@ -323,15 +340,24 @@ func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	seed := payvaulttest.Seed{
-		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-			{Time: noon(), Amount: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
-		}})},
-		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1}})},
+		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
+			Transactions: []payvaulttest.Transaction{
+				{Time: noon(), Amount: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
+			},
+		})},
+		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{
+			State:  payvaulttest.InvoiceOutstanding,
+			Emails: []string{"a@example.com"}, SMS: []int64{1},
+		})},
 		Disputes: []payvaulttest.Dispute{a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
-		Webhooks: []payvaulttest.Webhook{a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://127.0.0.1:1/", Events: []string{"e"}})},
+		Webhooks: []payvaulttest.Webhook{a.srv.Webhooks.Seed(payvaulttest.Webhook{
+			NotificationURL: "http://127.0.0.1:1/",
+			Events:          []string{"e"},
+		})},
 	}
 	for name, seed := range map[string]payvaulttest.Seed{"of a server": seed, "empty": {}, "left out": {
-		Subscriptions: []payvaulttest.Subscription{{Transactions: make([]payvaulttest.Transaction, 2)}}, Invoices: make([]payvaulttest.Invoice, 1),
+		Subscriptions: []payvaulttest.Subscription{{Transactions: make([]payvaulttest.Transaction, 2)}},
+		Invoices:      make([]payvaulttest.Invoice, 1),
 	}} {
 		text, err := json.Marshal(seed)
 		require.NoError(t, err, name)

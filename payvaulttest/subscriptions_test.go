@@ -72,7 +72,8 @@ func TestTransactionRecord(t *testing.T) {
 	}}})
 	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":1,"totalRecords":1,"data":[{
 		"merchant_id":100001,"tran_time":"2026-01-15T12:00:00-05:00","tran_status":"P","rcode":"000",
-		"rmsg":"approved","card_number":"4111xxxxxx111111","card_type":"VI","pg_id":"PG1","amt_tran":125.50,"tran_currency":"840","dispute_flag":false,
+		"rmsg":"approved","card_number":"4111xxxxxx111111","card_type":"VI","pg_id":"PG1","amt_tran":125.50,
+		"tran_currency":"840","dispute_flag":false,
 		"amt_refunded":0,"customer_id":"C1","subscription_id":77,
 		"batch_date":"2026-01-16","amt_funded":0,"funded_currency":"840"}]}`, a.get(t, transactions).body)
 }

@@ -44,7 +44,8 @@ func TestTokenizeMasks(t *testing.T) {
 		"2223003122003222":    "2223xxxxxx003222",
 		"9792000000000001":    "9792xxxxxx000001",
 	} {
-		answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","exp_date":"0130","card_number":"`+number+`"}`).tokenized(t)
+		answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","exp_date":"0130","card_number":"`+number+
+			`"}`).tokenized(t)
 		assert.Equal(t, masked, answer["card_number"])
 	}
 	var types []string
@@ -59,7 +60,8 @@ func TestTokenizeUpdates(t *testing.T) {
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
 
-	answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","card_number":"5454545454545454","exp_date":"0131"}`).tokenized(t)
+	answer := a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+
+		`","card_number":"5454545454545454","exp_date":"0131"}`).tokenized(t)
 	assert.Equal(t, id, answer["card_id"])
 	assert.Equal(t, "5454xxxxxx545454", answer["card_number"])
 	require.Len(t, a.srv.Cards.All(), 1)
@@ -81,11 +83,15 @@ func TestTokenizeKinds(t *testing.T) {
 		kind   payvaulttest.CardKind
 		number string
 	}{
-		"ACH":       {`"tr_number":"123456780","dda_number":"0001112220","type_id":"S","cardholder_name":"Jane"`, payvaulttest.CardKindACH, ""},
+		"ACH": {
+			`"tr_number":"123456780","dda_number":"0001112220","type_id":"S","cardholder_name":"Jane"`,
+			payvaulttest.CardKindACH, "",
+		},
 		"track one": {`"card_swipe":"%B4111111111111111^EXAMPLE/JANE^2912?"`, payvaulttest.CardKindCard, "4111xxxxxx111111"},
 		"track two": {`"card_swipe":";5454545454545454=2912?"`, payvaulttest.CardKindCard, "5454xxxxxx545454"},
 		"card first": {
-			`"card_number":"4111111111111111","exp_date":"1229","card_swipe":";5454545454545454=29?","tr_number":"123456780","dda_number":"1","type_id":"S"`,
+			`"card_number":"4111111111111111","exp_date":"1229","card_swipe":";5454545454545454=29?","tr_number":"123456780",` +
+				`"dda_number":"1","type_id":"S"`,
 			payvaulttest.CardKindCard, "4111xxxxxx111111",
 		},
 	} {
@@ -121,25 +127,59 @@ func TestTokenizeRefuses(t *testing.T) {
 		status int
 		names  string
 	}{
-		"no merchant":              {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
-		"an integer merchant":      {`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
-		"another merchant":         {`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403, "merchant_id"},
-		"no payment data":          {`{"merchant_id":"100001"}`, 400, "card_number"},
-		"a short number":           {`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400, "card_number"},
-		"a spaced number":          {`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400, "card_number"},
-		"no date":                  {`{"merchant_id":"100001","card_number":"4111111111111111"}`, 400, "exp_date"},
-		"month 13":                 {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400, "exp_date"},
-		"a long date":              {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400, "exp_date"},
-		"an unknown card":          {`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404, "card_id"},
-		"half an account":          {`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`, 400, "dda_number"},
-		"no track":                 {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
-		"echo is no text":          {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":[]}`, 400, "echo_fields"},
-		"echo with a name twice":   {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "echo_fields"},
-		"report with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","report_data":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "report_data"},
-		"an empty date of a swipe": {`{"merchant_id":"100001","card_swipe":";5454545454545454=2912?","exp_date":""}`, 400, "exp_date"},
-		"echo is no array":         {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","echo_fields":"{}"}`, 400, "echo_fields"},
-		"report has a double":      {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","report_data":"[{\"a\":1,\"b\":2}]"}`, 400, "report_data"},
-		"vendor is a string":       {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","vendor_id":"7"}`, 400, "vendor_id"},
+		"no merchant": {`{"card_number":"4111111111111111","exp_date":"1229"}`, 400, "merchant_id"},
+		"an integer merchant": {
+			`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400,
+			"merchant_id",
+		},
+		"another merchant": {
+			`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403,
+			"merchant_id",
+		},
+		"no payment data": {`{"merchant_id":"100001"}`, 400, "card_number"},
+		"a short number": {
+			`{"merchant_id":"100001","card_number":"41111111111","exp_date":"1229"}`, 400,
+			"card_number",
+		},
+		"a spaced number": {
+			`{"merchant_id":"100001","card_number":"4111 1111 1111 1111","exp_date":"1229"}`, 400,
+			"card_number",
+		},
+		"no date": {`{"merchant_id":"100001","card_number":"4111111111111111"}`, 400, "exp_date"},
+		"month 13": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1329"}`, 400,
+			"exp_date",
+		},
+		"a long date": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"12/29"}`, 400,
+			"exp_date",
+		},
+		"an unknown card": {
+			`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404,
+			"card_id",
+		},
+		"half an account": {
+			`{"merchant_id":"100001","tr_number":"123456780","type_id":"S","cardholder_name":"J"}`,
+			400, "dda_number",
+		},
+		"no track": {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
+		"echo is no text": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":[]}`, 400, "echo_fields"},
+		"echo with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "echo_fields"},
+		"report with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"report_data":"[{\"a\":\"1\",\"a\":\"2\"}]"}`, 400, "report_data"},
+		"an empty date of a swipe": {
+			`{"merchant_id":"100001","card_swipe":";5454545454545454=2912?","exp_date":""}`, 400,
+			"exp_date",
+		},
+		"echo is no array": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"echo_fields":"{}"}`, 400, "echo_fields"},
+		"report has a double": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
+			`"report_data":"[{\"a\":1,\"b\":2}]"}`, 400, "report_data"},
+		"vendor is a string": {
+			`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","vendor_id":"7"}`, 400, "vendor_id",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +206,8 @@ func TestTokenizeOfPartners(t *testing.T) {
 		assert.Equal(t, http.StatusBadRequest, got.status)
 		assert.Contains(t, got.object(t)["rmsg"], "vendor_id")
 	}
-	a.post(t, "/pg/tokenize", `{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229","vendor_id":7001}`).tokenized(t)
+	a.post(t, "/pg/tokenize",
+		`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229","vendor_id":7001}`).tokenized(t)
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
@@ -174,7 +215,8 @@ func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id, _ := a.post(t, "/pg/tokenize", newCard).tokenized(t)["card_id"].(string)
-	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","card_id":"`+id+`","card_number":"5454545454545454"}`)
+	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","card_id":"`+id+
+		`","card_number":"5454545454545454"}`)
 	assert.Equal(t, http.StatusNotFound, got.status)
 	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards.All()[0].MaskedNumber)
 }
@@ -187,15 +229,36 @@ func TestTokenizeUpdatesKinds(t *testing.T) {
 		first, update string
 		want          payvaulttest.Card
 	}{
-		"single_use off":    {card + `,"single_use":true`, card + `,"single_use":false`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"}},
-		"single_use on":     {card, `"single_use":true`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", SingleUse: true}},
-		"single_use kept":   {card + `,"single_use":true`, `"exp_date":"0130"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "0130", Type: "VI", SingleUse: true}},
-		"a card to ACH":     {card, ach, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
-		"ACH to a card":     {ach, card, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Jane"}},
+		"single_use off": {
+			card + `,"single_use":true`, card + `,"single_use":false`,
+			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"},
+		},
+		"single_use on": {
+			card, `"single_use":true`,
+			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", SingleUse: true},
+		},
+		"single_use kept": {
+			card + `,"single_use":true`, `"exp_date":"0130"`,
+			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "0130", Type: "VI", SingleUse: true},
+		},
+		"a card to ACH": {card, ach, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
+		"ACH to a card": {ach, card, payvaulttest.Card{
+			Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229",
+			Type: "VI", CardholderName: "Jane",
+		}},
 		"ACH has no expiry": {ach, `"exp_date":"0130"`, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
-		"the date is kept":  {card, `"card_number":"5454545454545454"`, payvaulttest.Card{Kind: "card", MaskedNumber: "5454xxxxxx545454", ExpDate: "1229", Type: "MC"}},
-		"the name only":     {card, `"cardholder_name":"Joe"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Joe"}},
-		"an address only":   {card, `"avs_zip":"12345"`, payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"}},
+		"the date is kept": {
+			card, `"card_number":"5454545454545454"`,
+			payvaulttest.Card{Kind: "card", MaskedNumber: "5454xxxxxx545454", ExpDate: "1229", Type: "MC"},
+		},
+		"the name only": {card, `"cardholder_name":"Joe"`, payvaulttest.Card{
+			Kind:         "card",
+			MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Joe",
+		}},
+		"an address only": {
+			card, `"avs_zip":"12345"`,
+			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,8 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	a.post(t, "/platform/webhook/WH1/event/account_updater_request_created", "").ok(t)
 	a.post(t, "/platform/webhook/WH1/event/account_updater_request_completed", "").ok(t)
 
-	id, _ := a.post(t, "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1229"}]}`).ok(t)["request_id"].(string)
+	id, _ := a.post(t, "/platform/aus/add",
+		`{"data":[{"card_number":"4111111111111111","exp_date":"1229"}]}`).ok(t)["request_id"].(string)
 	for _, event := range []string{"created", "completed"} {
 		assert.JSONEq(t, `{"event":"account_updater_request_`+event+`","webhook_id":"WH1","merchant_id":100001,
 			"occurred_at":"2026-01-15T12:00:00-05:00","data":{"request_id":"`+id+`"}}`, <-user.bodies)
@@ -86,9 +87,18 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	user := newReceiver(t)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.url, Events: []string{payvaulttest.EventTransactionStatusUpdated}})
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH2", NotificationURL: user.url, MerchantID: secondID, Events: []string{payvaulttest.EventTransactionStatusUpdated}})
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH3", NotificationURL: user.url, Events: []string{payvaulttest.EventAccountUpdaterRequestCreated}})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "WH1", NotificationURL: user.url,
+		Events: []string{payvaulttest.EventTransactionStatusUpdated},
+	})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "WH2", NotificationURL: user.url, MerchantID: secondID,
+		Events: []string{payvaulttest.EventTransactionStatusUpdated},
+	})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "WH3", NotificationURL: user.url,
+		Events: []string{payvaulttest.EventAccountUpdaterRequestCreated},
+	})
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{PGID: "PG1"}}})
 
 	require.NoError(t, a.srv.SetTransactionStatus(77, "PG1", "S"))
@@ -98,7 +108,8 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	require.Error(t, a.srv.SetTransactionStatus(77, "PG2", "S"))
 	require.Error(t, a.srv.SetTransactionStatus(78, "PG1", "S"))
 
-	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvaulttest.EventTransactionStatusUpdated, map[string]string{"pg_id": "X"}))
+	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvaulttest.EventTransactionStatusUpdated,
+		map[string]string{"pg_id": "X"}))
 	assert.Contains(t, <-user.bodies, `"data":{"pg_id":"X"}`)
 	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvaulttest.EventTransactionStatusUpdated, nil))
 	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
@@ -202,8 +213,14 @@ func TestDeliveriesAreLogged(t *testing.T) {
 		want string
 	}{
 		{user.url + "/path-secret", "body-secret", "status=202\n"},
-		{"http://user:secret@192.0.2.1/hook?t=secret", "body-secret", `status=0 error="dial tcp 192.0.2.1:80: the notification URL is not on loopback"`},
-		{"http://127.0.0.1:1/hook?t=secret#secret", "body-secret", `status=0 error="dial tcp 127.0.0.1:1: connect: connection refused"`},
+		{
+			"http://user:secret@192.0.2.1/hook?t=secret", "body-secret",
+			`status=0 error="dial tcp 192.0.2.1:80: the notification URL is not on loopback"`,
+		},
+		{
+			"http://127.0.0.1:1/hook?t=secret#secret", "body-secret",
+			`status=0 error="dial tcp 127.0.0.1:1: connect: connection refused"`,
+		},
 		{user.url + "/hook?t=secret", make(chan int), "status=0\n"},
 	} {
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []string{"e"}})

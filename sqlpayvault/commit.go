@@ -39,25 +39,28 @@ func (j *Journal) do(ctx context.Context, o *op) error {
 	}
 }
 
-// work commits together what has come while the last transaction was being committed.
+// work commits together what has come while the last transaction was being committed, or nothing as a sign of life.
 func (j *Journal) work() {
-	ticker := time.NewTicker(j.lease / 5)
-	defer ticker.Stop()
+	var due <-chan time.Time
+	if !j.shared {
+		ticker := time.NewTicker(j.lease / 5)
+		defer ticker.Stop()
+		due = ticker.C
+	}
 	for {
 		select {
 		case o := <-j.ops:
 			j.commit(j.group(o))
-		case <-ticker.C:
-			j.beat()
+		case <-due:
+			j.commit(j.group())
 		case <-j.closed:
 			return
 		}
 	}
 }
 
-// group adds to an operation all that wait.
-func (j *Journal) group(first *op) []*op {
-	ops := []*op{first}
+// group adds all that wait.
+func (j *Journal) group(ops ...*op) []*op {
 	for len(ops) < most {
 		select {
 		case o := <-j.ops:
@@ -87,23 +90,19 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing, and before it the first error counts
+	held, err := j.held(ctx, tx)
+	if err != nil {
+		return err
+	}
 	begins, ends := map[key]*op{}, []*op(nil)
-	leased := map[string]bool{}
 	for _, o := range ops {
-		if o.outcome != nil {
+		switch {
+		case o.outcome != nil:
 			ends = append(ends, o)
-			continue
-		}
-		if _, asked := leased[o.job]; !asked && j.shared {
-			leased[o.job] = true
-		} else if !asked {
-			if leased[o.job], err = j.holds(ctx, tx, o.job); err != nil {
-				return err
-			}
-		}
-		if begins[o.key] = o; !leased[o.job] {
+		case j.shared || held[o.job]:
+			begins[o.key] = o
+		default:
 			o.err = ErrRunning
-			delete(begins, o.key)
 			j.disclaim(o.job)
 		}
 	}
@@ -116,16 +115,26 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 	return tx.Commit()
 }
 
-// holds reports whether the run still has the lease of a job, and gives a sign of life. No other run can take it
-// over before the transaction ends.
-func (j *Journal) holds(ctx context.Context, tx *sql.Tx, job string) (bool, error) {
-	const statement = `UPDATE payvault_jobs SET beat = beat + 1 WHERE job = $1 AND holder = $2`
-	result, err := tx.ExecContext(ctx, statement, job, j.run)
-	if err != nil {
-		return false, err
+// held gives a sign of life, and the jobs whose leases the run still has. No other run can take them over before the
+// transaction ends.
+func (j *Journal) held(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
+	if j.shared {
+		return nil, nil
 	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+	found, err := tx.QueryContext(ctx, `UPDATE payvault_jobs SET beat = beat + 1 WHERE holder = $1 RETURNING job`, j.run)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close() //nolint:errcheck // Err has it
+	jobs := map[string]bool{}
+	for found.Next() {
+		var job string
+		if err := found.Scan(&job); err != nil {
+			return nil, err
+		}
+		jobs[job] = true
+	}
+	return jobs, found.Err()
 }
 
 // begin inserts the batches that are not there, or were not sent, and reads the others.
@@ -243,7 +252,8 @@ func createTables(ctx context.Context, db *sql.DB) (err error) {
 			return nil
 		}
 		for _, table := range []string{
-			`CREATE TABLE IF NOT EXISTS payvault_jobs (job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS payvault_jobs (
+				job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // in ms
 			`CREATE TABLE IF NOT EXISTS payvault_batches (
 				job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, cards INTEGER NOT NULL DEFAULT 0,
 				request_id TEXT NOT NULL DEFAULT '', status_code INTEGER NOT NULL DEFAULT 0,

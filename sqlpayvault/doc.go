@@ -1,5 +1,5 @@
-// Package sqlpayvault keeps the journal of a SubmitAll of package payvault in a database, so that a run that was
-// killed goes on and sends no batch twice. Open a [Journal] for each run, give it to SubmitAll with a Job that names the
+// Package sqlpayvault keeps the journal of a SubmitAll of package payvault in a database, so that a run that was killed
+// goes on and sends no batch twice. Open a [Journal] for each run, give it to SubmitAll with a Job that names the
 // cards, and close it; see the example.
 //
 // [Open] keeps it in a file, by SQLite, which is linked in. [New] takes a database that is open already: Postgres, by a
@@ -22,5 +22,6 @@
 // errors are. Rows stay until you delete them.
 //
 // A batch of status "begun" or "unknown" may have arrived, and is never sent again. When somebody has looked it up, and
-// no run is at work, set its status to "accepted", or to "not sent", so that the next run sends it; [Journal.End] does so too.
+// no run is at work, set its status to "accepted", or to "not sent", so that the next run sends it; [Journal.End] does
+// so too.
 package sqlpayvault

@@ -25,23 +25,24 @@ var (
 
 const (
 	defaultLease = 5 * time.Second
-	timeout      = 30 * time.Second // of a transaction
+	timeout      = 10 * time.Second // of a transaction
 )
 
 // Journal is a [payvault.Journal] in a database. It holds the lease of each job that it has begun a batch of until
 // it is closed: open one for a run. It is safe for concurrent use.
 type Journal struct {
-	db     *sql.DB
-	own    bool   // db was opened here
-	run    string // the holder of its leases
-	lease  time.Duration
-	shared bool // without leases
-	ops    chan *op
-	closed chan struct{}
-	close  func() error
-	beats  sync.WaitGroup
+	db      *sql.DB
+	own     bool   // db was opened here
+	run     string // the holder of its leases
+	lease   time.Duration
+	shared  bool // without leases
+	ops     chan *op
+	closed  chan struct{}
+	close   func() error
+	running sync.WaitGroup // what uses db by itself
 
 	mu     sync.Mutex
+	over   bool // it is being closed
 	claims map[string]*claim
 	begun  map[key]bool // by this journal, and not ended yet
 }
@@ -59,7 +60,7 @@ type Option func(*Journal)
 
 // WithLease sets how long a job stays with a run that gives no sign of life; 5 s by default, and 1 ms at least. A run
 // gives one five times in that time. The next run of a job whose process was killed waits for so long before its first
-// batch.
+// batch, whatever lease it has itself.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) { j.lease = max(d, time.Millisecond) }
 }
@@ -81,7 +82,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 		return nil, err
 	}
 	const settings = "?_txlock=immediate" +
-		"&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+settings)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 		return nil, fmt.Errorf("sqlpayvault: create tables: %w", err)
 	}
 	j.close = sync.OnceValue(j.shut)
-	j.beats.Go(j.work)
+	j.running.Go(j.work)
 	return j, nil
 }
 
@@ -146,8 +147,11 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 func (j *Journal) Close() error { return j.close() }
 
 func (j *Journal) shut() error {
+	j.mu.Lock()
+	j.over = true
+	j.mu.Unlock()
 	close(j.closed)
-	j.beats.Wait()
+	j.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_, err := j.db.ExecContext(ctx, `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)

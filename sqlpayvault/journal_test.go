@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"iter"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,7 +36,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 		t.Parallel()
 		dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
 		if dsn == "" {
-			t.Skip("PAYVAULT_TEST_POSTGRES is not set")
+			t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
 		}
 		test(t, newSchema(t, dsn))
 	})
@@ -58,7 +59,25 @@ func newSchema(tb testing.TB, dsn string) string {
 	return dsn + " search_path=" + schema
 }
 
-// open opens a journal at a place, the path of a file or the connection string of Postgres.
+// driverOf gives the driver of a place, the path of a file or the connection string of Postgres, and what it opens.
+func driverOf(place string) (driver, source string) {
+	if strings.Contains(place, "search_path=") {
+		return "pgx", place
+	}
+	return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
+}
+
+// execute changes what a journal has written.
+func execute(t *testing.T, place, statement string) {
+	t.Helper()
+	db, err := sql.Open(driverOf(place))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+// open opens a journal at a place.
 func open(
 	ctx context.Context, place string, opts ...sqlpayvault.Option,
 ) (j *sqlpayvault.Journal, closeAll func() error, err error) {
@@ -243,14 +262,16 @@ func TestTwoRuns(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		first := opened(t, place, sqlpayvault.WithLease(time.Second))
+		first := opened(t, place)
 		second := opened(t, place, sqlpayvault.WithLease(time.Minute))
 		_, err := first.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		_, err = first.Begin(t.Context(), job, 0)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning, "with the same journal")
+		start := time.Now()
 		_, err = second.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		assert.Less(t, time.Since(start), 4*time.Second, "the first sign of life of the other one is enough")
 		_, err = second.Begin(t.Context(), "another job", 0)
 		require.NoError(t, err)
 		require.NoError(t, first.Close())
@@ -262,7 +283,6 @@ func TestTwoRuns(t *testing.T) {
 	})
 }
 
-// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
 func TestWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -302,39 +322,89 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
+// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
 		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
-		next := opened(t, place, sqlpayvault.WithLease(100*time.Millisecond))
+		next := opened(t, place, sqlpayvault.WithLease(time.Hour))
 		_, err := frozen.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // within which it gives no sign of life
 		state, err := next.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Equal(t, payvault.BatchState{Begun: true}, state)
 
 		_, err = frozen.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		state, err = next.Begin(t.Context(), job, 1)
+		require.NoError(t, err)
+		assert.Zero(t, state, "what was refused was not begun")
 		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
 		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
 		state, err = next.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Equal(t, &outcome, state.Outcome)
+
+		require.NoError(t, next.Close())
+		_, err = frozen.Begin(t.Context(), job, 2)
+		require.NoError(t, err, "it asks for the lease again")
 	})
 }
 
+// TestLeaseIsThatOfItsHolder: a run of a shorter lease waits as long as the holder has asked for.
+func TestLeaseIsThatOfItsHolder(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		_, err := opened(t, place, sqlpayvault.WithLease(time.Hour)).Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, err = opened(t, place, sqlpayvault.WithLease(time.Millisecond)).Begin(ctx, job, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// TestClosed: nothing is begun, and no lease is taken.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		j := opened(t, place)
+		db, err := sql.Open(driverOf(place))
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, db.Close()) })
+		j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithLease(time.Hour))
+		require.NoError(t, err)
 		require.NoError(t, j.Close())
 		require.NoError(t, j.Close())
-		_, err := j.Begin(t.Context(), job, 0)
-		require.Error(t, err)
+		_, err = j.Begin(t.Context(), job, 0)
+		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
 		require.ErrorIs(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), sqlpayvault.ErrClosed)
+		state, err := opened(t, place).Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Zero(t, state)
 	})
+}
+
+// TestLockedFile: somebody keeps the file locked. The journal fails in time, however often it gives signs of life.
+func TestLockedFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := opened(t, path, sqlpayvault.WithLease(5*time.Millisecond))
+	_, err := j.Begin(t.Context(), job, 0)
+	require.NoError(t, err)
+	driver, source := driverOf(path)
+	db, err := sql.Open(driver, source+"&_txlock=immediate")
+	require.NoError(t, err)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	start := time.Now()
+	require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), "locked")
+	assert.Less(t, time.Since(start), 15*time.Second, "5 s, and as much for the sign of life under way")
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, db.Close())
 }
 
 // TestDatabaseThatFails ends the walk before anything is sent.
@@ -342,11 +412,7 @@ func TestDatabaseThatFails(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	j := opened(t, path)
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	_, err = db.ExecContext(t.Context(), `DROP TABLE payvault_batches`)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	execute(t, path, `DROP TABLE payvault_batches`)
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	options := &payvault.SubmitAllOptions{Journal: j, Job: job}

@@ -13,20 +13,26 @@ type claim struct {
 	err  error
 }
 
-// holding is who holds a job, and the number of its signs of life so far: a run that does not count on is dead. No
-// clocks are compared.
+// holding is who holds a job, the number of its signs of life so far, and after how many milliseconds without another
+// it is dead. No clocks are compared.
 type holding struct {
-	holder string
-	beat   int64
+	holder      string
+	beat, lease int64
 }
 
 // claim takes the lease of a job, unless this journal has it.
 func (j *Journal) claim(ctx context.Context, job string) error {
 	j.mu.Lock()
+	if j.over {
+		j.mu.Unlock()
+		return ErrClosed
+	}
 	c, known := j.claims[job]
 	if !known {
 		c = &claim{done: make(chan struct{})}
 		j.claims[job] = c
+		j.running.Add(1)
+		defer j.running.Done()
 	}
 	j.mu.Unlock()
 	if known {
@@ -53,33 +59,34 @@ func (j *Journal) disclaim(job string) {
 
 // take takes the lease of a job as soon as it is free, or its holder has given no sign of life for long enough.
 func (j *Journal) take(ctx context.Context, job string) error {
-	look := time.NewTicker(min(j.lease/10, 100*time.Millisecond))
-	defer look.Stop()
-	dead := time.After(j.lease)
 	var first holding
-	for waited := false; ; waited = true {
-		free, err := j.changed(ctx, `INSERT INTO payvault_jobs (job, holder, beat) VALUES ($1, $2, 1)
-			ON CONFLICT (job) DO UPDATE SET holder = excluded.holder, beat = payvault_jobs.beat + 1
-			WHERE payvault_jobs.holder = ''`, job, j.run)
+	var dead <-chan time.Time
+	for {
+		free, err := j.changed(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
+			ON CONFLICT (job) DO UPDATE
+			SET holder = excluded.holder, beat = payvault_jobs.beat + 1, lease = excluded.lease
+			WHERE payvault_jobs.holder = ''`, job, j.run, j.lease.Milliseconds())
 		if free || err != nil {
 			return err
 		}
-		var now holding
-		row := j.db.QueryRowContext(ctx, `SELECT holder, beat FROM payvault_jobs WHERE job = $1`, job)
-		if err := row.Scan(&now.holder, &now.beat); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		now, err := j.holding(ctx, job)
+		lease := time.Duration(now.lease) * time.Millisecond
+		switch {
+		case err != nil:
 			return err
-		}
-		if !waited {
-			first = now
-		}
-		if now != first && now.holder != "" {
+		case now.holder == "": // it was given up meanwhile
+			continue
+		case dead == nil:
+			first, dead = now, time.After(lease)
+		case now != first:
 			return ErrRunning
 		}
 		select {
-		case <-look.C:
+		case <-time.After(min(lease/10, 100*time.Millisecond)):
 		case <-dead:
-			taken, err := j.changed(ctx, `UPDATE payvault_jobs SET holder = $1, beat = beat + 1
-				WHERE job = $2 AND holder = $3 AND beat = $4`, j.run, job, first.holder, first.beat)
+			taken, err := j.changed(ctx, `UPDATE payvault_jobs SET holder = $1, beat = beat + 1, lease = $2
+				WHERE job = $3 AND holder = $4 AND beat = $5`,
+				j.run, j.lease.Milliseconds(), job, first.holder, first.beat)
 			if err == nil && !taken {
 				err = ErrRunning
 			}
@@ -92,6 +99,17 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
+// holding reads who holds a job; nobody does if it is not there.
+func (j *Journal) holding(ctx context.Context, job string) (h holding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	row := j.db.QueryRowContext(ctx, `SELECT holder, beat, lease FROM payvault_jobs WHERE job = $1`, job)
+	if err = row.Scan(&h.holder, &h.beat, &h.lease); errors.Is(err, sql.ErrNoRows) {
+		return holding{}, nil
+	}
+	return h, err
+}
+
 // changed reports whether a statement has changed a row.
 func (j *Journal) changed(ctx context.Context, statement string, args ...any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -102,9 +120,4 @@ func (j *Journal) changed(ctx context.Context, statement string, args ...any) (b
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
-}
-
-// beat gives a sign of life. One that fails is followed by others.
-func (j *Journal) beat() {
-	_, _ = j.changed(context.Background(), `UPDATE payvault_jobs SET beat = beat + 1 WHERE holder = $1`, j.run)
 }

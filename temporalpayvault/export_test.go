@@ -119,7 +119,10 @@ func TestExportLists_customers(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
-	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
+	inject(t, srv, payvaulttest.Fault{
+		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503,
+		Times: 8,
+	})
 	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))

@@ -96,7 +96,8 @@ func calls(c *payvault.Client) []call {
 			return payvault.OpSubscriptionsCancel, err
 		},
 		func(ctx context.Context) (payvault.Operation, error) {
-			return payvault.OpInvoicesSend, c.Invoices.Send(ctx, "INV6001", &payvault.InvoiceSendRequest{PhoneNumber: []int64{14155550100}})
+			return payvault.OpInvoicesSend,
+				c.Invoices.Send(ctx, "INV6001", &payvault.InvoiceSendRequest{PhoneNumber: []int64{14155550100}})
 		},
 		func(ctx context.Context) (payvault.Operation, error) {
 			_, err := c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: card, ExpDate: date}})

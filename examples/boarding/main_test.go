@@ -53,9 +53,11 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 	}
 	require.ErrorContains(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "set PAYVAULT_PARTNER_API_KEY: ")
 	variables["PAYVAULT_PARTNER_API_KEY"] = "key"
-	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "PAYVAULT_CHANNEL_ID is not a positive number")
+	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}),
+		"PAYVAULT_CHANNEL_ID is not a positive number")
 	variables["PAYVAULT_CHANNEL_ID"] = "7"
-	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "PAYVAULT_SALES_REP is not a positive number")
+	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}),
+		"PAYVAULT_SALES_REP is not a positive number")
 }
 
 // boardWith boards a merchant of whom only some fields are on file.

@@ -9,8 +9,8 @@ import (
 	"example.com/payvault"
 )
 
-// merchantFile is what the partner knows about a merchant, in the wire form of application data. All of it is made up; real
-// records hold tax IDs and bank accounts, and belong into a store that is made for them.
+// merchantFile is what the partner knows about a merchant, in the wire form of application data. All of it is made up;
+// real records hold tax IDs and bank accounts, and belong into a store that is made for them.
 //
 //go:embed merchant.json
 var merchantFile []byte

@@ -62,7 +62,8 @@ func parseAnswer(args []string) (answer, error) {
 	flags.Int64Var(&a.dispute, "id", 0, "control number (rec_id) of the dispute")
 	flags.StringVar(&a.file, "file", "", "PDF of supporting documents")
 	flags.StringVar(&a.response.Message, "message", "The signed receipt is attached.", "message, at most 5,000 characters")
-	flags.StringVar((*string)(&a.response.Type), "type", "", "kind of answer to a first-time dispute: ND, CP, CE, OT or ID")
+	flags.StringVar((*string)(&a.response.Type), "type", "",
+		"kind of answer to a first-time dispute: ND, CP, CE, OT or ID")
 	flags.StringVar(&a.response.EvidenceType, "evidence", "", "kind of compelling evidence, with -type CE")
 	flags.Func("amount", "amount of the transaction, such as 12.50", func(text string) (err error) {
 		a.response.AmtTran, err = payvault.ParseAmount(text)

@@ -30,7 +30,8 @@ func TestOfflineRun(t *testing.T) {
 func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"}, nothing, &out))
+	require.NoError(t, run(t.Context(),
+		[]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"}, nothing, &out))
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
 }
 
@@ -61,7 +62,8 @@ func TestSandboxRun(t *testing.T) {
 	assert.Equal(t, "mine.pdf", dispute.Response.FileName)
 	assert.Equal(t, int64(len(receipt)), dispute.Response.FileSize)
 
-	require.ErrorContains(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}), "the service refused the answer: ", "it is answered already")
+	require.ErrorContains(t, run(t.Context(), args, sandboxed(srv), &bytes.Buffer{}), "the service refused the answer: ",
+		"it is answered already")
 }
 
 func TestFailuresSayWhatToDo(t *testing.T) {
@@ -74,10 +76,16 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		want    string
 		matches error
 	}{
-		"not a PDF":  {"", []string{"-file", text}, "nothing was sent, mend the answer: file: ", payvault.ErrInvalidRequest},
-		"no file":    {"", []string{"-file", text + "x"}, "no such file", os.ErrNotExist},
-		"turned off": {payvaulttest.RateLimit, nil, "the dispute is not answered, try again later: ", payvault.ErrRateLimited},
-		"lost":       {payvaulttest.DropAfterCommit, nil, "look in the manager portal before answering again: ", payvault.ErrOutcomeUnknown},
+		"not a PDF": {"", []string{"-file", text}, "nothing was sent, mend the answer: file: ", payvault.ErrInvalidRequest},
+		"no file":   {"", []string{"-file", text + "x"}, "no such file", os.ErrNotExist},
+		"turned off": {
+			payvaulttest.RateLimit, nil, "the dispute is not answered, try again later: ",
+			payvault.ErrRateLimited,
+		},
+		"lost": {
+			payvaulttest.DropAfterCommit, nil, "look in the manager portal before answering again: ",
+			payvault.ErrOutcomeUnknown,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +108,10 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}), `unexpected argument "receipt.pdf"`)
-	require.ErrorContains(t, run(t.Context(), []string{"-amount", "twelve"}, nothing, &bytes.Buffer{}), "not a decimal number")
+	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}),
+		`unexpected argument "receipt.pdf"`)
+	require.ErrorContains(t, run(t.Context(), []string{"-amount", "twelve"}, nothing, &bytes.Buffer{}),
+		"not a decimal number")
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	for want, args := range map[string][]string{

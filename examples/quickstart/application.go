@@ -4,7 +4,10 @@ import "example.com/payvault"
 
 // businessData is everything but the owners and the bank account.
 func businessData() payvault.ApplicationData {
-	address := payvault.ApplicationAddress{Address1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701", Country: "840"}
+	address := payvault.ApplicationAddress{
+		Address1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",
+		Country: "840",
+	}
 	return payvault.ApplicationData{
 		LegalName:                 "Springfield Bakery LLC",
 		BusinessName:              "Springfield Bakery",
@@ -46,7 +49,10 @@ func ownerAndBankData() payvault.ApplicationData {
 			SSN:             payvault.NewSecret("123456789"),
 			InterestPercent: new(payvault.MustAmount("100")),
 			Title:           "Owner",
-			Address:         payvault.ApplicationAddress{Address1: "2 Oak Street", City: "Springfield", State: "IL", Zip: "62701", Country: "840"},
+			Address: payvault.ApplicationAddress{
+				Address1: "2 Oak Street", City: "Springfield", State: "IL",
+				Zip: "62701", Country: "840",
+			},
 		}}},
 		BankRouting:       payvault.NewSecret("123456780"),
 		BankAccountNumber: payvault.NewSecret("000123456789"),

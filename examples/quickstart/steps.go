@@ -43,16 +43,23 @@ func (q *quickstart) customers(ctx context.Context) error {
 		LastName:               "Doe",
 		Email:                  email,
 		ShippingAddresses: []payvault.ShippingAddress{
-			{FirstName: "Jane", LastName: "Doe", Addr1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701", Primary: true},
+			{
+				FirstName: "Jane", LastName: "Doe", Addr1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",
+				Primary: true,
+			},
 		},
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: true},
+			{
+				CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031),
+				CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: true,
+			},
 		},
 	})
 	if err != nil {
 		return err
 	}
-	q.did(payvault.OpCustomersCreate, "%s %s is customer %s, card %s", customer.FirstName, customer.LastName, customer.ID, customer.PrimaryCardNumber)
+	q.did(payvault.OpCustomersCreate, "%s %s is customer %s, card %s", customer.FirstName, customer.LastName,
+		customer.ID, customer.PrimaryCardNumber)
 
 	// The interface shows one conditional of filters only; what else a service knows can be given as text.
 	newest := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 25}
@@ -71,9 +78,12 @@ func (q *quickstart) customers(ctx context.Context) error {
 
 func (q *quickstart) payees(ctx context.Context) error {
 	payee, err := q.merchant.Payees.Create(ctx, &payvault.PayeeCreateRequest{
-		Name:    "Acme Supplies",
-		Email:   []string{"billing@example.com"},
-		Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"), AccountholderName: "Acme Supplies"},
+		Name:  "Acme Supplies",
+		Email: []string{"billing@example.com"},
+		Account: payvault.PayeeAccount{
+			TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"),
+			DDANumber: payvault.NewSecret("000987654321"), AccountholderName: "Acme Supplies",
+		},
 	})
 	if err != nil {
 		return err
@@ -90,9 +100,11 @@ func (q *quickstart) payees(ctx context.Context) error {
 // board creates an application, saves half of what it needs, reads what is missing, and adds it.
 func (q *quickstart) board(ctx context.Context) error {
 	if q.partner == nil || q.channel == 0 || q.salesRep == 0 {
-		return q.missing(payvault.OpApplicationsCreate, "PAYVAULT_PARTNER_API_KEY, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP")
+		return q.missing(payvault.OpApplicationsCreate,
+			"PAYVAULT_PARTNER_API_KEY, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP")
 	}
-	created, err := q.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: q.channel, SalesRep: q.salesRep})
+	created, err := q.partner.Applications.Create(ctx,
+		&payvault.ApplicationCreateRequest{ChannelID: q.channel, SalesRep: q.salesRep})
 	if err != nil {
 		return err
 	}
@@ -113,7 +125,8 @@ func (q *quickstart) board(ctx context.Context) error {
 			q.did(payvault.OpApplicationsValidate, "application %d passes", id)
 			continue
 		}
-		q.did(payvault.OpApplicationsValidate, "%d fields do not pass yet, among them bank_routing: %v", len(validation.Problems), validation.Problems["bank_routing"])
+		q.did(payvault.OpApplicationsValidate, "%d fields do not pass yet, among them bank_routing: %v",
+			len(validation.Problems), validation.Problems["bank_routing"])
 	}
 	return nil
 }
@@ -148,7 +161,8 @@ func (q *quickstart) subscription(ctx context.Context) error {
 		}
 		q.did(payvault.OpSubscriptionsTransactions, "%s on %s", transaction.AmtTran, transaction.Time.Format(time.DateOnly))
 	}
-	confirmation, err := q.merchant.Subscriptions.Cancel(ctx, id, &payvault.SubscriptionCancelRequest{CustomerID: q.subscriber})
+	confirmation, err := q.merchant.Subscriptions.Cancel(ctx, id,
+		&payvault.SubscriptionCancelRequest{CustomerID: q.subscriber})
 	if err != nil {
 		return err
 	}
@@ -160,7 +174,8 @@ func (q *quickstart) sendInvoice(ctx context.Context) error {
 	if q.invoice == "" {
 		return q.missing(payvault.OpInvoicesSend, "PAYVAULT_INVOICE_ID")
 	}
-	err := q.merchant.Invoices.Send(ctx, q.invoice, &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}})
+	err := q.merchant.Invoices.Send(ctx, q.invoice,
+		&payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}})
 	if err != nil {
 		return err
 	}

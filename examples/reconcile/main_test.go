@@ -68,7 +68,10 @@ func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	q := question{subscription: seed(srv), from: payvault.Date{Year: 2026, Month: 1, Day: 1}, to: payvault.Date{Year: 2026, Month: 12, Day: 31}}
+	q := question{
+		subscription: seed(srv), from: payvault.Date{Year: 2026, Month: 1, Day: 1},
+		to: payvault.Date{Year: 2026, Month: 12, Day: 31},
+	}
 	inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7})
 	sums, err := q.ask(t.Context(), srv.Client())
 	require.ErrorIs(t, err, payvault.ErrRejected)
@@ -97,7 +100,8 @@ func TestFlags(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)
 	require.ErrorContains(t, run(t.Context(), []string{"-to", "today"}, nothing, &bytes.Buffer{}), "not a date")
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
-	require.EqualError(t, run(t.Context(), []string{"-from", "2027-01-01"}, nothing, &bytes.Buffer{}), "-from is after -to")
+	require.EqualError(t, run(t.Context(), []string{"-from", "2027-01-01"}, nothing, &bytes.Buffer{}),
+		"-from is after -to")
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")

@@ -41,7 +41,9 @@ func (t *total) add(amount, refunded decimal.Decimal) error {
 }
 
 // exactly keeps all decimal places of both numbers, or fails if they are more digits than a Decimal has.
-func exactly(operation func(decimal.Decimal, int) (decimal.Decimal, error), a, b decimal.Decimal) (decimal.Decimal, error) {
+func exactly(
+	operation func(decimal.Decimal, int) (decimal.Decimal, error), a, b decimal.Decimal,
+) (decimal.Decimal, error) {
 	return operation(b, max(a.Scale(), b.Scale()))
 }
 

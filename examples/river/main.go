@@ -1,6 +1,6 @@
 // River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal.
-// Each job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever workers
-// are killed, no batch is sent twice. Run as many of this program as you like.
+// Each job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever
+// workers are killed, no batch is sent twice. Run as many of this program as you like.
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //

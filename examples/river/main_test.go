@@ -42,7 +42,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
 	if dsn == "" {
-		t.Skip("PAYVAULT_TEST_POSTGRES is not set")
+		t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
 	}
 	ctx := t.Context()
 	schema := "test_" + strings.ToLower(rand.Text())

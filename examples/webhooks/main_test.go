@@ -40,7 +40,8 @@ func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), environment(nil), &out))
 	for _, event := range []payvault.Event{
-		payvault.EventTransactionStatusUpdated, payvault.EventAccountUpdaterRequestCreated, payvault.EventAccountUpdaterRequestCompleted,
+		payvault.EventTransactionStatusUpdated, payvault.EventAccountUpdaterRequestCreated,
+		payvault.EventAccountUpdaterRequestCompleted,
 	} {
 		assert.Contains(t, out.String(), "Received: "+strconv.Quote(string(event))+"\n")
 	}

@@ -17,7 +17,8 @@ func offline(ctx context.Context, out io.Writer) error {
 	}
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
-	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + listener.Addr().String() + "/notifications"})
+	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + listener.Addr().String() +
+		"/notifications"})
 	return serve(ctx, listener, newReceiver(out), func(ctx context.Context) error {
 		if err := attach(ctx, srv.Client(), webhook.ID); err != nil {
 			return err
@@ -37,6 +38,8 @@ func happen(ctx context.Context, srv *payvaulttest.Server) error {
 	if err != nil {
 		return err
 	}
-	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}})
+	subscription := srv.Subscriptions.Seed(
+		payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}}},
+	)
 	return srv.SetTransactionStatus(subscription.ID, subscription.Transactions[0].PGID, "S")
 }

@@ -28,10 +28,10 @@ func (r *receiver) count() int {
 	return r.received
 }
 
-// receive is called for each notification. When it returns nil the service knows that the notification has arrived, so a
-// program that acts on it stores it first, and returns the error if that fails.
+// receive is called for each notification. When it returns nil the service knows that the notification has arrived, so
+// a program that acts on it stores it first, and returns the error if that fails.
 //
-// The interface shows neither signatures nor retries nor the shape (§6): anybody who knows the URL can call it, one
+// The interface shows neither signatures nor retries nor the shape: anybody who knows the URL can call it, one
 // notification may come twice, and two with equal bodies may be about two events. So take it for a hint to look the
 // record up, not for the truth, and let acting on what is found there be harmless the second time.
 func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {

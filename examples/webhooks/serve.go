@@ -12,8 +12,8 @@ import (
 // shutdownTime is how long notifications that are under way may take when the program ends.
 const shutdownTime = 10 * time.Second
 
-// serve receives notifications while work runs, and then shuts down gracefully: it takes no new ones and waits for those under
-// way, so that none is lost of which the service believes that it has arrived.
+// serve receives notifications while work runs, and then shuts down gracefully: it takes no new ones and waits for
+// those under way, so that none is lost of which the service believes that it has arrived.
 func serve(ctx context.Context, listener net.Listener, r *receiver, work func(context.Context) error) error {
 	fmt.Fprintln(r.out, "Listening on", listener.Addr())
 	mux := http.NewServeMux()

@@ -65,7 +65,8 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize gives the handler that answers with JSON with one long text; without a size it ends with the connection only.
+// Oversize gives the handler that answers with JSON with one long text; without a size it ends with the connection
+// only.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)

@@ -91,7 +91,8 @@ func TestClientsThatGiveUp(t *testing.T) {
 
 func TestCutAndSizes(t *testing.T) {
 	t.Parallel()
-	w, aborts := strike(t.Context(), Cut(http.StatusOK, http.Header{"content-type": {"text/x"}}, []byte("1234")), http.NoBody)
+	w, aborts := strike(t.Context(), Cut(http.StatusOK, http.Header{"content-type": {"text/x"}}, []byte("1234")),
+		http.NoBody)
 	assert.True(t, aborts)
 	assert.Equal(t, "12", w.Body.String())
 	assert.Equal(t, "4", w.Header().Get("Content-Length"))
@@ -101,7 +102,8 @@ func TestCutAndSizes(t *testing.T) {
 		assert.Equal(t, int(size), w.Body.Len())
 		w, _ = strike(t.Context(), Bomb(nil, size), http.NoBody)
 		zipped := w.Body.Bytes()
-		assert.Equal(t, size, int64(binary.LittleEndian.Uint32(zipped[len(zipped)-4:])), "the size that gzip notes at its end")
+		assert.Equal(t, size, int64(binary.LittleEndian.Uint32(zipped[len(zipped)-4:])),
+			"the size that gzip notes at its end")
 	}
 }
 
@@ -115,7 +117,10 @@ func (deafWriter) FlushError() error { return io.ErrClosedPipe }
 func TestClientsThatDoNotListen(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	for _, handler := range []http.Handler{Cut(0, nil, []byte("12")), Cut(0, nil, nil), Bomb(nil, 100), Oversize(nil, 100)} {
+	for _, handler := range []http.Handler{
+		Cut(0, nil, []byte("12")), Cut(0, nil, nil), Bomb(nil, 100),
+		Oversize(nil, 100),
+	} {
 		assert.Panics(t, func() { handler.ServeHTTP(deafWriter{httptest.NewRecorder()}, r) })
 	}
 }

@@ -57,13 +57,24 @@ func TestForm(t *testing.T) {
 		file   *File
 		want   []part
 	}{
-		"text":          {[][2]string{text}, nil, []part{{name: text[0], content: text[1]}}},
-		"text and file": {[][2]string{text}, bytesFile("a.pdf", "%PDF-1.7"), []part{{name: text[0], content: text[1]}, {"file", "a.pdf", "application/pdf", "%PDF-1.7"}}},
-		"file":          {nil, bytesFile("a.pdf", "%PDF-1.7"), []part{{"file", "a.pdf", "application/pdf", "%PDF-1.7"}}},
-		"empty file":    {nil, bytesFile("a.pdf", ""), []part{{"file", "a.pdf", "application/pdf", ""}}},
-		"two texts":     {[][2]string{text, {"b", "--\r\n--"}}, nil, []part{{name: text[0], content: text[1]}, {name: "b", content: "--\r\n--"}}},
-		"empty text":    {[][2]string{{"a", ""}}, nil, []part{{name: "a"}}},
-		"binary file":   {nil, bytesFile("a.pdf", "\x00\xff\r\n--\r\n"), []part{{"file", "a.pdf", "application/pdf", "\x00\xff\r\n--\r\n"}}},
+		"text": {[][2]string{text}, nil, []part{{name: text[0], content: text[1]}}},
+		"text and file": {
+			[][2]string{text},
+			bytesFile("a.pdf", "%PDF-1.7"),
+			[]part{{name: text[0], content: text[1]}, {"file", "a.pdf", "application/pdf", "%PDF-1.7"}},
+		},
+		"file":       {nil, bytesFile("a.pdf", "%PDF-1.7"), []part{{"file", "a.pdf", "application/pdf", "%PDF-1.7"}}},
+		"empty file": {nil, bytesFile("a.pdf", ""), []part{{"file", "a.pdf", "application/pdf", ""}}},
+		"two texts": {
+			[][2]string{text, {"b", "--\r\n--"}},
+			nil,
+			[]part{{name: text[0], content: text[1]}, {name: "b", content: "--\r\n--"}},
+		},
+		"empty text": {[][2]string{{"a", ""}}, nil, []part{{name: "a"}}},
+		"binary file": {
+			nil, bytesFile("a.pdf", "\x00\xff\r\n--\r\n"),
+			[]part{{"file", "a.pdf", "application/pdf", "\x00\xff\r\n--\r\n"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +235,8 @@ func (generated) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func large(size int64) *Body {
-	return New([][2]string{{"disputeResponse", "{}"}}, &File{Field: "file", Name: "a.pdf", Content: generated{}, Size: size})
+	return New([][2]string{{"disputeResponse", "{}"}},
+		&File{Field: "file", Name: "a.pdf", Content: generated{}, Size: size})
 }
 
 func drain(t *testing.T, b *Body) {
@@ -320,7 +332,8 @@ func TestHostileNames(t *testing.T) {
 		assertHarmless(t, string([]byte{byte(b)}))
 	}
 	for _, name := range []string{
-		"", `";name="disputeResponse`, "a\r\n\r\n--boundary--", `\"`, `"\`, "; filename*=UTF-8''x", "\u2028", strings.Repeat(`"`, 1000),
+		"", `";name="disputeResponse`, "a\r\n\r\n--boundary--", `\"`, `"\`, "; filename*=UTF-8''x", "\u2028",
+		strings.Repeat(`"`, 1000),
 	} {
 		assertHarmless(t, name)
 	}

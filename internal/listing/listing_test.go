@@ -90,8 +90,10 @@ func TestQueries(t *testing.T) {
 func TestWrongQueries(t *testing.T) {
 	t.Parallel()
 	for raw, field := range map[string]string{
-		"count=0": "count", "count=99999999999999999999": "count", "page=-1": "page", "order_on=nested": "order_on", "order_on=": "order_on",
-		"filter=nested,EQUALS,1": "filter", "filter=id,EQUALS,": "filter", "filter=id,EQUALS,a,b": "filter", "filter=id,LIKE,a": "filter",
+		"count=0": "count", "count=99999999999999999999": "count", "page=-1": "page", "order_on=nested": "order_on",
+		"order_on=":              "order_on",
+		"filter=nested,EQUALS,1": "filter", "filter=id,EQUALS,": "filter", "filter=id,EQUALS,a,b": "filter",
+		"filter=id,LIKE,a":         "filter",
 		"filter=id,GREATER_THAN,a": "filter", "filter=size,CONTAINS,1": "filter", "filter=size,EQUALS,x": "filter",
 		"filter=size,EQUALS,1e9": "filter", "filter=size,EQUALS,1.2.3": "filter", "filter=day,EQUALS,2026-02-30": "filter",
 		"filter=tran_time,EQUALS,2026-01-01": "filter", "filter=id,BETWEEN_DATES,2026-01-01,2026-01-02": "filter",

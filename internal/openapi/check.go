@@ -131,7 +131,8 @@ func (o *Operation) CheckQuery(query url.Values) Problems {
 func (o *Operation) CheckPath(valueOf func(name string) string) Problems {
 	p := Problems{}
 	for _, parameter := range o.inPath {
-		for place, messages := range parameter.schema.Check(parameter.name, parameter.value([]string{valueOf(parameter.name)})) {
+		for place, messages := range parameter.schema.Check(parameter.name,
+			parameter.value([]string{valueOf(parameter.name)})) {
 			p[place] = append(p[place], messages...)
 		}
 	}

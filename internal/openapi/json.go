@@ -21,7 +21,8 @@ func Numbers() json.Options {
 	}))
 }
 
-// Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given twice.
+// Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given
+// twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
 	err := json.Unmarshal(text, &value, Numbers())

@@ -59,7 +59,8 @@ func TestOperation(t *testing.T) {
 	assert.True(t, o.Needed)
 	assert.NotNil(t, o.Result)
 	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
-	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties", "the reference is followed")
+	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
+		"the reference is followed")
 	assert.Nil(t, d.At("components", "nothing"))
 	assert.Panics(t, func() { d.Schema("components", "nothing") })
 }
@@ -105,7 +106,8 @@ func TestParameters(t *testing.T) {
 		assert.Equal(t, want, o.CheckQuery(query), raw)
 	}
 	assert.Empty(t, o.CheckPath(func(string) string { return "5" }))
-	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, o.CheckPath(func(string) string { return "x" }))
+	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}},
+		o.CheckPath(func(string) string { return "x" }))
 }
 
 func TestParse(t *testing.T) {
@@ -124,7 +126,8 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"\t": "read the document",
-		`paths: {/x: {get: {operationId: x, responses: {'200': {content: {application/json: {schema: {type: 5}}}}}}}}`: "compile",
+		`paths: {/x: {get: {operationId: x, responses: {
+			'200': {content: {application/json: {schema: {type: 5}}}}}}}}`: "compile",
 	} {
 		_, err := Load([]byte(text))
 		require.ErrorContains(t, err, want)

@@ -81,7 +81,8 @@ func (p *period) audit() {
 				commits-- // of prepare
 			}
 			if commits < outcomes[succeeded] || commits > outcomes[succeeded]+outcomes[unknown] {
-				p.problem("%s: %d successes and %d unknown outcomes, but %d commits", op, outcomes[succeeded], outcomes[unknown], commits)
+				p.problem("%s: %d successes and %d unknown outcomes, but %d commits", op, outcomes[succeeded], outcomes[unknown],
+					commits)
 			}
 		}
 	}
@@ -171,7 +172,8 @@ func (s *soak) verdict(ctx context.Context) int {
 	if ctx.Err() != nil {
 		s.problem("interrupted")
 	}
-	s.printf("%d calls in %.0f s, %d log lines searched\n", s.done.Load(), time.Since(s.began).Seconds(), s.watch.lines.Load())
+	s.printf("%d calls in %.0f s, %d log lines searched\n", s.done.Load(), time.Since(s.began).Seconds(),
+		s.watch.lines.Load())
 	for _, class := range slices.Sorted(maps.Keys(s.classes)) {
 		s.printf("%9d %s\n", s.classes[class], class)
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -22,6 +25,7 @@ type period struct {
 	appID   payvault.ApplicationID
 	cardID  string
 	list    payvault.SubscriptionID
+	reads   []calls.Operation
 
 	mu      sync.Mutex
 	records []record
@@ -46,7 +50,11 @@ const (
 func newPeriod(s *soak, srv *payvaulttest.Server) *period {
 	p := &period{soak: s, srv: srv, deleted: map[string]bool{}}
 	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
-	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{Amount: "19.90"}, {Amount: "5"}}}).ID
+	p.reads = slices.DeleteFunc(calls.Table(), func(o calls.Operation) bool { return o.Replay != payvault.ReplayRead })
+	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Amount: "19.90"},
+		{Amount: "5"},
+	}}).ID
 	return p
 }
 
@@ -79,11 +87,13 @@ func (p *period) run(ctx context.Context, n int) {
 
 // prepare makes the records that the replayable operations work on.
 func (p *period) prepare(ctx context.Context) error {
-	card, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
+	card, err := p.merchant.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
 	if err != nil {
 		return err
 	}
-	app, err := p.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 1}, payvault.WithReplay())
+	app, err := p.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 1},
+		payvault.WithReplay())
 	if err != nil {
 		return err
 	}
@@ -93,7 +103,7 @@ func (p *period) prepare(ctx context.Context) error {
 
 // call makes one call, perhaps with a fault in its way, and records what came of it.
 func (p *period) call(ctx context.Context, number int) {
-	made := pick(p.operations())(number)
+	made := pick(slices.Collect(maps.Values(p.makers())))(number)
 	switch {
 	case chance(p.faults):
 		if _, err := p.srv.Inject(p.nextFault(made.op)); err != nil {
@@ -129,12 +139,36 @@ type call struct {
 	performed func(*state) int
 }
 
-// operations are makers of calls; each call leaves its own trace in the emulator.
-func (p *period) operations() []func(number int) call {
-	return []func(int) call{
-		p.tokenize, p.tokenizeSaved, p.createCustomer, p.listCustomers, p.createPayee, p.deletePayee, p.createApplication,
-		p.saveData, p.validate, p.respond, p.transactions, p.cancel, p.send, p.submit, p.addEvent,
+// makers are makers of calls; each call leaves its own trace in the emulator. An operation that only reads, and has
+// none, is called as the table of calls does.
+func (p *period) makers() map[payvault.Operation]func(number int) call {
+	makers := map[payvault.Operation]func(int) call{
+		payvault.OpTokensTokenize: p.tokenize, opTokenizeSaved: p.tokenizeSaved,
+		payvault.OpCustomersCreate: p.createCustomer, payvault.OpCustomersList: p.listCustomers,
+		payvault.OpPayeesCreate: p.createPayee, payvault.OpPayeesDelete: p.deletePayee,
+		payvault.OpApplicationsCreate: p.createApplication, payvault.OpApplicationsSaveData: p.saveData,
+		payvault.OpApplicationsValidate: p.validate, payvault.OpDisputesRespond: p.respond,
+		payvault.OpSubscriptionsTransactions: p.transactions, payvault.OpSubscriptionsCancel: p.cancel,
+		payvault.OpInvoicesSend: p.send, payvault.OpAccountUpdaterSubmit: p.submit, payvault.OpWebhooksAddEvent: p.addEvent,
 	}
+	for _, o := range p.reads {
+		if makers[o.Op] == nil {
+			makers[o.Op] = func(int) call { return p.tabled(o) }
+		}
+	}
+	return makers
+}
+
+func (p *period) tabled(o calls.Operation) call {
+	client := p.merchant
+	if strings.HasPrefix(string(o.Op), "applications.") {
+		client = p.partner
+	}
+	ids := calls.IDs{Application: p.appID, Subscription: p.list, Webhook: p.webhook}
+	return call{o.Op, func(ctx context.Context) error {
+		_, err := o.Do(ctx, client, ids, o.Minimal)
+		return err
+	}, untold}
 }
 
 func untold(*state) int { return -1 }
@@ -143,7 +177,8 @@ func (p *period) tokenize(number int) call {
 	name := "holder " + strconv.Itoa(number)
 	return call{payvault.OpTokensTokenize, func(ctx context.Context) error {
 		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-			CardholderName: name, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
+			CardholderName: name, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230",
+			PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
 		})
 		return err
 	}, func(s *state) int { return s.cards[name] }}
@@ -154,7 +189,8 @@ const opTokenizeSaved = payvault.OpTokensTokenize + " with card_id"
 
 func (p *period) tokenizeSaved(int) call {
 	return call{opTokenizeSaved, func(ctx context.Context) error {
-		_, err := p.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
+		_, err := p.merchant.Tokens.Tokenize(ctx,
+			&payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
 		return err
 	}, untold}
 }
@@ -181,7 +217,10 @@ func (p *period) createPayee(number int) call {
 	name := "payee " + strconv.Itoa(number)
 	return call{payvault.OpPayeesCreate, func(ctx context.Context) error {
 		payee, err := p.merchant.Payees.Create(ctx, &payvault.PayeeCreateRequest{
-			Name: name, Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(canaryRouting), DDANumber: payvault.NewSecret(canaryAccount)},
+			Name: name, Account: payvault.PayeeAccount{
+				TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret(canaryRouting),
+				DDANumber: payvault.NewSecret(canaryAccount),
+			},
 		})
 		if err == nil {
 			p.mu.Lock()
@@ -223,7 +262,8 @@ func (p *period) createApplication(number int) call {
 func (p *period) saveData(int) call {
 	return call{payvault.OpApplicationsSaveData, func(ctx context.Context) error {
 		_, err := p.partner.Applications.SaveData(ctx, p.appID, payvault.ApplicationData{
-			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting), BankAccountNumber: payvault.NewSecret(canaryAccount),
+			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting),
+			BankAccountNumber: payvault.NewSecret(canaryAccount),
 		})
 		return err
 	}, untold}
@@ -279,7 +319,8 @@ func (p *period) send(int) call {
 func (p *period) submit(number int) call {
 	own := strconv.Itoa(number)
 	return call{payvault.OpAccountUpdaterSubmit, func(ctx context.Context) error {
-		_, err := p.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", CardID: own}})
+		_, err := p.merchant.AccountUpdater.Submit(ctx,
+			[]payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230", CardID: own}})
 		return err
 	}, func(s *state) int { return s.updates[own] }}
 }

@@ -46,7 +46,8 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	flags.IntVar(&cfg.period, "period", 5000, "calls after which the emulator, which keeps all records, is started anew")
 	flags.Float64Var(&cfg.faults, "faults", 0.05, "share of the calls that meet a fault")
 	flags.DurationVar(&cfg.every, "every", 5*time.Second, "how often to print figures")
-	if flags.Parse(args) != nil || flags.NArg() > 0 || cfg.calls < 1 || cfg.callers < 1 || cfg.period < 1 || cfg.every <= 0 {
+	if flags.Parse(args) != nil || flags.NArg() > 0 || cfg.calls < 1 || cfg.callers < 1 || cfg.period < 1 ||
+		cfg.every <= 0 {
 		_, _ = fmt.Fprintln(out, "usage: soak [-calls n] [-callers n] [-period n] [-faults share] [-every duration]")
 		return 2
 	}
@@ -81,7 +82,10 @@ type soak struct {
 }
 
 func newSoak(cfg config, out io.Writer) (*soak, error) {
-	s := &soak{config: cfg, out: out, began: time.Now(), addr: "127.0.0.1:0", watch: newWatcher(), faultList: faults(), classes: map[string]int{}}
+	s := &soak{
+		config: cfg, out: out, began: time.Now(), addr: "127.0.0.1:0", watch: newWatcher(), faultList: faults(),
+		classes: map[string]int{},
+	}
 	srv, err := s.start() // for its address, which stays the same
 	if err != nil {
 		return nil, err
@@ -90,14 +94,18 @@ func newSoak(cfg config, out io.Writer) (*soak, error) {
 	s.addr = strings.TrimPrefix(srv.URL, "http://")
 	opts := []payvault.Option{
 		payvault.WithLogger(s.watch.logger()), payvault.WithMaxResponseBytes(responseCap),
-		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, MaxRetryAfter: 4 * time.Millisecond}),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{
+			MinBackoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond,
+			MaxRetryAfter: 4 * time.Millisecond,
+		}),
 	}
 	s.merchant, s.partner = srv.Client(opts...), srv.PartnerClient(opts...)
 	return s, nil
 }
 
 func (s *soak) start() (*payvaulttest.Server, error) {
-	return payvaulttest.Start(payvaulttest.WithAddr(s.addr), payvaulttest.WithRequestHistory(0), payvaulttest.WithLogger(s.watch.logger()))
+	return payvaulttest.Start(payvaulttest.WithAddr(s.addr), payvaulttest.WithRequestHistory(0),
+		payvaulttest.WithLogger(s.watch.logger()))
 }
 
 // run makes the calls, period after period, each against a new emulator at the same address.
@@ -137,7 +145,8 @@ func (s *soak) print(ctx context.Context) {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			s.printf("%6.0fs %9d calls %7.0f/s  heap %4d MiB  %5d goroutines  %4d sockets\n",
-				time.Since(s.began).Seconds(), done, float64(done-before)/s.every.Seconds(), m.HeapAlloc>>20, runtime.NumGoroutine(), sockets())
+				time.Since(s.began).Seconds(), done, float64(done-before)/s.every.Seconds(), m.HeapAlloc>>20,
+				runtime.NumGoroutine(), sockets())
 			before = done
 		}
 	}

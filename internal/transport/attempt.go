@@ -81,7 +81,10 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call.err = call.last.err
 	spent := a.client.decide(call)
 	if call.Observe != nil {
-		call.Observe(Attempt{call.attempts, call.last.status, call.last.delivery, time.Since(start), call.place.waited, spent, call.err})
+		call.Observe(Attempt{
+			call.attempts, call.last.status, call.last.delivery, time.Since(start), call.place.waited,
+			spent, call.err,
+		})
 	}
 	if call.err != nil {
 		return nil, call.err

@@ -36,7 +36,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 			MaxAttempts: 7, MinBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxRetryAfter: time.Minute,
 		}
 		ceilings := []time.Duration{
-			100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second, time.Second,
+			100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second,
+			time.Second,
 		}
 		shortest := make([]time.Duration, len(ceilings))
 		longest := make([]time.Duration, len(ceilings))
@@ -121,7 +122,10 @@ func TestRetryAfter(t *testing.T) {
 				steps := []step{answer(http.StatusTooManyRequests, "", "Retry-After", test.header), answer(http.StatusOK, "")}
 				s := &script{steps: steps}
 				config := testConfig(s)
-				config.Policy = Policy{MaxAttempts: 2, MinBackoff: time.Second, MaxBackoff: time.Second, MaxRetryAfter: 30 * time.Second}
+				config.Policy = Policy{
+					MaxAttempts: 2, MinBackoff: time.Second, MaxBackoff: time.Second,
+					MaxRetryAfter: 30 * time.Second,
+				}
 				start := time.Now()
 				result, err := New(config).Do(t.Context(), post(false))
 				require.NoError(t, err)
@@ -177,8 +181,14 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 		body     string
 		delivery Delivery
 	}{
-		"503":     {answer(http.StatusServiceUnavailable, "busy", "Retry-After", "20"), http.StatusServiceUnavailable, "busy", Answered},
-		"429":     {answer(http.StatusTooManyRequests, "slow down", "Retry-After", "20"), http.StatusTooManyRequests, "slow down", Answered},
+		"503": {
+			answer(http.StatusServiceUnavailable, "busy", "Retry-After", "20"), http.StatusServiceUnavailable,
+			"busy", Answered,
+		},
+		"429": {
+			answer(http.StatusTooManyRequests, "slow down", "Retry-After", "20"), http.StatusTooManyRequests,
+			"slow down", Answered,
+		},
 		"refused": {refused(errRefused), 0, "", NotSent},
 		"lost":    {lost(errLost), 0, "", Unknown},
 	} {
@@ -198,7 +208,10 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 					s := &script{steps: []step{test.first}}
 					config := testConfig(s)
 					// The jitter is at least 3 s but for one time in 300 million years.
-					config.Policy = Policy{MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64, MaxRetryAfter: time.Hour}
+					config.Policy = Policy{
+						MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64,
+						MaxRetryAfter: time.Hour,
+					}
 					ctx, cancel := contexts(t.Context())
 					defer cancel()
 					start := time.Now()

@@ -91,7 +91,9 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 }
 
 // countConnections starts a server that counts its connections.
-func countConnections(t *testing.T, handler http.Handler, start func(*httptest.Server)) (*httptest.Server, *atomic.Int64) {
+func countConnections(
+	t *testing.T, handler http.Handler, start func(*httptest.Server),
+) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	opened := trackConnections(server)

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSentTwiceByNetHTTP: a request that net/http itself sends again, since a connection that was used before was lost, may have been
-// performed the first time, whatever the answer to the second is.
+// TestSentTwiceByNetHTTP: a request that net/http itself sends again, since a connection that was used before was lost,
+// may have been performed the first time, whatever the answer to the second is.
 func TestSentTwiceByNetHTTP(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
@@ -44,7 +44,8 @@ type forgetful step
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestAttemptLeavesNothing: neither its timer nor the caller's context keep what an attempt used, the body and the key among it.
+// TestAttemptLeavesNothing: neither its timer nor the caller's context keep what an attempt used, the body and the key
+// among it.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestAttemptLeavesNothing(t *testing.T) {

@@ -52,7 +52,8 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 	}
 }
 
-// delivery of a request without a response: unsent only if a connection was asked for, none got, and nothing taken of the body.
+// delivery of a request without a response: unsent only if a connection was asked for, none got, and nothing taken of
+// the body.
 func (t *tracker) delivery() Delivery {
 	if t.asked.Load() && t.connections.Load() == 0 && !t.taken.Load() {
 		return NotSent
@@ -66,9 +67,10 @@ func (t *tracker) resent(replay bool) bool {
 	return t.connections.Load() > 1 && (replay || !t.kind.standard)
 }
 
-// setBody decides what net/http may send again by itself. It asks for the body anew on HTTP/1 only when nothing was written to a
-// connection that was idle too long, but on HTTP/2 also after a reset, when the operation may have been performed. Without a
-// body it does not ask, on HTTP/1 only for safe methods; an empty body that it cannot get anew stops it.
+// setBody decides what net/http may send again by itself. It asks for the body anew on HTTP/1 only when nothing was
+// written to a connection that was idle too long, but on HTTP/2 also after a reset, when the operation may have been
+// performed. Without a body it does not ask, on HTTP/1 only for safe methods; an empty body that it cannot get anew
+// stops it.
 func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
 	b := &body{request: r, taken: &t.taken}
 	again := r.Replay || !safe(r.Method)

@@ -61,7 +61,8 @@ func TestNewBesideARequest(t *testing.T) {
 	shared := http.DefaultTransport.(*http.Transport).Clone()
 	var both sync.WaitGroup
 	both.Go(func() {
-		_, _ = New(testConfig(shared)).Do(t.Context(), post(false).to(t, "http://127.0.0.1:1")) //nolint:testifylint // only the race counts
+		//nolint:testifylint // only the race counts
+		_, _ = New(testConfig(shared)).Do(t.Context(), post(false).to(t, "http://127.0.0.1:1"))
 	})
 	both.Go(func() { New(testConfig(shared)) })
 	both.Wait()
@@ -88,7 +89,8 @@ func TestWrappedTLSConnections(t *testing.T) {
 		}
 		t.Cleanup(own.CloseIdleConnections)
 		config := testConfig(own)
-		config.AttemptTimeout = 300 * time.Millisecond // which Go 1.26 waits for, since it speaks HTTP/1 to a server of HTTP/2
+		// Which Go 1.26 waits for, since it speaks HTTP/1 to a server of HTTP/2.
+		config.AttemptTimeout = 300 * time.Millisecond
 		c := New(config)
 		for _, request := range []*Request{
 			{Method: http.MethodPost, Body: []byte("{}")},
@@ -143,13 +145,16 @@ func TestDeadIdleConnection(t *testing.T) {
 				}
 			})
 			dial := serving.DialContext
-			own := &http.Transport{ForceAttemptHTTP2: force, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				if dials.Add(1) == 1 {
-					return &dying{conn, first}, err
-				}
-				return conn, err
-			}}
+			own := &http.Transport{
+				ForceAttemptHTTP2: force,
+				DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := dial(ctx, network, addr)
+					if dials.Add(1) == 1 {
+						return &dying{conn, first}, err
+					}
+					return conn, err
+				},
+			}
 			t.Cleanup(own.CloseIdleConnections)
 			c := New(testConfig(own))
 			request.Header = http.Header{}
@@ -165,8 +170,8 @@ func TestDeadIdleConnection(t *testing.T) {
 	}
 }
 
-// TestResentByTheRoundTripper: when one connection after another was taken, the first may have carried the request, and an
-// answer to the last is no permission to send it again.
+// TestResentByTheRoundTripper: when one connection after another was taken, the first may have carried the request, and
+// an answer to the last is no permission to send it again.
 func TestResentByTheRoundTripper(t *testing.T) {
 	t.Parallel()
 	for status, attempts := range map[int]map[bool]int{

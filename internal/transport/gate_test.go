@@ -20,7 +20,8 @@ type reading step
 
 func (f reading) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestUploadIsLeftAloneAfterItsAttempt: a transport may go on reading after it has answered, as net/http does on HTTP/2.
+// TestUploadIsLeftAloneAfterItsAttempt: a transport may go on reading after it has answered, as net/http does on
+// HTTP/2.
 func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 	t.Parallel()
 	var body io.Reader

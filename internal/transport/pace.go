@@ -25,93 +25,95 @@ var ErrStopped = errors.New("stopped")
 // on at a rate that each refusal cuts and each answer raises, as TCP does, and not before the service takes requests again.
 type Pace struct {
 	limited         atomic.Bool
-	cuts            atomic.Int64  // of the rate
 	second          atomic.Int64  // of now
 	current, before atomic.Int64  // answers in this second, and in the one before it
 	waiting         atomic.Int64  // calls
-	line            chan struct{} // holds one for the call whose turn it is; the others come in their order
+	turn            chan struct{} // has one for the call that is next; the others wait in their order
 
 	mu        sync.Mutex
 	limiter   *rate.Limiter
-	cut       rate.Limit // the last one
-	first     int64      // cuts until the first refusal
-	until     time.Time  // nothing is sent before
-	refusedAt time.Time  // last
+	until     time.Time // nothing is sent before
+	firstAt   time.Time // of the first refusal
+	refusedAt time.Time // of the last one
+	cutAt     time.Time // of the last cut; what was sent before is part of its cause
 }
 
 // NewPace returns a pace without a limit.
-func NewPace() *Pace { return &Pace{line: make(chan struct{}, 1)} }
+func NewPace() *Pace {
+	p := &Pace{turn: make(chan struct{}, 1)}
+	p.turn <- struct{}{}
+	return p
+}
 
 const (
-	rateCut      = 0.8
-	heldCut      = 0.95
+	lowestRate   = 1           // a second
+	rateCut      = 0.8         // by a refusal
 	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
 )
 
 // place is the permission to send a request.
 type place struct {
+	at     time.Time
 	waited time.Duration
-	cuts   int64 // of the rate until it was given
 }
 
 // wait returns when the request may be sent.
-func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (at place, err error) {
-	if p == nil {
-		return at, nil
-	}
-	at.cuts = p.cuts.Load()
-	if !p.limited.Load() {
-		return at, nil
-	}
+func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
 	start := time.Now()
+	if p == nil || !p.limited.Load() {
+		return place{at: start}, nil
+	}
 	delay := p.delay(p.waiting.Add(1))
 	defer p.waiting.Add(-1)
 	if end, ok := ctx.Deadline(); ok && end.Before(start.Add(delay)) {
-		return at, &HeldError{delay}
+		return place{}, &HeldError{delay}
 	}
-	select {
-	case p.line <- struct{}{}:
-	case <-ctx.Done():
-		return at, ctx.Err()
-	case <-stop:
-		return at, ErrStopped
+	if err := receive(ctx, stop, p.turn); err != nil {
+		return place{}, err
 	}
-	defer func() { <-p.line }()
-	for taken := false; !taken; {
-		if delay, taken = p.next(); delay > 0 {
-			timer := time.NewTimer(delay)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				err = ctx.Err()
-			case <-stop:
-				err = ErrStopped
-			}
-			if timer.Stop(); err != nil {
-				return at, err
-			}
-			at.waited = time.Since(start)
+	defer func() { p.turn <- struct{}{} }()
+	for delay := p.next(); delay > 0; delay = p.next() {
+		if err := receive(ctx, stop, time.After(delay)); err != nil {
+			return place{}, err
 		}
 	}
-	at.cuts = p.cuts.Load()
-	return at, nil
+	now := time.Now()
+	return place{now, now.Sub(start)}, nil
+}
+
+// receive waits for a channel, unless the context ends or the caller stops before.
+func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) error {
+	select {
+	case <-from:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-stop:
+		return ErrStopped
+	}
 }
 
 // delay estimates how long the last of some calls has to wait.
 func (p *Pace) delay(calls int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, time.Until(p.until)) + time.Duration(float64(calls-1)/float64(p.limiter.Limit())*float64(time.Second))
+	gaps := float64(calls-1) / float64(p.limiter.Limit())
+	return max(0, time.Until(p.until)) + time.Duration(gaps*float64(time.Second))
 }
 
-// next is how long the first in the line has to wait, and whether its turn has then come.
-func (p *Pace) next() (delay time.Duration, taken bool) {
+// next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile.
+func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if held := time.Until(p.until); held > 0 {
-		return held, false
+		return held
 	}
-	return p.limiter.Reserve().Delay(), true
+	turn := p.limiter.Reserve()
+	delay := turn.Delay()
+	if delay > 0 {
+		turn.Cancel()
+	}
+	return delay
 }
 
 // answered is told of each answer that is no refusal, and of the place of its request.
@@ -130,15 +132,14 @@ func (p *Pace) answered(at place) {
 		p.limited.Store(false)
 		return
 	}
-	r := float64(p.limiter.Limit())
-	if at.cuts == p.first { // what was in flight at the first refusal says what is permitted
-		r = max(r, float64(p.cut)*p.recent())
+	r := p.limiter.Limit()
+	if at.at.Before(p.firstAt) { // what was in flight at the first refusal says what is permitted
+		r = max(r, rateCut*p.recent())
 	}
-	p.limiter.SetLimit(rate.Limit(r + max(1, r/25)/r))
+	p.limiter.SetLimit(r + max(1, r/25)/r)
 }
 
-// refused is told of a refusal, and how long the service asks to wait. Those of places that were given before the last cut are
-// part of what has caused it.
+// refused is told of a refusal, of the place of its request, and how long the service asks to wait.
 func (p *Pace) refused(at place, after time.Duration) {
 	if p == nil {
 		return
@@ -149,18 +150,14 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.refusedAt = now
 	if !p.limited.Load() {
 		p.count(now)
-		p.first = p.cuts.Load()
-		p.limiter = rate.NewLimiter(rate.Limit(max(1, p.recent())), 1)
+		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), lowestRate), 1), now
 	}
-	if at.cuts == p.cuts.Load() {
-		p.cuts.Add(1)
-		if p.cut = rateCut; after > 0 { // the wait makes up for most of it
-			p.cut = heldCut
-		}
-		p.limiter.SetLimit(max(1, p.cut*p.limiter.Limit()))
+	if at.at.After(p.cutAt) {
+		p.cutAt = now
+		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
 	}
-	if end := now.Add(after); after > 0 && end.After(p.until) {
-		p.until = end
+	if until := now.Add(after); after > 0 && until.After(p.until) {
+		p.until = until
 	}
 	p.limited.Store(true)
 }
@@ -178,34 +175,4 @@ func (p *Pace) count(now time.Time) *atomic.Int64 {
 }
 
 // recent is how many answers there were in a second.
-func (p *Pace) recent() float64 { return float64(max(p.current.Load(), p.before.Load())) }
-
-// budget is shared by all calls of a client: when a service is down, they soon fail after their first attempt. Size, costs and
-// refunds are those of the standard mode of the AWS SDKs.
-type budget struct{ spent atomic.Int64 }
-
-const (
-	budgetSize  = 500
-	retryCost   = 5
-	timeoutCost = 10
-	firstRefund = 1
-)
-
-// take reports whether there was enough left.
-func (b *budget) take(cost int64) bool {
-	if b.spent.Add(cost) <= budgetSize {
-		return true
-	}
-	b.spent.Add(-cost)
-	return false
-}
-
-// refund gives back, down to nothing spent.
-func (b *budget) refund(amount int64) {
-	for {
-		spent := b.spent.Load()
-		if spent == 0 || b.spent.CompareAndSwap(spent, max(0, spent-amount)) {
-			return
-		}
-	}
-}
+func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.current.Load(), p.before.Load())) }

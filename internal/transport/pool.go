@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// newPool returns a transport for backends: many callers, one host. It speaks HTTP/1.1 only, on which net/http sends nothing
-// again that was written. The deadline of the attempt covers the wait for the header of an answer.
+// newPool returns a transport for backends: many callers, one host. It speaks HTTP/1.1 only, on which net/http sends
+// nothing again that was written. The deadline of the attempt covers the wait for the header of an answer.
 func newPool() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)

@@ -87,10 +87,10 @@ func TestPoolSettings(t *testing.T) {
 	assert.False(t, pool.TLSClientConfig.InsecureSkipVerify)
 }
 
-// memory is a server whose connections stay within the process, so that it can live in a bubble of package synctest, and a
-// client that counts those it asks for. On a real clock net/http gives up a connection if the goroutine that wrote the
-// request does not say so within 50 ms; in a bubble that time does not pass while a goroutine has work to do, so that
-// no connection is lost by chance.
+// memory is a server whose connections stay within the process, so that it can live in a bubble of package synctest,
+// and a client that counts those it asks for. On a real clock net/http gives up a connection if the goroutine that
+// wrote the request does not say so within 50 ms; in a bubble that time does not pass while a goroutine has work to do,
+// so that no connection is lost by chance.
 type memory struct {
 	client  *Client
 	address string
@@ -222,17 +222,27 @@ type keylessKey struct{}
 // failures are those that the engine answers with CloseIdleConnections, and all others.
 func failures() map[string]failure {
 	return map[string]failure{
-		"no key": {path: "/", err: errNoKey, attempts: 1, change: func(ctx context.Context, _ context.CancelFunc) context.Context {
-			return context.WithValue(ctx, keylessKey{}, true)
-		}},
+		"no key": {
+			path: "/", err: errNoKey, attempts: 1,
+			change: func(ctx context.Context, _ context.CancelFunc) context.Context {
+				return context.WithValue(ctx, keylessKey{}, true)
+			},
+		},
 		"no server": {path: noServer, err: syscall.ECONNREFUSED, attempts: 3},
-		"canceled before": {path: "/", err: context.Canceled, change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
-			cancel()
-			return ctx
-		}},
-		"canceled meanwhile": {path: "/hang", err: context.Canceled, attempts: 1, costs: 1, change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
-			return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }})
-		}},
+		"canceled before": {
+			path: "/", err: context.Canceled,
+			change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
+				cancel()
+				return ctx
+			},
+		},
+		"canceled meanwhile": {
+			path: "/hang", err: context.Canceled, attempts: 1, costs: 1,
+			change: func(ctx context.Context, cancel context.CancelFunc) context.Context {
+				return httptrace.WithClientTrace(ctx,
+					&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }})
+			},
+		},
 		"dropped":         {path: "/drop", err: io.EOF, attempts: 1, costs: 1},
 		"dropped, replay": {path: "/drop", err: io.EOF, attempts: 3, costs: 3, replay: true},
 		"too large":       {path: "/large", err: ErrTooLarge, attempts: 1, status: 200, costs: 1},
@@ -321,7 +331,8 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), (*httptest.Server).Start)
+	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		(*httptest.Server).Start)
 	c := pooled(t, server)
 	for range 2 {
 		_, err := c.Do(t.Context(), post(false).to(t, server.URL))
@@ -425,8 +436,8 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionClosedByTheServer answers one request per connection and closes it then, so that a client which keeps
-// it may write into a dead connection.
+// TestIdleConnectionClosedByTheServer answers one request per connection and closes it then, so that a client which
+// keeps it may write into a dead connection.
 func TestIdleConnectionClosedByTheServer(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -526,8 +537,8 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestStaleConnection writes into a connection that has died unseen. If nothing could be written, the request goes out over
-// a new one; if a part of it was, only a replayable one is repeated.
+// TestStaleConnection writes into a connection that has died unseen. If nothing could be written, the request goes out
+// over a new one; if a part of it was, only a replayable one is repeated.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
@@ -611,7 +622,8 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s %s, body %q", name, scheme, request.method, request.body), func(t *testing.T) {
 					t.Parallel()
 					c, address, streams := resetting(t, scheme, test.code, 2)
-					r := (&Request{Method: request.method, Header: http.Header{}, Body: request.body, Replay: test.replay}).to(t, address)
+					r := (&Request{Method: request.method, Header: http.Header{}, Body: request.body, Replay: test.replay}).to(t,
+						address)
 					result, err := c.Do(t.Context(), r)
 					assert.Equal(t, test.streams, streams.Load())
 					assert.Equal(t, test.want, result.Delivery, "%v", err)
@@ -629,7 +641,9 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 }
 
 // resetting gives a client of a server that resets its first streams, and the number of streams.
-func resetting(t *testing.T, scheme string, code uint32, resets int64) (c *Client, address string, streams *atomic.Int64) {
+func resetting(
+	t *testing.T, scheme string, code uint32, resets int64,
+) (c *Client, address string, streams *atomic.Int64) {
 	t.Helper()
 	streams = new(atomic.Int64)
 	authority := httptest.NewTLSServer(nil) // for its certificate

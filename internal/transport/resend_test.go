@@ -72,7 +72,8 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestPartialHooksProveNothing: of two paths that a RoundTripper takes the first shows no hooks and the second is refused.
+// TestPartialHooksProveNothing: of two paths that a RoundTripper takes the first shows no hooks and the second is
+// refused.
 func TestPartialHooksProveNothing(t *testing.T) {
 	t.Parallel()
 	for _, body := range [][]byte{[]byte("{}"), nil} {
@@ -94,8 +95,8 @@ func TestPartialHooksProveNothing(t *testing.T) {
 	}
 }
 
-// TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may cross with a
-// request. On a connection that is new it is an answer.
+// TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may
+// cross with a request. On a connection that is new it is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,6 +43,36 @@ func (c *Client) decide(call *call) (spent bool) {
 	}
 	call.again = c.budget.take(call.cost)
 	return !call.again
+}
+
+// budget is shared by all calls of a client: when a service is down, they soon fail after their first attempt. Size, costs and
+// refunds are those of the standard mode of the AWS SDKs.
+type budget struct{ spent atomic.Int64 }
+
+const (
+	budgetSize  = 500
+	retryCost   = 5
+	timeoutCost = 10
+	firstRefund = 1
+)
+
+// take reports whether there was enough left.
+func (b *budget) take(cost int64) bool {
+	if b.spent.Add(cost) <= budgetSize {
+		return true
+	}
+	b.spent.Add(-cost)
+	return false
+}
+
+// refund gives back, down to nothing spent.
+func (b *budget) refund(amount int64) {
+	for {
+		spent := b.spent.Load()
+		if spent == 0 || b.spent.CompareAndSwap(spent, max(0, spent-amount)) {
+			return
+		}
+	}
 }
 
 // retryable reports whether repeating is harmless and may help.

@@ -186,7 +186,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAllAttempts holds what is said of the last attempt, and of those before it, against what each of them was.
+// TestDeliveryOfAllAttempts holds what is said of the last attempt, and of those before it, against what each of them
+// was.
 func TestDeliveryOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	const noKey = -1
@@ -197,32 +198,59 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		status int
 		unsure bool // only a replayable request comes this far
 	}{
-		"lost, refused":               {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
-		"timeout, refused":            {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},
-		"cut off, refused":            {steps: []step{cut(200), refused(errRefused)}, want: NotSent, unsure: true},
-		"no hooks, refused":           {steps: []step{silent(errLost), refused(errRefused)}, want: NotSent, unsure: true},
-		"503, refused":                {steps: []step{answer(503, ""), refused(errRefused)}, want: NotSent, unsure: true},
-		"503, 429, refused":           {steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: NotSent, unsure: true},
-		"lost, refused, refused":      {steps: []step{lost(errLost), refused(errRefused), refused(errRefused)}, want: NotSent, unsure: true},
-		"lost, no key":                {steps: []step{lost(errLost)}, keys: 1, want: NotSent, unsure: true},
-		"lost, 429":                   {steps: []step{lost(errLost), answer(429, "")}, want: Answered, status: 429, unsure: true},
-		"503, 429":                    {steps: []step{answer(503, ""), answer(429, "")}, want: Answered, status: 429, unsure: true},
-		"lost, 200":                   {steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200, unsure: true},
-		"lost, 404":                   {steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404, unsure: true},
-		"refused, refused":            {steps: []step{refused(errRefused), refused(errRefused)}, want: NotSent},
-		"429, refused":                {steps: []step{answer(429, ""), refused(errRefused)}, want: NotSent},
-		"429 cut off, refused":        {steps: []step{cut(429), refused(errRefused)}, want: NotSent},
-		"refused, 429, refused":       {steps: []step{refused(errRefused), answer(429, ""), refused(errRefused)}, want: NotSent},
-		"429, no key":                 {steps: []step{answer(429, "")}, keys: 1, want: NotSent},
-		"no key":                      {keys: noKey, want: NotSent},
-		"refused, lost":               {steps: []step{refused(errRefused), lost(errLost)}, want: Unknown},
-		"429, lost":                   {steps: []step{answer(429, ""), lost(errLost)}, want: Unknown},
-		"refused, 429":                {steps: []step{refused(errRefused), answer(429, "")}, want: Answered, status: 429},
-		"429, 429":                    {steps: []step{answer(429, ""), answer(429, "")}, want: Answered, status: 429},
-		"refused, cut off":            {steps: []step{refused(errRefused), cut(200)}, want: Unknown, status: 200},
-		"refused, too large":          {steps: []step{refused(errRefused), answer(200, repeated(101))}, want: Unknown, status: 200},
-		"429, then 500":               {steps: []step{answer(429, ""), answer(500, "")}, want: Answered, status: 500},
-		"refused, certificate failed": {steps: []step{refused(errRefused), refused(x509.UnknownAuthorityError{})}, want: NotSent},
+		"lost, refused":     {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
+		"timeout, refused":  {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},
+		"cut off, refused":  {steps: []step{cut(200), refused(errRefused)}, want: NotSent, unsure: true},
+		"no hooks, refused": {steps: []step{silent(errLost), refused(errRefused)}, want: NotSent, unsure: true},
+		"503, refused":      {steps: []step{answer(503, ""), refused(errRefused)}, want: NotSent, unsure: true},
+		"503, 429, refused": {
+			steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: NotSent,
+			unsure: true,
+		},
+		"lost, refused, refused": {
+			steps: []step{lost(errLost), refused(errRefused), refused(errRefused)},
+			want:  NotSent, unsure: true,
+		},
+		"lost, no key": {steps: []step{lost(errLost)}, keys: 1, want: NotSent, unsure: true},
+		"lost, 429": {
+			steps: []step{lost(errLost), answer(429, "")}, want: Answered, status: 429,
+			unsure: true,
+		},
+		"503, 429": {
+			steps: []step{answer(503, ""), answer(429, "")}, want: Answered, status: 429,
+			unsure: true,
+		},
+		"lost, 200": {
+			steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200,
+			unsure: true,
+		},
+		"lost, 404": {
+			steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404,
+			unsure: true,
+		},
+		"refused, refused":     {steps: []step{refused(errRefused), refused(errRefused)}, want: NotSent},
+		"429, refused":         {steps: []step{answer(429, ""), refused(errRefused)}, want: NotSent},
+		"429 cut off, refused": {steps: []step{cut(429), refused(errRefused)}, want: NotSent},
+		"refused, 429, refused": {
+			steps: []step{refused(errRefused), answer(429, ""), refused(errRefused)},
+			want:  NotSent,
+		},
+		"429, no key":      {steps: []step{answer(429, "")}, keys: 1, want: NotSent},
+		"no key":           {keys: noKey, want: NotSent},
+		"refused, lost":    {steps: []step{refused(errRefused), lost(errLost)}, want: Unknown},
+		"429, lost":        {steps: []step{answer(429, ""), lost(errLost)}, want: Unknown},
+		"refused, 429":     {steps: []step{refused(errRefused), answer(429, "")}, want: Answered, status: 429},
+		"429, 429":         {steps: []step{answer(429, ""), answer(429, "")}, want: Answered, status: 429},
+		"refused, cut off": {steps: []step{refused(errRefused), cut(200)}, want: Unknown, status: 200},
+		"refused, too large": {
+			steps: []step{refused(errRefused), answer(200, repeated(101))}, want: Unknown,
+			status: 200,
+		},
+		"429, then 500": {steps: []step{answer(429, ""), answer(500, "")}, want: Answered, status: 500},
+		"refused, certificate failed": {
+			steps: []step{refused(errRefused), refused(x509.UnknownAuthorityError{})},
+			want:  NotSent,
+		},
 	} {
 		for _, replay := range []bool{false, true} {
 			if test.unsure && !replay {

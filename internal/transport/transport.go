@@ -1,4 +1,5 @@
-// Package transport sends one operation: attempts, retries, delivery, deadlines and caps. It knows no bodies of the service.
+// Package transport sends one operation: attempts, retries, delivery, deadlines and caps. It knows no bodies of the
+// service.
 package transport
 
 import (
@@ -62,14 +63,15 @@ type Request struct {
 	Method      string
 	URL         *url.URL
 	Header      http.Header
-	Body        []byte          // nil for none
-	Upload      Upload          // instead of Body
-	Replay      bool            // repeating it is harmless
-	MaxAttempts int             // 0 for the policy's
-	Pace        *Pace           // of the operation; nil for none
-	Patient     bool            // a refusal with status 429 is waited out, however often it comes, if there may be another attempt at all
-	Stop        <-chan struct{} // when it is closed there are no further attempts; nil for never
-	Observe     func(Attempt)
+	Body        []byte // nil for none
+	Upload      Upload // instead of Body
+	Replay      bool   // repeating it is harmless
+	MaxAttempts int    // 0 for the policy's
+	Pace        *Pace  // of the operation; nil for none
+	// A refusal with status 429 is waited out, however often it comes, if there may be another attempt at all.
+	Patient bool
+	Stop    <-chan struct{} // when it is closed there are no further attempts; nil for never
+	Observe func(Attempt)
 }
 
 // Upload is a body that is streamed from its source on each attempt.
@@ -143,7 +145,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := &call{Request: *r, last: outcome{delivery: NotSent}}
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
 	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
-	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))}) //nolint:bodyclose // http.NoBody
+	//nolint:bodyclose // http.NoBody
+	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))})
 	if err == nil && call.last.status < http.StatusBadRequest {
 		c.budget.refund(cmp.Or(call.cost, firstRefund))
 	}

@@ -43,11 +43,15 @@ func TestFill(t *testing.T) {
 		segments []string
 		want     string
 	}{
-		"no path":                {"https://service.test", []string{"pg", "tokenize"}, "https://service.test/pg/tokenize"},
-		"root":                   {"https://service.test/", []string{"pg", "tokenize"}, "https://service.test/pg/tokenize"},
-		"prefix":                 {"https://service.test/base", []string{"pg"}, "https://service.test/base/pg"},
-		"prefix with slash":      {"https://service.test/base/", []string{"pg"}, "https://service.test/base/pg"},
-		"escaped prefix":         {"https://service.test/a%2Fb%20c/%E4%B8%96", []string{"x"}, "https://service.test/a%2Fb%20c/%E4%B8%96/x"},
+		"no path":           {"https://service.test", []string{"pg", "tokenize"}, "https://service.test/pg/tokenize"},
+		"root":              {"https://service.test/", []string{"pg", "tokenize"}, "https://service.test/pg/tokenize"},
+		"prefix":            {"https://service.test/base", []string{"pg"}, "https://service.test/base/pg"},
+		"prefix with slash": {"https://service.test/base/", []string{"pg"}, "https://service.test/base/pg"},
+		"escaped prefix": {
+			"https://service.test/a%2Fb%20c/%E4%B8%96",
+			[]string{"x"},
+			"https://service.test/a%2Fb%20c/%E4%B8%96/x",
+		},
 		"prefix, escaped slash":  {"https://service.test/a%2F", []string{"x"}, "https://service.test/a%2F/x"},
 		"prefix, both slashes":   {"https://service.test/a%2F/", []string{"x"}, "https://service.test/a%2F/x"},
 		"prefix, escaped letter": {"https://service.test/%61", []string{"a/b"}, "https://service.test/%61/a%2Fb"},
@@ -56,18 +60,26 @@ func TestFill(t *testing.T) {
 		"query":                  {"https://service.test", []string{"x?y=1"}, "https://service.test/x%3Fy=1"},
 		"fragment":               {"https://service.test", []string{"x#y"}, "https://service.test/x%23y"},
 		"percent":                {"https://service.test", []string{"100%"}, "https://service.test/100%25"},
-		"escaped already":        {"https://service.test", []string{"%2e%2e", "%2F"}, "https://service.test/%252e%252e/%252F"},
-		"climbing":               {"https://service.test", []string{"../../x"}, "https://service.test/..%2F..%2Fx"},
-		"climbing, backslash":    {"https://service.test", []string{`..\x`}, "https://service.test/..%5Cx"},
-		"three dots":             {"https://service.test", []string{"..."}, "https://service.test/..."},
-		"space":                  {"https://service.test", []string{" "}, "https://service.test/%20"},
-		"plus":                   {"https://service.test", []string{"a+b"}, "https://service.test/a+b"},
-		"semicolon and comma":    {"https://service.test", []string{"a;b,c"}, "https://service.test/a%3Bb%2Cc"},
-		"line break":             {"https://service.test", []string{"a\r\nHost: x"}, "https://service.test/a%0D%0AHost:%20x"},
-		"zero byte":              {"https://service.test", []string{"a\x00"}, "https://service.test/a%00"},
-		"not UTF-8":              {"https://service.test", []string{"\xff"}, "https://service.test/%FF"},
-		"not ASCII":              {"https://service.test", []string{"世"}, "https://service.test/%E4%B8%96"},
-		"other host":             {"https://service.test", []string{"//evil.test", "@evil.test"}, "https://service.test/%2F%2Fevil.test/@evil.test"},
+		"escaped already": {
+			"https://service.test",
+			[]string{"%2e%2e", "%2F"},
+			"https://service.test/%252e%252e/%252F",
+		},
+		"climbing":            {"https://service.test", []string{"../../x"}, "https://service.test/..%2F..%2Fx"},
+		"climbing, backslash": {"https://service.test", []string{`..\x`}, "https://service.test/..%5Cx"},
+		"three dots":          {"https://service.test", []string{"..."}, "https://service.test/..."},
+		"space":               {"https://service.test", []string{" "}, "https://service.test/%20"},
+		"plus":                {"https://service.test", []string{"a+b"}, "https://service.test/a+b"},
+		"semicolon and comma": {"https://service.test", []string{"a;b,c"}, "https://service.test/a%3Bb%2Cc"},
+		"line break":          {"https://service.test", []string{"a\r\nHost: x"}, "https://service.test/a%0D%0AHost:%20x"},
+		"zero byte":           {"https://service.test", []string{"a\x00"}, "https://service.test/a%00"},
+		"not UTF-8":           {"https://service.test", []string{"\xff"}, "https://service.test/%FF"},
+		"not ASCII":           {"https://service.test", []string{"世"}, "https://service.test/%E4%B8%96"},
+		"other host": {
+			"https://service.test",
+			[]string{"//evil.test", "@evil.test"},
+			"https://service.test/%2F%2Fevil.test/@evil.test",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +142,10 @@ func TestEachByteStaysInItsSegment(t *testing.T) {
 	for _, base := range []string{"https://service.test", "https://service.test/a%2Fb/"} {
 		for b := range 256 {
 			char := string([]byte{byte(b)})
-			for _, segment := range []string{char, "a" + char, char + "a", "a" + char + "a", char + char, ".." + char, char + ".."} {
+			for _, segment := range []string{
+				char, "a" + char, char + "a", "a" + char + "a", char + char, ".." + char,
+				char + "..",
+			} {
 				if Check(segment) == nil {
 					assertOneSegment(t, parse(t, base), segment)
 				}

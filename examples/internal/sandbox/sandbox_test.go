@@ -20,13 +20,25 @@ func TestClient(t *testing.T) {
 		client  bool
 		problem string
 	}{
-		"nothing":       {nil, false, ""},
-		"no URL":        {map[string]string{"PAYVAULT_API_KEY": "k", "PAYVAULT_MERCHANT_ID": "1"}, false, all},
-		"no key":        {map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_MERCHANT_ID": "1"}, false, all},
-		"no merchant":   {map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k"}, false, all},
-		"not a number":  {map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k", "PAYVAULT_MERCHANT_ID": "x"}, false, "PAYVAULT_MERCHANT_ID is not a positive number"},
-		"not encrypted": {map[string]string{"PAYVAULT_BASE_URL": "http://x.example", "PAYVAULT_API_KEY": "k", "PAYVAULT_MERCHANT_ID": "1"}, false, "plain http"},
-		"all":           {map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k", "PAYVAULT_MERCHANT_ID": "1"}, true, ""},
+		"nothing": {nil, false, ""},
+		"no URL":  {map[string]string{"PAYVAULT_API_KEY": "k", "PAYVAULT_MERCHANT_ID": "1"}, false, all},
+		"no key": {
+			map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_MERCHANT_ID": "1"},
+			false, all,
+		},
+		"no merchant": {map[string]string{"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k"}, false, all},
+		"not a number": {map[string]string{
+			"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k",
+			"PAYVAULT_MERCHANT_ID": "x",
+		}, false, "PAYVAULT_MERCHANT_ID is not a positive number"},
+		"not encrypted": {map[string]string{
+			"PAYVAULT_BASE_URL": "http://x.example", "PAYVAULT_API_KEY": "k",
+			"PAYVAULT_MERCHANT_ID": "1",
+		}, false, "plain http"},
+		"all": {map[string]string{
+			"PAYVAULT_BASE_URL": "https://x.example", "PAYVAULT_API_KEY": "k",
+			"PAYVAULT_MERCHANT_ID": "1",
+		}, true, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

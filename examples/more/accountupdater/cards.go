@@ -1,23 +1,31 @@
 package main
 
 import (
-	"bufio"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"strings"
+	"time"
 
 	"example.com/payvault"
 )
 
-// countCards reads the file once, so that one that cannot be read is found before anything is sent.
-func countCards(path string) (n int, err error) {
-	for range readCards(path, func(failed error) { err = failed }) {
+// countCards finds what is wrong with the file before anything is sent. The sum is too short to give a card away.
+func countCards(path string) (n int, sum string, err error) {
+	hash := sha256.New()
+	for card := range readCards(path, func(failed error) { err = failed }) {
+		if _, malformed := time.Parse("0106", card.ExpDate); card.CardNumber.Reveal() == "" || malformed != nil {
+			return 0, "", fmt.Errorf("%s: card %d has no number, or an exp_date that is not MMYY", path, n+1)
+		}
+		fmt.Fprintf(hash, "%q", []string{card.CardNumber.Reveal(), card.ExpDate, card.CardID})
 		n++
 	}
-	return n, err
+	return n, hex.EncodeToString(hash.Sum(nil)[:2]), err
 }
 
 // readCards yields the cards of a file. It calls fail before it returns, unless it has come to the end of the file.
@@ -30,9 +38,8 @@ func readCards(path string, fail func(error)) iter.Seq[payvault.AccountUpdaterCa
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		rows := csv.NewReader(file)
-		rows.FieldsPerRecord = 3
 		heading, err := rows.Read()
-		if err == nil && heading[0] != "card_number" {
+		if err == nil && strings.Join(heading, ",") != "card_number,exp_date,card_id" {
 			err = errors.New("the first line is not card_number,exp_date,card_id")
 		}
 		for err == nil {
@@ -49,16 +56,11 @@ func readCards(path string, fail func(error)) iter.Seq[payvault.AccountUpdaterCa
 	}
 }
 
-// generate writes a file of made-up cards. Only the user can read it, and a file that is there already is kept.
+// generate writes a file of made-up cards.
 func generate(path string, n int) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // as above
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(file)
-	fmt.Fprintln(w, "card_number,exp_date,card_id")
+	text := []byte("card_number,exp_date,card_id\n")
 	for i := range n {
-		fmt.Fprintf(w, "4%015d,%s,card-%06d\n", i, payvault.ExpDate(1+i%12, 2027+i%4), i)
+		text = fmt.Appendf(text, "4%015d,%s,card-%06d\n", i, payvault.ExpDate(1+i%12, 2027+i%4), i)
 	}
-	return errors.Join(w.Flush(), file.Close())
+	return os.WriteFile(path, text, 0o600)
 }

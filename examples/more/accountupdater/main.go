@@ -1,14 +1,14 @@
 // Accountupdater submits the cards of a CSV file to the account updater, 100 to a request and a few requests at a time.
 //
-//	accountupdater -generate cards.csv     # 100,000 made-up cards: card_number,exp_date,card_id
-//	accountupdater -cards cards.csv        # submit them; the same again goes on where it stopped
+//	accountupdater -cards cards.csv   # its first line is card_number,exp_date,card_id
 //
-// It can be stopped at any time, by ctrl-C, kill -9 or a power cut, and never submits a batch twice: the journal beside
-// the file (cards.csv.journal) has each batch before it is sent. One that was being sent when the program died may have
-// arrived: each run reports it and none sends it again. Package sqlpayvault says how somebody settles it.
+// It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on where it stopped, and never
+// submits a batch twice: the journal beside the file (cards.csv.journal) has each batch before it is sent. One that was
+// being sent when the program died may have arrived: each run reports it and none sends it again. Package sqlpayvault
+// says how somebody settles it. Cards that are new or corrected go into a file of another name.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the program runs offline:
-// the cards, made-up ones without -cards, go to an emulator that ends with the program, and so does the journal.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the cards, made-up ones
+// without -cards, go to an emulator that ends with the program, and so does the journal.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"example.com/payvault"
@@ -40,46 +41,44 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) (err error) {
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	flags := flag.NewFlagSet("accountupdater", flag.ContinueOnError)
 	cards := flags.String("cards", "", "CSV file of the cards to submit")
-	made := flags.String("generate", "", "write a CSV file of made-up cards, and do nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
-	} else if *made != "" {
-		return generate(*made, 100_000)
 	}
 	client, err := sandbox.Client(getenv)
 	if err != nil {
 		return err
 	}
-	if client != nil {
-		if *cards == "" {
-			return errors.New("-cards is required: a sandbox gets no made-up cards")
-		}
-		job := "cards of merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + getenv("PAYVAULT_BASE_URL")
-		return submit(ctx, client, *cards, *cards+".journal", job, out)
-	}
-	fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
-	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
-	defer srv.Close()
-	dir, err := os.MkdirTemp("", "payvault-accountupdater-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if *cards == "" {
-		*cards = filepath.Join(dir, "cards.csv")
-		if err := generate(*cards, 100_000); err != nil {
+	url := strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
+	job := "cards of merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + url
+	journal := *cards + ".journal"
+	if client == nil {
+		fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
+		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
+		defer srv.Close()
+		dir, err := os.MkdirTemp("", "payvault-accountupdater-")
+		if err != nil {
 			return err
 		}
+		defer os.RemoveAll(dir) //nolint:errcheck // of a temporary directory
+		if client, journal = srv.Client(), filepath.Join(dir, "journal"); *cards == "" {
+			*cards = filepath.Join(dir, "cards.csv")
+			err = generate(*cards, 100_000)
+		}
+		if err != nil {
+			return err
+		}
+	} else if *cards == "" {
+		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	}
-	return submit(ctx, srv.Client(), *cards, filepath.Join(dir, "journal"), "cards", out)
+	return submit(ctx, client, *cards, journal, job, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
 func submit(ctx context.Context, client *payvault.Client, cards, file, job string, out io.Writer) (err error) {
-	total, err := countCards(cards)
+	total, sum, err := countCards(cards)
 	if err != nil {
 		return err
 	}
@@ -88,21 +87,21 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-
-	sending, halt := context.WithCancelCause(ctx) // when it ends, nothing more is sent
+	if err := sameFile(ctx, journal, job, sum); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
-	calls, fail := context.WithCancelCause(context.WithoutCancel(ctx)) // when it ends, the requests in flight do too
-	defer fail(nil)
-	over := func() error { return context.Cause(sending) }
-	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: until{over, journal}, Job: job}
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: job, Graceful: true}
 	bar := progress.New(out, "cards", total)
 	accepted, unknown := 0, 0
-	for batch := range client.AccountUpdater.SubmitAll(calls, readCards(cards, fail), options) {
+	for batch := range client.AccountUpdater.SubmitAll(ctx, readCards(cards, halt), options) {
+		e, _ := errors.AsType[*payvault.Error](batch.Err)
 		switch n := batch.End - batch.Start; {
-		case batch.Err == nil:
+		case e == nil:
 			accepted += n
-		case notSent(batch.Err), payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrUnauthorized),
-			errors.Is(batch.Err, payvault.ErrForbidden): // the next ones would fail in the same way
+		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e),
+			errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden): // as would be the next ones
 			err = cmp.Or(err, batch.Err)
 			halt(err)
 			continue
@@ -122,20 +121,14 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 	return err
 }
 
-func notSent(err error) bool {
-	e, ok := errors.AsType[*payvault.Error](err)
-	return ok && e.Delivery == payvault.NotSent
-}
-
-// until is a journal that begins nothing more when the walk is over, so that what is in flight is not cut off.
-type until struct {
-	over func() error
-	payvault.Journal
-}
-
-func (u until) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
-	if err := u.over(); err != nil {
-		return payvault.BatchState{}, err
+// sameFile has the journal keep the sum of the file, as a job of its own, and refuses another file.
+func sameFile(ctx context.Context, journal payvault.Journal, job, sum string) error {
+	known, err := journal.Begin(ctx, job+", file", 0)
+	if err != nil || known.Outcome != nil && known.Outcome.Message == sum {
+		return err
 	}
-	return u.Journal.Begin(ctx, job, batch)
+	if known.Outcome != nil {
+		return errors.New("it is of other cards: put those that are new or corrected into a file of another name")
+	}
+	return journal.End(ctx, job+", file", 0, payvault.BatchOutcome{Status: payvault.BatchEnd, Message: sum})
 }

@@ -106,6 +106,22 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
+// TestInterruptedWhileRefused: ctrl-C ends what waits for the service to take requests again.
+func TestInterruptedWhileRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 5000)
+	inject(t, f.srv, payvaulttest.Fault{
+		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.RateLimit, RetryAfter: "25",
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	start := time.Now()
+	_, err := f.run(ctx, io.Discard)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, time.Since(start), 20*time.Second)
+	assert.Zero(t, f.arrived(t))
+}
+
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) {
@@ -167,6 +183,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		heading + "4111111111111111,0130\n":       "wrong number of fields",
 		heading + "4111111111111111,\"0130,c1\n":  "extraneous or missing",
 		heading + "4111111111111111,0130,c1,c2\n": "wrong number of fields",
+		heading + "4111111111111111,1330,c1\n":    "card 1 has no number, or an exp_date that is not MMYY",
+		heading + ",1230,c1\n":                    "card 1 has no number, or an exp_date that is not MMYY",
 	} {
 		f := newFixture(t, 0)
 		require.NoError(t, os.WriteFile(f.cards, []byte(text), 0o600))
@@ -177,29 +195,39 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestFileThatHasChanged has another number of cards.
+// TestFileThatHasChanged is refused: the journal is of other cards, be they as many.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 250)
-	_, err := f.run(t.Context(), io.Discard)
-	require.NoError(t, err)
-	content, err := os.ReadFile(f.cards)
-	require.NoError(t, err)
-	more := strings.Repeat("4111111111111111,0130,more\n", 100)
-	require.NoError(t, os.WriteFile(f.cards, append(content, more...), 0o600)) //nolint:gosec // a file of the test
-	_, err = f.run(t.Context(), io.Discard)
-	require.ErrorContains(t, err, "it is of other cards")
-	assert.Equal(t, 250, f.arrived(t))
+	for name, change := range map[string]func(text string) string{
+		"more":  func(text string) string { return text + strings.Repeat("4111111111111111,0130,more\n", 100) },
+		"fewer": func(text string) string { return text[:len(text)/2+strings.Index(text[len(text)/2:], "\n")+1] },
+		"other": func(text string) string { return strings.Replace(text, "\n4", "\n5", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, 250)
+			_, err := f.run(t.Context(), io.Discard)
+			require.NoError(t, err)
+			content, err := os.ReadFile(f.cards)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(f.cards, []byte(change(string(content))), 0o600)) //nolint:gosec // of the test
+			_, err = f.run(t.Context(), io.Discard)
+			require.ErrorContains(t, err, "it is of other cards")
+			assert.Equal(t, 250, f.arrived(t))
+		})
+	}
 }
 
-func TestGenerate(t *testing.T) {
+// TestBaseURLs: a slash at its end names no other service.
+func TestBaseURLs(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cards.csv")
-	require.NoError(t, run(t.Context(), []string{"-generate", path}, nil, io.Discard))
-	n, err := countCards(path)
-	require.NoError(t, err)
-	assert.Equal(t, 100_000, n)
-	require.ErrorIs(t, run(t.Context(), []string{"-generate", path}, nil, io.Discard), os.ErrExist)
+	f := newFixture(t, 250)
+	for range 2 {
+		_, err := f.run(t.Context(), io.Discard)
+		require.NoError(t, err)
+		f.variables["PAYVAULT_BASE_URL"] += "/"
+	}
+	assert.Equal(t, 250, f.arrived(t))
 }
 
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {

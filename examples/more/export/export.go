@@ -48,7 +48,10 @@ func count(ctx context.Context, client *payvault.Client) (int, error) {
 }
 
 func columns() []string {
-	return []string{"customer_id", "first_name", "last_name", "firm_name", "email", "phone", "reference_id", "primary_card"}
+	return []string{
+		"customer_id", "first_name", "last_name", "firm_name", "email", "phone", "reference_id",
+		"primary_card",
+	}
 }
 
 func row(c *payvault.Customer) []string {

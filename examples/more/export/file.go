@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// replaceFile puts what write writes under path only when all of it is there: an export that fails or is interrupted leaves
-// the file of the last one alone. Only the user can read it. A link stays a link.
+// replaceFile puts what write writes under path only when all of it is there: an export that fails or is interrupted
+// leaves the file of the last one alone. Only the user can read it. A link stays a link.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := target(path)
 	if err != nil {

@@ -161,7 +161,8 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(srv.Close)
 	full := writerFunc(func([]byte) (int, error) { return 0, io.ErrShortWrite })
 	require.ErrorIs(t, export(t.Context(), srv.Client(), full, io.Discard), io.ErrShortWrite)
-	require.ErrorIs(t, run(t.Context(), []string{"-o", filepath.Join(t.TempDir(), "no", "x.csv")}, nothing, io.Discard, io.Discard), os.ErrNotExist)
+	require.ErrorIs(t, run(t.Context(), []string{"-o", filepath.Join(t.TempDir(), "no", "x.csv")}, nothing, io.Discard,
+		io.Discard), os.ErrNotExist)
 }
 
 func TestFlags(t *testing.T) {

@@ -1,5 +1,5 @@
-// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it one for each
-// of its attempts. It holds no IDs, queries or bodies.
+// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it one for
+// each of its attempts. It holds no IDs, queries or bodies.
 //
 // It runs offline, against the emulator, which turns one attempt away and loses one answer, unless PAYVAULT_BASE_URL,
 // PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; there it lists a page of customers.
@@ -56,7 +56,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 	return err
 }
 
-// newTracers exports to out; a program that serves exports to a collector, with the exporters otlptracehttp or otlptracegrpc.
+// newTracers exports to out; a program that serves exports to a collector, with the exporters otlptracehttp or
+// otlptracegrpc.
 func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
 	exporter, err := stdouttrace.New(stdouttrace.WithWriter(out), stdouttrace.WithPrettyPrint())
 	if err != nil {

@@ -72,7 +72,8 @@ func run(ctx context.Context, cards int, job string) error {
 func once(id string) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID: id, TaskQueue: demo.Queue,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
 }
 
@@ -91,14 +92,16 @@ func watch(ctx context.Context, server client.Client, id string) {
 		if err != nil || value.Get(&s) != nil {
 			continue // no worker is there yet
 		}
-		fmt.Printf("%d of %d batches accepted, %d refused, %d unknown %s\n", s.Accepted, s.Batches, s.Refused, s.Unknown, s.Paused)
+		fmt.Printf("%d of %d batches accepted, %d refused, %d unknown %s\n", s.Accepted, s.Batches, s.Refused, s.Unknown,
+			s.Paused)
 	}
 }
 
 func export(ctx context.Context, server client.Client, job string) error {
-	run, err := server.ExecuteWorkflow(ctx, once("transactions-"+job), temporalpayvault.ExportLists, temporalpayvault.ExportJob{
-		Name: job, Subscriptions: "5001,5002", List: payvault.ListOptions{Count: 10},
-	})
+	run, err := server.ExecuteWorkflow(ctx, once("transactions-"+job), temporalpayvault.ExportLists,
+		temporalpayvault.ExportJob{
+			Name: job, Subscriptions: "5001,5002", List: payvault.ListOptions{Count: 10},
+		})
 	if err != nil {
 		return err
 	}

@@ -431,3 +431,27 @@ func TestJournalNeedsAJob(t *testing.T) {
 	}
 	assert.Zero(t, u.requests)
 }
+
+// TestJournalIsToldNextToSending: no more batches are begun than may be in flight, however many have been read.
+func TestJournalIsToldNextToSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const concurrency = 3
+		var begun, answered atomic.Int64
+		j := newJournal(t, nil)
+		j.fail = func(step string, _ int) error {
+			if step == "begin" {
+				assert.LessOrEqual(t, begun.Add(1)-answered.Load(), int64(concurrency))
+			}
+			return nil
+		}
+		u := updater{before: func(*http.Request, int) (*http.Response, error) {
+			<-time.After(time.Second)
+			answered.Add(1)
+			return nil, nil
+		}}
+		options := j.options(concurrency)
+		assert.Equal(t, batchesOf(1950), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
+		assert.Equal(t, concurrency, u.most)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -432,5 +433,256 @@ func TestPace_stoppedWhileItWaits(t *testing.T) {
 		}
 		assert.Contains(t, strings.Join(texts, "\n"), "status 429 Too Many Requests: the walk was stopped")
 		assert.NotContains(t, strings.Join(texts, "\n"), "connection failed")
+	})
+}
+
+// errTimeout is of a request that nobody has answered in time.
+type errTimeout struct{ error }
+
+func (errTimeout) Timeout() bool   { return true }
+func (errTimeout) Temporary() bool { return true }
+
+// TestBudget_costs: a retry takes 5 of 500, one after a timeout 10; what succeeds gives back what its retry took, or 1.
+func TestBudget_costs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fail    func() (*http.Response, error)
+		retries int
+	}{
+		"status 503": {func() (*http.Response, error) { return jsonAnswer(http.StatusServiceUnavailable, ``), nil }, 100},
+		"timeout":    {func() (*http.Response, error) { return nil, errTimeout{errors.New("late")} }, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				requests := 0
+				fails := func(n int) bool { return n == 1 }
+				client, err := payvault.NewClient("https://service.test", service.APIKey,
+					payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						if requests++; fails(requests) {
+							return test.fail()
+						}
+						return jsonAnswer(http.StatusOK, `{"code":0,"data":[]}`), nil
+					})}))
+				require.NoError(t, err)
+				list := func(n int) (failed int) {
+					for range n {
+						if _, err := client.Customers.List(t.Context(), nil); err != nil {
+							failed++
+						}
+					}
+					return failed
+				}
+				var first sync.WaitGroup
+				first.Go(func() { assert.Zero(t, list(1)) })
+				synctest.Wait()
+				assert.Zero(t, list(1), "while the first call waits to try again")
+				first.Wait()
+				assert.Zero(t, list(1000), "and the budget is not larger than before")
+				requests = 0
+				fails = func(n int) bool { return n%2 == 1 }
+				assert.Zero(t, list(1000), "each second attempt succeeds")
+				assert.Equal(t, 2000, requests)
+				fails, requests = func(int) bool { return true }, 0
+				assert.Equal(t, 400, list(400))
+				assert.Equal(t, 400+test.retries, requests)
+			})
+		})
+	}
+}
+
+// TestPace_unlimited: a minute without a refusal lifts the limit.
+func TestPace_unlimited(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{30 * time.Second, 61 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := refusing(t, 1, "")
+			send := func() {
+				_, err := c.Webhooks.AddEvent(t.Context(), "W1", "E1")
+				assert.NoError(t, err)
+			}
+			send()
+			<-time.After(pause)
+			send()
+			start := time.Now()
+			var all sync.WaitGroup
+			for range 50 {
+				all.Go(send)
+			}
+			all.Wait()
+			assert.Equal(t, pause > time.Minute, time.Since(start) == 0)
+		})
+	}
+}
+
+// answering is a client of a service that gives its answers one after the other, then successes, and when it was asked.
+func answering(t *testing.T, answers ...refusesIn) (c *payvault.Client, asked func() []time.Duration) {
+	t.Helper()
+	start := time.Now()
+	var mu sync.Mutex
+	var at []time.Duration
+	c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+		Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			mu.Lock()
+			n := len(at)
+			at = append(at, time.Since(start))
+			mu.Unlock()
+			if n < len(answers) {
+				<-time.After(answers[n].took)
+				return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", answers[n].retryAfter), nil
+			}
+			return jsonAnswer(http.StatusOK, `{"code":0,"data":{"message":"m"}}`), nil
+		}),
+	}))
+	require.NoError(t, err)
+	return c, func() []time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(at)
+	}
+}
+
+// refusesIn is an answer with status 429 that takes some time.
+type refusesIn struct {
+	took       time.Duration
+	retryAfter string
+}
+
+// addEvents makes two calls at a time.
+func addEvents(t *testing.T, c *payvault.Client) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			_, err := c.Webhooks.AddEvent(t.Context(), "W1", "E1")
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+}
+
+// TestPace_longestHold: a refusal that asks for less does not shorten the wait.
+func TestPace_longestHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, asked := answering(t, refusesIn{time.Millisecond, "20"}, refusesIn{time.Second, "1"})
+		var all sync.WaitGroup
+		all.Go(func() { addEvents(t, c) })
+		<-time.After(2 * time.Second)
+		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := c.Webhooks.AddEvent(brief, "W1", "E1")
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Greater(t, service.AsError(t, err).RetryAfter, 18*time.Second)
+		all.Wait()
+		require.Len(t, asked(), 4)
+		assert.GreaterOrEqual(t, asked()[2], 20*time.Second)
+	})
+}
+
+// TestPace_nextInLine: who waits for its turn already is held back too.
+func TestPace_nextInLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, asked := answering(t, refusesIn{0, ""}, refusesIn{0, ""}, refusesIn{100 * time.Millisecond, "10"})
+		addEvents(t, c)
+		require.Len(t, asked(), 5)
+		assert.GreaterOrEqual(t, asked()[3]-asked()[2], 10*time.Second, "%v", asked())
+	})
+}
+
+// TestPace_floor: however often a service refuses, it is asked once a second.
+func TestPace_floor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, requests := refusing(t, 100, "")
+		start := time.Now()
+		for batch := range c.AccountUpdater.SubmitAll(t.Context(), slices.Values(tableCards()), nil) {
+			require.NoError(t, batch.Err)
+		}
+		assert.Equal(t, 101, *requests)
+		assert.InDelta(t, 100, time.Since(start).Seconds(), 2)
+	})
+}
+
+// TestPace_patientWalk: a walk waits out more refusals of a page than a call has attempts.
+func TestPace_patientWalk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
+				if requests++; requests <= 10 {
+					return jsonAnswer(http.StatusTooManyRequests, ``), nil
+				}
+				return jsonAnswer(http.StatusOK, `{"code":0,"totalPages":1,"data":[{"customer_id":"C1"}]}`), nil
+			}),
+		}))
+		require.NoError(t, err)
+		n := 0
+		for _, err := range c.Customers.All(t.Context(), nil) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n)
+		assert.Equal(t, 11, requests)
+	})
+}
+
+// TestPace_ignored: without it each call goes by its own attempts, and a walk goes on after a batch that was refused.
+func TestPace_ignored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, requests := refusing(t, 1000, "20", payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
+		start := time.Now()
+		var first sync.WaitGroup
+		first.Go(func() {
+			for batch := range c.AccountUpdater.SubmitAll(t.Context(), slices.Values(slices.Repeat(tableCards(), 300)), nil) {
+				assert.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
+				assert.Equal(t, 4, service.AsError(t, batch.Err).Attempts)
+			}
+		})
+		synctest.Wait()
+		_, err := c.AccountUpdater.Submit(t.Context(), tableCards(), payvault.WithAttempts(1))
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Equal(t, 1, service.AsError(t, err).Attempts, "it is sent")
+		assert.Zero(t, time.Since(start), "at once")
+		first.Wait()
+		assert.Equal(t, 13, *requests)
+		assert.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
+// TestPace_record: the record of an attempt has how long it was held back, and that the budget was spent.
+func TestPace_record(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var waited []time.Duration
+		var log strings.Builder
+		c, _ := refusing(t, 1, "20",
+			payvault.WithObserver(payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+				waited = append(waited, r.Waited)
+			}}),
+			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		_, err := c.Webhooks.AddEvent(t.Context(), "W1", "E1")
+		require.NoError(t, err)
+		assert.Equal(t, []time.Duration{0, 20 * time.Second}, waited)
+		assert.Equal(t, 1, strings.Count(log.String(), " waited=20s"), log.String())
+		assert.NotContains(t, log.String(), "budget_spent")
+
+		down, err := payvault.NewClient("https://service.test", service.APIKey,
+			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+			payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
+				return jsonAnswer(http.StatusServiceUnavailable, ``), nil
+			})}))
+		require.NoError(t, err)
+		for range 35 {
+			_, err := down.Customers.List(t.Context(), nil)
+			require.Error(t, err)
+		}
+		assert.Equal(t, 2, strings.Count(log.String(), " budget_spent=true"), "33 calls and a third have spent it")
 	})
 }

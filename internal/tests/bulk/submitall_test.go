@@ -737,3 +737,101 @@ func TestSubmitAllMemoryDoesNotGrow(t *testing.T) {
 	assert.Equal(t, 2000, batches)
 	assert.Less(t, most, early+2<<20, "200,000 cards need no more memory than 10,000")
 }
+
+// TestSubmitAllOfASlowLoop: a walk that is over still yields every batch, however long the loop takes for each.
+func TestSubmitAllOfASlowLoop(t *testing.T) {
+	t.Parallel()
+	for range 20 { // what two channels are ready for is drawn
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			for batch := range cannedClient(t, &updater{}).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), nil) {
+				assert.Equal(t, n, batch.Index)
+				n++
+				cancel()
+				<-time.After(2 * time.Second)
+			}
+			assert.Equal(t, 20, n)
+		})
+	}
+}
+
+// TestSubmitAllOfALostService: when nothing but unknown outcomes comes, the walk ends before all batches have one.
+func TestSubmitAllOfALostService(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ concurrency, most int }{{1, 10}, {4, 10}, {8, 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			back := false
+			u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+				if <-time.After(time.Millisecond); back && batch%4 == 0 {
+					return nil, nil
+				}
+				return jsonAnswer(http.StatusServiceUnavailable, ``), nil
+			}}
+			submit := func() []payvault.AccountUpdaterBatch {
+				return collect(cannedClient(t, &u).AccountUpdater.SubmitAll(
+					t.Context(), cardStream(10_000, nil), &payvault.SubmitAllOptions{Concurrency: test.concurrency}))
+			}
+			got := submit()
+			require.Len(t, got, 100)
+			assert.GreaterOrEqual(t, u.requests, test.most)
+			assert.LessOrEqual(t, u.requests, test.most+test.concurrency-1, "and those in flight")
+			for i, batch := range got {
+				if i < u.requests {
+					require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+					continue
+				}
+				require.NotErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+				require.EqualError(t, batch.Err, fmt.Sprintf(
+					"payvault: account_updater.submit: the last %d batches are of unknown outcome (not sent)", test.most))
+				assert.True(t, payvault.SafeToRetry(batch.Err))
+			}
+			back, u.requests = true, 0
+			submit()
+			assert.Equal(t, 100, u.requests, "an answer now and then is enough")
+		})
+	}
+}
+
+// TestSubmitAllGraceful: the end of the context cuts nothing off that is in flight, and ends what waits for its turn.
+func TestSubmitAllGraceful(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+				if refused && batch > 0 {
+					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), nil
+				}
+				select {
+				case <-time.After(10 * time.Second):
+				case <-req.Context().Done():
+				}
+				return nil, req.Context().Err()
+			}}
+			time.AfterFunc(5*time.Second, cancel)
+			start := time.Now()
+			j := newJournal(t, nil)
+			options := j.options(4)
+			options.Graceful = true
+			got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), options))
+			require.Len(t, got, 20)
+			assert.Equal(t, 10*time.Second, time.Since(start))
+			for i, batch := range got {
+				if i == 0 || i < 4 && !refused {
+					require.NoError(t, batch.Err)
+					continue
+				}
+				if i >= 4 {
+					require.ErrorIs(t, batch.Err, context.Canceled)
+				}
+				assert.NotErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+				if j.known[i].Begun {
+					assert.Equal(t, payvault.BatchNotSent, j.known[i].Outcome.Status)
+				}
+			}
+			assert.LessOrEqual(t, u.requests, 4)
+		})
+	}
+}

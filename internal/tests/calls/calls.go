@@ -1,5 +1,5 @@
-// Package calls is the one table of calls: how each operation of payvault.Operations is made with the least request, with
-// all fields, and with one that is refused before it is sent. The suites over all operations read it.
+// Package calls is the one table of calls: how each operation of payvault.Operations is made with the least request,
+// with all fields, and with one that is refused before it is sent. The suites over all operations read it.
 package calls
 
 import (
@@ -20,12 +20,16 @@ import (
 type Operation struct {
 	payvault.OperationInfo
 
-	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json, or
-	// .query. Refused goes with no ID.
+	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a
+	// lost answer, and where it puts a merchant_id.
+	Stated string
+
+	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json,
+	// or .query. Refused goes with no ID.
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
-	// The results of testdata/<Op>.response.json and .response.tolerant.json.
+	// The results of testdata/<Op>.response.json and .response.tolerant.json; the latter is nil where there is none.
 	Want, Tolerant any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
@@ -101,7 +105,7 @@ func Fixture(name string) string {
 func Root() string {
 	dir := "."
 	for range 5 { // as deep as a package can lie
-		if _, err := os.Stat(filepath.Join(dir, "testdata", "operations.txt")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "testdata", "README.md")); err == nil {
 			return dir
 		}
 		dir = filepath.Join("..", dir)
@@ -118,7 +122,7 @@ func All() []Call {
 			all = append(all, Call{Operation: o, Name: string(o.Op), Repeats: replay})
 		}
 		for _, way := range o.ways {
-			own := makers()[i]()
+			own := entries()[i]()
 			own.OperationInfo, own.do, own.GoName = o.OperationInfo, way.do, cmp.Or(way.GoName, o.GoName)
 			all = append(all, Call{own, string(o.Op) + " " + way.Name, replay || way.Repeats})
 		}
@@ -157,18 +161,10 @@ func first[T any](items iter.Seq2[*T, error]) (*T, error) {
 	return nil, nil //nolint:nilnil // an empty list
 }
 
-// makers are the entries of the table.
-func makers() []func() Operation {
-	return []func() Operation{
-		tokens, createCustomer, listCustomers, createPayee, deletePayee, createApplication, saveData,
-		validate, respond, transactions, cancel, sendInvoice, submitCards, addEvent,
-	}
-}
-
 // Table returns every operation that the calls are known of, all values new.
 func Table() []Operation {
 	var table []Operation
-	for _, entry := range makers() {
+	for _, entry := range entries() {
 		o := entry()
 		at := slices.IndexFunc(payvault.Operations(), func(info payvault.OperationInfo) bool { return o.Op == info.Op })
 		if at < 0 {

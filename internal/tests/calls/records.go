@@ -164,7 +164,8 @@ func fullPayee() *payvault.PayeeCreateRequest {
 			CountryCode: "840", Country: "United States",
 		},
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.TypeACH, TRNumber: secret("123456780"), DDANumber: secret("0003334440"), AccountholderName: "Paul Accountholder",
+			TypeID: payvault.TypeACH, TRNumber: secret("123456780"), DDANumber: secret("0003334440"),
+			AccountholderName: "Paul Accountholder",
 		},
 		MerchantID: 212346,
 	}
@@ -249,8 +250,9 @@ func fullData() payvault.ApplicationData {
 		ProcessingHistory: new(true), BusinessServicesProcess: payvault.ServicesProcessFulfill,
 		BusinessServicesAuthTime: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
 		CardBrands:               &payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
-		CardVolume:               new(amount("25000.00")), ACHVolume: new(amount("5000.00")), TotalVolume: new(amount("30000.00")),
-		HighTicket: new(amount("1500.00")), FulfillmentProviderFlag: payvault.FulfillmentThirdParty,
+		CardVolume:               new(amount("25000.00")), ACHVolume: new(amount("5000.00")),
+		TotalVolume: new(amount("30000.00")),
+		HighTicket:  new(amount("1500.00")), FulfillmentProviderFlag: payvault.FulfillmentThirdParty,
 		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
 		DeliveryConfirmation:      new(true), FulfillmentName: "Example Fulfillment House",
 		FulfillmentContact: "Frank Fulfiller", FulfillmentEmail: "fulfillment@example.com",
@@ -313,8 +315,9 @@ func savedFields() []payvault.SavedField {
 			payvault.FieldOption{Label: "When the order is fulfilled", Value: "fulfill"},
 		)},
 		{
-			Key: "business_services_auth_time", Value: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
-			Type: "checkbox_group", Settings: required,
+			Key:   "business_services_auth_time",
+			Value: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
+			Type:  "checkbox_group", Settings: required,
 		},
 		{
 			Key: "card_brands", Value: payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
@@ -329,8 +332,9 @@ func savedFields() []payvault.SavedField {
 			payvault.FieldOption{Label: "A third party", Value: "thirdparty"},
 		)},
 		{
-			Key: "fulfillment_delivery_method", Value: payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
-			Type: "checkbox_row", Settings: required,
+			Key:   "fulfillment_delivery_method",
+			Value: payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
+			Type:  "checkbox_row", Settings: required,
 		},
 		{Key: "delivery_confirmation", Value: true, Type: "toggle", Settings: required},
 		{Key: "fulfillment_name", Value: "Example Fulfillment House", Type: "text", Settings: optional},
@@ -346,7 +350,8 @@ func savedFields() []payvault.SavedField {
 
 // tolerantFields is applications/save_data.response.tolerant.json.
 func tolerantFields() []payvault.SavedField {
-	saved := append(savedFields(), payvault.SavedField{Key: "unknown_key", Value: "a value under an unknown key", Type: "unknown_type"})
+	saved := append(savedFields(),
+		payvault.SavedField{Key: "unknown_key", Value: "a value under an unknown key", Type: "unknown_type"})
 	for i := range saved {
 		switch f := &saved[i]; f.Key {
 		case "business_type":
@@ -378,7 +383,8 @@ func fullResponse() *payvault.DisputeResponse {
 // minimalResponse is disputes/respond.request.min.json: an answer to a retrieval dispute.
 func minimalResponse() *payvault.DisputeResponse {
 	return &payvault.DisputeResponse{
-		Message: "Example answer to a retrieval dispute", Evidence: payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf"))),
+		Message:  "Example answer to a retrieval dispute",
+		Evidence: payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf"))),
 	}
 }
 

@@ -30,10 +30,19 @@ const (
 	ThirdParty payvault.MerchantID = 999999
 )
 
+// entries are all operations, in the order of the table of the SDK.
+func entries() []func() Operation {
+	return []func() Operation{
+		tokens, createCustomer, listCustomers, createPayee, deletePayee, createApplication, saveData,
+		validate, respond, transactions, cancel, sendInvoice, submitCards, addEvent,
+	}
+}
+
 func tokens() Operation {
 	return Operation{
 		OperationInfo: op(payvault.OpTokensTokenize), GoName: "Tokens.Tokenize",
-		Full: fullTokenize(), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
+		Stated: "POST /pg/tokenize card_id body-string",
+		Full:   fullTokenize(), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
 		Refused:  &payvault.TokenizeRequest{MerchantID: ThirdParty, ExpDate: "2029-12"},
 		Problems: map[string][]string{"merchant_id": {ThirdNamed}, "exp_date": {BadExpDate}},
 		Want:     tokenized(), Tolerant: tokenized(),
@@ -62,13 +71,15 @@ func tokenizeWith(card func(IDs) string) tokenizing {
 }
 
 func createCustomer() Operation {
-	const noID, noName = "is required, or auto_generate_customer_id", "is required with customer_last_name, or customer_firm_name"
+	const noID, noName = "is required, or auto_generate_customer_id",
+		"is required with customer_last_name, or customer_firm_name"
 	tolerant := storedCustomer()
 	tolerant.NodeID, tolerant.ShippingAddresses[1].ID = 0, 0
 	tolerant.BillingCards[0].CardType, tolerant.BillingCards[0].VerifiedDate = "UNKNOWN_CARD_TYPE", ""
 	return Operation{
 		OperationInfo: op(payvault.OpCustomersCreate), GoName: "Customers.Create",
-		Full: fullCustomer(), Minimal: minimalCustomer(),
+		Stated: "POST /platform/vault/customer no body",
+		Full:   fullCustomer(), Minimal: minimalCustomer(),
 		Refused: &payvault.CustomerCreateRequest{
 			MerchantID:        ThirdParty,
 			ShippingAddresses: []payvault.ShippingAddress{{MerchantID: ActingFor}, {ID: 2012, MerchantID: ThirdParty}},
@@ -96,7 +107,8 @@ func listCustomers() Operation {
 	refused, problems := badListOptions()
 	return Operation{
 		OperationInfo: op(payvault.OpCustomersList), GoName: "Customers.List",
-		Full: fullListOptions(), Refused: refused, Problems: problems, Want: listedCustomers(), Tolerant: tolerant,
+		Stated: "GET /platform/vault/customer yes query",
+		Full:   fullListOptions(), Refused: refused, Problems: problems, Want: listedCustomers(), Tolerant: tolerant,
 		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Customer], error) {
 			return c.Customers.List(ctx, r, o...)
 		}),
@@ -113,7 +125,8 @@ func createPayee() Operation {
 	tolerant.Account.VerifiedDate = instant("2026-01-15T21:30:42+07:00")
 	return Operation{
 		OperationInfo: op(payvault.OpPayeesCreate), GoName: "Payees.Create",
-		Full: fullPayee(), Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
+		Stated: "POST /platform/vault/payee no body",
+		Full:   fullPayee(), Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
 		Refused: &payvault.PayeeCreateRequest{Account: storedPayee().Account, MerchantID: ThirdParty},
 		Problems: map[string][]string{
 			"payee_name": {Required}, "payee_account.verified_date": {assigned}, "merchant_id": {ThirdNamed},
@@ -127,7 +140,8 @@ func createPayee() Operation {
 
 func deletePayee() Operation {
 	return Operation{
-		OperationInfo: op(payvault.OpPayeesDelete), GoName: "Payees.Delete", Once: true,
+		OperationInfo: op(payvault.OpPayeesDelete), GoName: "Payees.Delete",
+		Stated: "DELETE /platform/vault/payee/{payee_id} no query", Once: true,
 		Problems: map[string][]string{"payee_id": {Required}}, Want: done{}, Tolerant: done{},
 		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (done, error) {
 			return done{}, c.Payees.Delete(ctx, ids.Payee, o...)
@@ -142,11 +156,14 @@ func createApplication() Operation {
 	tolerant.App.CreditTimestamp = instant("2026-01-17T23:32:44+07:00")
 	return Operation{
 		OperationInfo: op(payvault.OpApplicationsCreate), GoName: "Applications.Create",
-		Full: fullApplication(), Minimal: &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002},
+		Stated: "POST /platform/application/add no -",
+		Full:   fullApplication(), Minimal: &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002},
 		Refused:  &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 		Problems: map[string][]string{"channel_id": {Required}, "sales_rep": {Required}},
 		Want:     createdApplication(), Tolerant: tolerant,
-		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ApplicationCreateRequest, o ...opt) (*payvault.ApplicationCreated, error) {
+		do: of(func(ctx ctx, c *client, _ IDs, r *payvault.ApplicationCreateRequest,
+			o ...opt,
+		) (*payvault.ApplicationCreated, error) {
 			return c.Applications.Create(ctx, r, o...)
 		}),
 	}
@@ -156,7 +173,8 @@ func saveData() Operation {
 	noDay := day(2015, 2, 29)
 	return Operation{
 		OperationInfo: op(payvault.OpApplicationsSaveData), GoName: "Applications.SaveData",
-		Full: fullData(), Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
+		Stated: "POST /platform/application/{appId}/data yes -",
+		Full:   fullData(), Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
 		Refused: payvault.ApplicationData{
 			BankRouting: secret("123456780"), BusinessEstablished: noDay,
 			Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, {DOB: noDay}}},
@@ -176,7 +194,8 @@ func saveData() Operation {
 
 func validate() Operation {
 	return Operation{
-		OperationInfo: op(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
+		OperationInfo: op(payvault.OpApplicationsValidate), Stated: "GET /platform/application/{appId}/validate yes -",
+		GoName:   "Applications.Validate",
 		Problems: map[string][]string{"appId": {Required}}, Want: &payvault.Validation{}, Tolerant: &payvault.Validation{},
 		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (*payvault.Validation, error) {
 			return c.Applications.Validate(ctx, ids.Application, o...)
@@ -186,14 +205,16 @@ func validate() Operation {
 
 func respond() Operation {
 	return Operation{
-		OperationInfo: op(payvault.OpDisputesRespond), GoName: "Disputes.Respond", Once: true,
+		OperationInfo: op(payvault.OpDisputesRespond), GoName: "Disputes.Respond",
+		Stated: "POST /platform/dispute/{rec_id}/respond no -", Once: true,
 		Full: fullResponse(), Minimal: minimalResponse(),
 		Refused: &payvault.DisputeResponse{
 			Message: string(slices.Repeat([]byte("x"), payvault.MaxDisputeMessage+1)), BatchDate: day(2026, 13, 1),
 			Evidence: payvault.FileFromBytes("a.pdf", []byte("PK")),
 		},
 		Problems: map[string][]string{
-			"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate}, "file": {"is not a PDF"},
+			"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate},
+			"file": {"is not a PDF"},
 		},
 		Want: done{}, Tolerant: done{},
 		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.DisputeResponse, o ...opt) (done, error) {
@@ -207,9 +228,12 @@ func transactions() Operation {
 	problems["subscription_id"] = []string{Required}
 	return Operation{
 		OperationInfo: op(payvault.OpSubscriptionsTransactions), GoName: "Subscriptions.Transactions",
-		Full: fullListOptions(), Refused: refused, Problems: problems,
+		Stated: "GET /platform/subscription/transactions/{subscription_id} yes query",
+		Full:   fullListOptions(), Refused: refused, Problems: problems,
 		Want: listedTransactions(), Tolerant: tolerantTransactions(),
-		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Transaction], error) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.ListOptions, o ...opt) (*payvault.Page[payvault.Transaction],
+			error,
+		) {
 			return c.Subscriptions.Transactions(ctx, ids.Subscription, r, o...)
 		}),
 		ways: []Call{{
@@ -225,14 +249,17 @@ func transactions() Operation {
 func cancel() Operation {
 	confirmed := &payvault.Confirmation{Message: "Example text: the subscription was canceled"}
 	return Operation{
-		OperationInfo: op(payvault.OpSubscriptionsCancel), GoName: "Subscriptions.Cancel", Once: true,
+		OperationInfo: op(payvault.OpSubscriptionsCancel), GoName: "Subscriptions.Cancel",
+		Stated: "POST /platform/subscription/{subscription_id}/cancel no body", Once: true,
 		Full: fullCancel(), Minimal: &payvault.SubscriptionCancelRequest{CustomerID: "CUST6101"},
 		Refused: &payvault.SubscriptionCancelRequest{MerchantID: ThirdParty},
 		Problems: map[string][]string{
 			"subscription_id": {Required}, "customer_id": {Required}, "merchant_id": {ThirdNamed},
 		},
 		Want: confirmed, Tolerant: confirmed,
-		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...opt) (*payvault.Confirmation, error) {
+		do: of(func(ctx ctx, c *client, ids IDs, r *payvault.SubscriptionCancelRequest, o ...opt) (*payvault.Confirmation,
+			error,
+		) {
 			return c.Subscriptions.Cancel(ctx, ids.Subscription, r, o...)
 		}),
 	}
@@ -240,7 +267,8 @@ func cancel() Operation {
 
 func sendInvoice() Operation {
 	return Operation{
-		OperationInfo: op(payvault.OpInvoicesSend), GoName: "Invoices.Send", Once: true,
+		OperationInfo: op(payvault.OpInvoicesSend), GoName: "Invoices.Send",
+		Stated: "POST /platform/invoice/{invoice_id}/send no -", Once: true,
 		Full: fullSend(), Minimal: &payvault.InvoiceSendRequest{},
 		Refused: &payvault.InvoiceSendRequest{PhoneNumber: []int64{0, 12125550171, -1}},
 		Problems: map[string][]string{
@@ -257,7 +285,8 @@ func submitCards() Operation {
 	created := &payvault.AccountUpdaterRequest{RequestID: "AUSREQUEST8003"}
 	return Operation{
 		OperationInfo: op(payvault.OpAccountUpdaterSubmit), GoName: "AccountUpdater.Submit",
-		Full: fullCards(), Minimal: minimalCards(),
+		Stated: "POST /platform/aus/add no -",
+		Full:   fullCards(), Minimal: minimalCards(),
 		Refused: []payvault.AccountUpdaterCard{
 			{}, fullCards()[0], {CardNumber: secret("1"), ExpDate: "1329"}, {ExpDate: "0130"},
 		},
@@ -266,13 +295,17 @@ func submitCards() Operation {
 			"data[2].exp_date": {BadExpDate}, "data[3].card_number": {Required},
 		},
 		Want: created, Tolerant: created,
-		do: of(func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
+		do: of(func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest,
+			error,
+		) {
 			return c.AccountUpdater.Submit(ctx, r, o...)
 		}),
 		ways: []Call{{
 			Name: "by AccountUpdater.SubmitAll",
 			Operation: Operation{GoName: "AccountUpdater.SubmitAll", do: of(
-				func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest, error) {
+				func(ctx ctx, c *client, _ IDs, r []payvault.AccountUpdaterCard, o ...opt) (*payvault.AccountUpdaterRequest,
+					error,
+				) {
 					return submitAll(c.AccountUpdater.SubmitAll(ctx, slices.Values(r), nil, o...))
 				})},
 		}},
@@ -293,7 +326,8 @@ func submitAll(batches iter.Seq[*payvault.AccountUpdaterBatch]) (*payvault.Accou
 func addEvent() Operation {
 	added := &payvault.Confirmation{Message: "Example text: transaction_status_updated was added"}
 	return Operation{
-		OperationInfo: op(payvault.OpWebhooksAddEvent), GoName: "Webhooks.AddEvent",
+		OperationInfo: op(payvault.OpWebhooksAddEvent), Stated: "POST /platform/webhook/{webhook_id}/event/{event} no -",
+		GoName:   "Webhooks.AddEvent",
 		Problems: map[string][]string{"webhook_id": {BadSegment}, "event": {BadSegment}}, Want: added, Tolerant: added,
 		do: of(func(ctx ctx, c *client, ids IDs, _ none, o ...opt) (*payvault.Confirmation, error) {
 			return c.Webhooks.AddEvent(ctx, ids.Webhook, ids.Event, o...)
@@ -319,7 +353,8 @@ func badListOptions() (*payvault.ListOptions, map[string][]string) {
 		},
 	}
 	return options, map[string][]string{
-		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"}, "Prefetch": {"is negative"},
+		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
+		"Prefetch":    {"is negative"},
 		"merchant_id": {ThirdNamed}, "filter[1]": {incomplete}, "filter[2]": {comma}, "filter[3]": {notRange},
 	}
 }

@@ -53,7 +53,8 @@ const sizeLimit = 16 << 10
 
 const (
 	htmlPage = "<html><head><title>Bad Gateway</title></head><body>nginx</body></html>"
-	success  = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","card_id":"C1","data":{"customer_id":"C1","payee_id":1}}`
+	success  = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","card_id":"C1","data":{"customer_id":"C1",` +
+		`"payee_id":1}}`
 )
 
 // body is an answer that comes as a complete response.
@@ -109,7 +110,8 @@ func lostFaults() []fault {
 		cut(wire("connection lost in the body", ok+"Content-Length: 999\r\n\r\n"+success, 200, lost), success),
 		cut(wire("chunked body without its end", ok+"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 200, lost), "{}"),
 		wire("chunked body with a bad length", ok+"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 200, lost),
-		wire("gzip that is none", ok+"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 24\r\n\r\n"+success[:24], 200, lost),
+		wire("gzip that is none", ok+"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 24\r\n\r\n"+
+			success[:24], 200, lost),
 		wire("not HTTP", "220 smtp.example.com ESMTP\r\n", 0, lost),
 		wire("Content-Length that is no number", ok+"Content-Length: 99999999999999999999\r\n\r\n{}", 0, lost),
 		wire("two Content-Lengths", ok+"Content-Length: 2\r\nContent-Length: 24\r\n\r\n{}", 0, lost),
@@ -159,7 +161,8 @@ func upgrade(w http.ResponseWriter, _ *http.Request) {
 	_ = conn.Close()
 }
 
-// statusFaults are answers whose status says it all: without JSON, cut off, with a rejection, with what would be a success.
+// statusFaults are answers whose status says it all: without JSON, cut off, with a rejection, with what would be a
+// success.
 func statusFaults() []fault {
 	var all []fault
 	for _, status := range []int{
@@ -221,7 +224,8 @@ func notJSON() []fault {
 		body("201 HTML", 201, htmlPage, malformed), body("204", 204, "", malformed), body("202 empty", 202, "", malformed),
 	}
 	for _, text := range []string{
-		"", htmlPage, " \r\n\t", "\x00\x00", strings.Repeat("[", 4000), `[{"code":0,"rcode":"000"}]`, `"ok"`, `0`, `true`, `null`,
+		"", htmlPage, " \r\n\t", "\x00\x00", strings.Repeat("[", 4000), `[{"code":0,"rcode":"000"}]`, `"ok"`, `0`, `true`,
+		`null`,
 		`{}`, success + `}`, success + success, success[:24], `{"code":0,"rcode":"000","data":{"mess`,
 		`{"code":0,"rcode":"000","data":[{"a":"b"}`, `{`, `{"code":0,"rcode":"000",}`, `{'code':0}`,
 		strings.Repeat(" ", sizeLimit), // of just the limit
@@ -236,7 +240,8 @@ func codes() []fault {
 	var all []fault
 	for _, text := range []string{
 		`{"message":"Success","rmsg":"Success","data":{}}`, `{"code":null,"rcode":null,"message":"Success"}`,
-		`{"code":true,"rcode":true}`, `{"code":false,"rcode":false}`, `{"code":{},"rcode":{}}`, `{"code":[0],"rcode":["000"]}`,
+		`{"code":true,"rcode":true}`, `{"code":false,"rcode":false}`, `{"code":{},"rcode":{}}`,
+		`{"code":[0],"rcode":["000"]}`,
 		`{"code":"","rcode":""}`, `{"code":{"code":0},"rcode":{"rcode":"000"}}`, `{"data":{"code":0,"rcode":"000"}}`,
 		`{"status":"success"}`,
 	} {
@@ -244,7 +249,8 @@ func codes() []fault {
 	}
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","message":"No","data":{"message":"Because"}}`, `{"code":"7","rcode":"7"}`,
-		`{"code":7,"rcode":"7","data":{"customer_id":"C1","payee_id":1,"app":{"app_id":1},"request_id":"R1"},"card_id":"CARD1"}`,
+		`{"code":7,"rcode":"7","data":{"customer_id":"C1","payee_id":1,"app":{"app_id":1},"request_id":"R1"},` +
+			`"card_id":"CARD1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":0,"code":7,"rcode":"000","rcode":"7"}`,
 		`{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`, `{"code":7,"rcode":"7","data":"text","fields":[1,2]}`,
 		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // in the shape of the other operations
@@ -259,7 +265,8 @@ func codes() []fault {
 	return append(all, coded(otherSuccess, body("200 with the success of the other operations", 200, swapped, malformed)))
 }
 
-// shapes are successes by their code whose other members are not of the documented shape. The text for people is not needed.
+// shapes are successes by their code whose other members are not of the documented shape. The text for people is not
+// needed.
 func shapes() []fault {
 	undocumented := func(c *calls.Call) bool { return c.Result == "-" }
 	confirms := func(c *calls.Call) bool { // it was performed, and Response.Unread names what cannot be read
@@ -277,7 +284,8 @@ func shapes() []fault {
 		{`{"code":0,"data":"text","rcode":"000","card_id":{}}`, confirms},
 		{`{"code":0,"data":17,"rcode":"000","card_id":[17]}`, confirms},
 		{`{"code":0,"data":true,"rcode":"000","pg_id":[]}`, confirms},
-		{`{"code":0,"data":{"message":{},"customer_id":[],"payee_id":"x","app":[],"fields":{},"request_id":{}},"rcode":"000","echo_fields":[]}`, confirms},
+		{`{"code":0,"data":{"message":{},"customer_id":[],"payee_id":"x","app":[],"fields":{},"request_id":{}},` +
+			`"rcode":"000","echo_fields":[]}`, confirms},
 		{`{"code":0,"data":[[]],"rcode":"000","card_number":{}}`, confirms},
 		{`{"code":0,"rcode":"000"}`, undocumented},
 		{`{"code":0,"rcode":"000","data":null}`, func(c *calls.Call) bool { return undocumented(c) || lists(c) }},
@@ -343,7 +351,8 @@ func redirects(t *testing.T) []fault {
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, location := range []string{elsewhere.URL + "/elsewhere", "https://[bad", "//"} {
-			f := body(strconv.Itoa(status)+" to "+strings.ReplaceAll(location, elsewhere.URL, "another host"), status, success, redirected)
+			f := body(strconv.Itoa(status)+" to "+strings.ReplaceAll(location, elsewhere.URL, "another host"), status, success,
+				redirected)
 			f.code = ownSuccess
 			f.serve = func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", location)

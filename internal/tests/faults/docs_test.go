@@ -14,7 +14,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
+//nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false, "write anew what a test compares with")
 
 // race is the row of faults that have two effects.
 const race effect = "race"
@@ -64,8 +65,8 @@ func (c *cell) word(o outcome) string {
 	return "error: " + o.delivery
 }
 
-// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is written anew
-// with -update.
+// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is
+// written anew with -update.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	all := faults(t)

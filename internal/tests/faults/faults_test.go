@@ -1,7 +1,7 @@
-// Package faults holds every operation against every fault, {once, for good} × {called as it is, WithReplay} × {before the
-// operation is performed, after it}. The service counts how often it performs the operation. What has to come of a cell
-// follows from what the operation is (package calls), what the fault does (the tables here), and what the client makes of it
-// (ruleFor).
+// Package faults holds every operation against every fault, {once, for good} × {called as it is, WithReplay} × {before
+// the operation is performed, after it}. The service counts how often it performs the operation. What has to come of a
+// cell follows from what the operation is (package calls), what the fault does (the tables here), and what the client
+// makes of it (ruleFor).
 package faults
 
 import (
@@ -141,7 +141,8 @@ type cell struct {
 
 // String says which cell it is, for those who have to look after it.
 func (c *cell) String() string {
-	return fmt.Sprintf("%s × %s, WithReplay: %t, stays: %t, performs: %t", c.call.Name, c.fault.name, c.withReplay, c.stays, c.performs)
+	return fmt.Sprintf("%s × %s, WithReplay: %t, stays: %t, performs: %t", c.call.Name, c.fault.name, c.withReplay,
+		c.stays, c.performs)
 }
 
 // run runs a cell, in a bubble if the fault takes time.
@@ -324,8 +325,8 @@ func (c *cell) checkStruck(t *testing.T, attempts int) {
 	assert.EqualValues(t, 1, c.struck.Load(), "%s: how often the fault struck", c)
 }
 
-// checkAgain holds SafeToRetry to its word: once the fault has passed, calling again succeeds, and unless the operation is
-// replayable by what it does it is performed once in all.
+// checkAgain holds SafeToRetry to its word: once the fault has passed, calling again succeeds, and unless the operation
+// is replayable by what it does it is performed once in all.
 func (c *cell) checkAgain(t *testing.T, client *payvault.Client, performed int) {
 	t.Helper()
 	_, err := c.make(t, client)
@@ -345,7 +346,8 @@ func (c *cell) checkError(t *testing.T, err error, response payvault.Response) {
 	}
 	assert.Equal(t, c.call.Op, e.Op, "%s", c)
 	assert.Equal(t, e.StatusCode, response.StatusCode, "%s", c)
-	assert.Equal(t, e.Delivery == payvault.Unknown && c.call.Replay != payvault.ReplayRead, strings.HasSuffix(err.Error(), "(outcome unknown)"), "%s: %v", c, err)
+	assert.Equal(t, e.Delivery == payvault.Unknown && c.call.Replay != payvault.ReplayRead,
+		strings.HasSuffix(err.Error(), "(outcome unknown)"), "%s: %v", c, err)
 	assert.NotContains(t, err.Error(), "\n", "%s", c)
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
 		return // of another attempt
@@ -386,7 +388,8 @@ func planted(request any) any { return canary.Planted(request) }
 
 var hidden = canary.Forms(canary.Secret, canaryKey, canary.Raw) //nolint:gochecknoglobals // never changed
 
-// checkSilence searches what the call has left: what can be seen of the error, of what the caller holds, in the log and by observers.
+// checkSilence searches what the call has left: what can be seen of the error, of what the caller holds, in the log and
+// by observers.
 func (c *cell) checkSilence(t *testing.T, err error, result any, response payvault.Response) {
 	t.Helper()
 	response.Duration = 0
@@ -394,7 +397,10 @@ func (c *cell) checkSilence(t *testing.T, err error, result any, response payvau
 	for _, text := range service.Renderings(err) {
 		shown.WriteString(text)
 	}
-	texts := map[string]string{"the error": shown.String(), "the log": c.logs.String(), "what observers are told": c.told.String()}
+	texts := map[string]string{
+		"the error": shown.String(), "the log": c.logs.String(),
+		"what observers are told": c.told.String(),
+	}
 	held := fmt.Sprintf("%+v %#v %+v %#v", response, result, planted(c.call.Full), &response)
 	assert.NotEmpty(t, c.told.String(), "%s", c)
 	for where, text := range texts {

@@ -36,18 +36,25 @@ func http2Faults(t *testing.T) []fault {
 	certified := service.Unstarted(t, nil)
 	certified.StartTLS() // for its certificate only, which is that of all servers of httptest
 	t.Cleanup(certified.Close)
-	config := &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{
+		Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"},
+		MinVersion: tls.VersionTLS12,
+	}
 	peer := func(name string, performs bool, strike func(p *http2Peer)) fault {
-		return fault{name: "HTTP/2 " + name, is: lost, tls: true, performs: performs, network: peering(func(conn net.Conn, c *cell) {
-			(&http2Peer{conn: tls.Server(conn, config), cell: c, strike: strike}).serve()
-		})}
+		return fault{
+			name: "HTTP/2 " + name, is: lost, tls: true, performs: performs,
+			network: peering(func(conn net.Conn, c *cell) {
+				(&http2Peer{conn: tls.Server(conn, config), cell: c, strike: strike}).serve()
+			}),
+		}
 	}
 	protocolError := peer("PROTOCOL_ERROR", true, func(p *http2Peer) { // after which net/http would send even a POST again
 		p.cell.commit()
 		p.goAway(1, codeNoError)
 		p.reset(codeProtocolError)
 	})
-	protocolError.once = true // net/http has a connection for an attempt of its own by then, which would strike the next call
+	// Net/http has a connection for an attempt of its own by then, which would strike the next call.
+	protocolError.once = true
 	return []fault{
 		protocolError,
 		peer("GOAWAY before the stream", false, func(p *http2Peer) { p.goAway(0, codeNoError) }),

@@ -25,7 +25,11 @@ func connectionFaults(t *testing.T) []fault {
 	return []fault{
 		{
 			name: "connection refused", is: unsent, cause: causedBy(syscall.ECONNREFUSED),
-			network: dialing(func(ctx context.Context, d *net.Dialer) (net.Conn, error) { return d.DialContext(ctx, "tcp", closed) }),
+			network: dialing(func(ctx context.Context, d *net.Dialer) (net.Conn,
+				error,
+			) {
+				return d.DialContext(ctx, "tcp", closed)
+			}),
 		},
 		failingDial("DNS failure", &net.OpError{Op: "dial", Net: "tcp", Err: unresolved}),
 		failingDial("DNS failure, not wrapped", unresolved),
@@ -43,7 +47,10 @@ func connectionFaults(t *testing.T) []fault {
 				})
 			},
 		},
-		{name: "TLS: handshake cut off", is: unsent, tls: true, network: peering(func(conn net.Conn, _ *cell) { _ = conn.Close() })},
+		{
+			name: "TLS: handshake cut off", is: unsent, tls: true,
+			network: peering(func(conn net.Conn, _ *cell) { _ = conn.Close() }),
+		},
 		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown.
 		{
 			name: "reset before the request is written", is: lost, cause: causedBy(syscall.ECONNRESET),
@@ -63,9 +70,15 @@ func connectionFaults(t *testing.T) []fault {
 			_ = conn.(*net.TCPConn).SetLinger(0)
 			_ = conn.Close()
 		}},
-		{name: "key source fails", is: noKey, cause: causedBy(errOwn), key: func(*cell) (string, error) { return "", errOwn }},
+		{
+			name: "key source fails", is: noKey, cause: causedBy(errOwn),
+			key: func(*cell) (string, error) { return "", errOwn },
+		},
 		{name: "key source gives no key", is: noKey, key: func(*cell) (string, error) { return "", nil }},
-		{name: "key source gives a bad key", is: noKey, key: func(*cell) (string, error) { return "bad-" + canaryKey + "\r\n", nil }},
+		{
+			name: "key source gives a bad key", is: noKey,
+			key: func(*cell) (string, error) { return "bad-" + canaryKey + "\r\n", nil },
+		},
 	}
 }
 
@@ -93,18 +106,22 @@ func handMade() []fault {
 	for name, answer := range map[string]service.RoundTripper{
 		"error":           func(*http.Request) (*http.Response, error) { return nil, errOwn },
 		"error of a dial": func(*http.Request) (*http.Response, error) { return nil, refused },
-		"neither":         func(*http.Request) (*http.Response, error) { return nil, nil }, //nolint:nilnil // the broken contract is the point
-		"both":            func(*http.Request) (*http.Response, error) { return &http.Response{}, errOwn },
+		//nolint:nilnil // the broken contract is the point
+		"neither": func(*http.Request) (*http.Response, error) { return nil, nil },
+		"both":    func(*http.Request) (*http.Response, error) { return &http.Response{}, errOwn },
 	} {
-		all = append(all, fault{name: "RoundTripper without hooks: " + name, is: lost, network: func(c *cell) http.RoundTripper {
-			transport := c.transport()
-			return service.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				if c.strikes() {
-					return answer(r)
-				}
-				return transport.RoundTrip(r)
-			})
-		}})
+		all = append(all, fault{
+			name: "RoundTripper without hooks: " + name, is: lost,
+			network: func(c *cell) http.RoundTripper {
+				transport := c.transport()
+				return service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+					if c.strikes() {
+						return answer(r)
+					}
+					return transport.RoundTrip(r)
+				})
+			},
+		})
 	}
 	return all
 }

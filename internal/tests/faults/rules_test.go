@@ -133,7 +133,8 @@ func (c *cell) performing(performed int) (n int, again bool) {
 	return performed + 1, false
 }
 
-// fails is the outcome of the last attempt that is made. An unsure one follows one that may have performed the operation.
+// fails is the outcome of the last attempt that is made. An unsure one follows one that may have performed the
+// operation.
 func (c *cell) fails(o outcome, r rule, unsure bool) outcome {
 	if unsure && r.delivery == payvault.NotSent {
 		r = ruleFor(lost)

@@ -56,8 +56,10 @@ func FuzzReply(f *testing.F) {
 		f.Add(422, text)
 	})
 	for _, text := range []string{
-		"", "[]", "{}", "[[[[", `{"code":0,"rcode":"000"}}`, `{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7"}`,
-		`{"code":null,"rcode":null}`, `{"code":[0],"rcode":["000"]}`, `{"code":"0","data":{"message":{},"customer_id":[],"app":[]}}`,
+		"", "[]", "{}", "[[[[", `{"code":0,"rcode":"000"}}`, `{"code":7,"code":0,"rcode":"7","rcode":"000"}`,
+		`{"code":7,"CODE":0,"rcode":"7"}`,
+		`{"code":null,"rcode":null}`, `{"code":[0],"rcode":["000"]}`,
+		`{"code":"0","data":{"message":{},"customer_id":[],"app":[]}}`,
 	} {
 		f.Add(200, []byte(text))
 	}
@@ -140,15 +142,19 @@ func hasCode(body []byte, member, want string) bool {
 	return found
 }
 
-// FuzzValues: what a value type has read it writes, and reads again as the same; what it cannot read it does not repeat.
+// FuzzValues: what a value type has read it writes, and reads again as the same; what it cannot read it does not
+// repeat.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
-		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`, `"2026-01-15 14:30:42.5Z"`, `"\u0037"`, `7`, `"9223372036854775807"`,
-		`"[{\"a\":1},{\"a\":{\"b\":[null]}}]"`, `"[]"`, `[{"key":"tax_id","value":"1"},{"key":"x","value":{"a":[1.50]}}]`, `{"key":"ownership","value":{"interestCount":"1","owners":[{"dob":""}]},"type":"ownership"}`,
+		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`,
+		`"2026-01-15 14:30:42.5Z"`, `"\u0037"`, `7`, `"9223372036854775807"`,
+		`"[{\"a\":1},{\"a\":{\"b\":[null]}}]"`, `"[]"`, `[{"key":"tax_id","value":"1"},{"key":"x","value":{"a":[1.50]}}]`,
+		`{"key":"ownership","value":{"interestCount":"1","owners":[{"dob":""}]},"type":"ownership"}`,
 		`[{"key":"business_services_auth_time","value":" {0"}]`,
 		`[{"key":"business_services_auth_time","value":"{1E30,30+},"}]`,
 		"{\"value\":{\"interestCount\":\"1\",\"ow\xd3ners\":[]},\"type\":\"ownership\"}",
-		`{"a":`, `"`, `x`, "\xff", `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`, `"9999-12-31T23:59:60Z"`,
+		`{"a":`, `"`, `x`, "\xff", `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`,
+		`"9999-12-31T23:59:60Z"`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -231,28 +237,33 @@ func FuzzFilter(f *testing.F) {
 // FuzzBaseURL: a base URL that is taken keeps its host and its path, in every request; no error repeats it.
 func FuzzBaseURL(f *testing.F) {
 	for _, text := range []string{
-		"https://sandbox.example.com", "https://h/a/b/", "https://user:password@h", "https://h?q", "https://h/#f", "http://h", "http://[::1]:8080/x", "https://h/%2e%2e/a",
-		"https://h//a", "https://h/a%2Fb%2F", "//h", "https:", "https://h/a;b", "https://h/!", "HTTPS://H", "https://h:65536", "https://h/%zz", "https://h/é", "https://h\\@other", "https://[fe80::1%25eth0]/",
+		"https://sandbox.example.com", "https://h/a/b/", "https://user:password@h", "https://h?q", "https://h/#f",
+		"http://h", "http://[::1]:8080/x", "https://h/%2e%2e/a",
+		"https://h//a", "https://h/a%2Fb%2F", "//h", "https:", "https://h/a;b", "https://h/!", "HTTPS://H",
+		"https://h:65536", "https://h/%zz", "https://h/é", "https://h\\@other", "https://[fe80::1%25eth0]/",
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent *url.URL
-		client, err := payvault.NewClient(text, service.APIKey, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			sent = r.URL
-			assert.Equal(t, r.URL.Host, r.Host)
-			return nil, errDone
-		})))
+		client, err := payvault.NewClient(text, service.APIKey,
+			service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				sent = r.URL
+				assert.Equal(t, r.URL.Host, r.Host)
+				return nil, errDone
+			})))
 		if err != nil {
 			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-			if len(text) > 12 && !strings.Contains("payvault: client.new: invalid request: base_url is not an absolute http or https URL", text) {
+			if len(text) > 12 && !strings.Contains("payvault: client.new: invalid request: base_url is not an absolute http "+
+				"or https URL", text) {
 				assert.NotContains(t, err.Error(), text)
 			}
 			return
 		}
 		base, err := url.Parse(text)
 		require.NoError(t, err)
-		assert.True(t, base.Scheme == "https" || base.Hostname() == "localhost" || strings.HasPrefix(base.Hostname(), "127.") || strings.Contains(base.Hostname(), ":"), "%q", text)
+		assert.True(t, base.Scheme == "https" || base.Hostname() == "localhost" ||
+			strings.HasPrefix(base.Hostname(), "127.") || strings.Contains(base.Hostname(), ":"), "%q", text)
 		_, err = client.Webhooks.AddEvent(t.Context(), "w", "e")
 		require.True(t, errors.Is(err, errDone), "%v", err)
 		assert.Equal(t, base.Scheme+"://"+base.Host, sent.Scheme+"://"+sent.Host)
@@ -264,16 +275,23 @@ func FuzzBaseURL(f *testing.F) {
 
 // FuzzKey: a key that is taken reaches the Authorization header as it is, and is never shown.
 func FuzzKey(f *testing.F) {
-	for _, key := range []string{" 00000000", "test-api-key", "", " ", "a:b", "a\nb", "\x00", "é", "\xff", strings.Repeat("k", 300), "Basic abc"} {
+	for _, key := range []string{
+		" 00000000", "test-api-key", "", " ", "a:b", "a\nb", "\x00", "é", "\xff",
+		strings.Repeat("k", 300), "Basic abc",
+	} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		var user, password string
 		var ok bool
-		client, err := payvault.NewClient("https://sandbox.example.com", key, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			user, password, ok = r.BasicAuth()
-			return &http.Response{StatusCode: 401, Body: io.NopCloser(strings.NewReader(`{"code":7,"message":` + quoted(t, key) + `}`))}, nil
-		})))
+		client, err := payvault.NewClient("https://sandbox.example.com", key,
+			service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				user, password, ok = r.BasicAuth()
+				return &http.Response{
+					StatusCode: 401,
+					Body:       io.NopCloser(strings.NewReader(`{"code":7,"message":` + quoted(t, key) + `}`)),
+				}, nil
+			})))
 		if err != nil {
 			assert.True(t, strings.TrimSpace(key) == "" || strings.ContainsFunc(key, unicode.IsControl), "%q", key)
 			return

@@ -35,16 +35,26 @@ func TestAllocations(t *testing.T) {
 		opts   []payvault.Option
 		call   func(ctx context.Context, c *payvault.Client) error
 	}{
-		"tokenize":                       {52, string(tokenizeAnswer()), nil, tokenize},
-		"tokenize, logger without Debug": {53, string(tokenizeAnswer()), []payvault.Option{payvault.WithLogger(quiet)}, tokenize},
-		"a page of no customers": {60, `{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil, func(ctx context.Context, c *payvault.Client) error {
-			_, err := c.Customers.List(ctx, nil)
-			return err
-		}},
-		"a submission of 100 cards": {52, `{"code":0,"data":{"request_id":"r1"}}`, nil, func(ctx context.Context, c *payvault.Client) error {
-			_, err := c.AccountUpdater.Submit(ctx, cards)
-			return err
-		}},
+		"tokenize": {52, string(tokenizeAnswer()), nil, tokenize},
+		"tokenize, logger without Debug": {
+			53, string(tokenizeAnswer()),
+			[]payvault.Option{payvault.WithLogger(quiet)},
+			tokenize,
+		},
+		"a page of no customers": {
+			60, `{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil,
+			func(ctx context.Context, c *payvault.Client) error {
+				_, err := c.Customers.List(ctx, nil)
+				return err
+			},
+		},
+		"a submission of 100 cards": {
+			52, `{"code":0,"data":{"request_id":"r1"}}`, nil,
+			func(ctx context.Context, c *payvault.Client) error {
+				_, err := c.AccountUpdater.Submit(ctx, cards)
+				return err
+			},
+		},
 	} {
 		opts := append(test.opts, service.Over(service.Canned(200, test.answer)))
 		client, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key", opts...)
@@ -57,11 +67,13 @@ func TestAllocations(t *testing.T) {
 }
 
 func tokenizeAnswer() []byte {
-	return []byte(`{"rcode":"000","rmsg":"Success","pg_id":"PG1001","card_id":"CARD1002","card_number":"4111xxxxxx111111"}`)
+	return []byte(`{"rcode":"000","rmsg":"Success","pg_id":"PG1001","card_id":"CARD1002",` +
+		`"card_number":"4111xxxxxx111111"}`)
 }
 
 func tokenizeRequest() *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
-		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CVV2: payvault.NewSecret("123"),
+		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001",
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CVV2: payvault.NewSecret("123"),
 	}
 }

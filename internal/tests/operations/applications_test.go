@@ -35,7 +35,8 @@ func TestApplicationsValidate(t *testing.T) {
 		"ownership":      {"Example text: ownership is required", "Example text: an owner is required"},
 		"bank_routing":   {"Example text: bank account and routing number are required together"},
 		"bank_account_number": {
-			"Example text: bank_account_number is required", "Example text: bank account and routing number are required together",
+			"Example text: bank_account_number is required",
+			"Example text: bank account and routing number are required together",
 		},
 	}
 	tests := map[string]struct {
@@ -43,11 +44,26 @@ func TestApplicationsValidate(t *testing.T) {
 		answer string
 		want   *payvault.Validation
 	}{
-		"fails with 200":      {http.StatusOK, "applications/validate.invalid.json", &payvault.Validation{Problems: problems}},
-		"fails with 422":      {http.StatusUnprocessableEntity, "applications/validate.invalid.json", &payvault.Validation{Problems: problems}},
-		"fails with a text":   {http.StatusOK, `{"code":"2","data":{"tax_id":"is required"}}`, &payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}}},
-		"a field message":     {http.StatusOK, `{"code":2,"data":{"message":["is required"]}}`, &payvault.Validation{Problems: service.Fields{"message": {"is required"}}}},
-		"field without texts": {http.StatusOK, `{"code":2,"data":{"tax_id":[]}}`, &payvault.Validation{Problems: service.Fields{"tax_id": {}}}},
+		"fails with 200": {
+			http.StatusOK, "applications/validate.invalid.json",
+			&payvault.Validation{Problems: problems},
+		},
+		"fails with 422": {
+			http.StatusUnprocessableEntity, "applications/validate.invalid.json",
+			&payvault.Validation{Problems: problems},
+		},
+		"fails with a text": {
+			http.StatusOK, `{"code":"2","data":{"tax_id":"is required"}}`,
+			&payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
+		},
+		"a field message": {
+			http.StatusOK, `{"code":2,"data":{"message":["is required"]}}`,
+			&payvault.Validation{Problems: service.Fields{"message": {"is required"}}},
+		},
+		"field without texts": {
+			http.StatusOK, `{"code":2,"data":{"tax_id":[]}}`,
+			&payvault.Validation{Problems: service.Fields{"tax_id": {}}},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,15 +140,38 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		wire, problem string
 		want          payvault.ApplicationData
 	}{
-		"null values":      {`[{"key":"tax_id","value":null},{"key":"card_brands"}]`, "", payvault.ApplicationData{}},
-		"plain toggle":     {`[{"key":"processing_history","value":false}]`, "", payvault.ApplicationData{ProcessingHistory: new(false)}},
-		"plain number":     {`[{"key":"high_ticket","value":1500.0}]`, "", payvault.ApplicationData{HighTicket: new(payvault.AmountOf(decimal.MustParse("1500.0")))}},
-		"set with spaces":  {`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`, "", payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1", "90+"}}},
-		"not a list":       {`{"legal_name":"x"}`, "not a list of pairs {key, value}", payvault.ApplicationData{}},
-		"wrong type":       {`[{"key":"tax_id","value":[1]}]`, "tax_id: cannot be read as Secret", payvault.ApplicationData{}},
-		"wrong toggle":     {`[{"key":"processing_history","value":"maybe"}]`, "processing_history: cannot be read as bool", payvault.ApplicationData{}},
-		"wrong set":        {`[{"key":"business_services_auth_time","value":[1]}]`, "business_services_auth_time: cannot be read as string", payvault.ApplicationData{}},
-		"secret in object": {`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`, "ownership: cannot be read as Ownership", payvault.ApplicationData{}},
+		"null values": {`[{"key":"tax_id","value":null},{"key":"card_brands"}]`, "", payvault.ApplicationData{}},
+		"plain toggle": {
+			`[{"key":"processing_history","value":false}]`, "",
+			payvault.ApplicationData{ProcessingHistory: new(false)},
+		},
+		"plain number": {
+			`[{"key":"high_ticket","value":1500.0}]`, "",
+			payvault.ApplicationData{HighTicket: new(payvault.AmountOf(decimal.MustParse("1500.0")))},
+		},
+		"set with spaces": {
+			`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`, "",
+			payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1", "90+"}},
+		},
+		"not a list": {`{"legal_name":"x"}`, "not a list of pairs {key, value}", payvault.ApplicationData{}},
+		"wrong type": {
+			`[{"key":"tax_id","value":[1]}]`, "tax_id: cannot be read as Secret",
+			payvault.ApplicationData{},
+		},
+		"wrong toggle": {
+			`[{"key":"processing_history","value":"maybe"}]`, "processing_history: cannot be read as bool",
+			payvault.ApplicationData{},
+		},
+		"wrong set": {
+			`[{"key":"business_services_auth_time","value":[1]}]`,
+			"business_services_auth_time: cannot be read as string",
+			payvault.ApplicationData{},
+		},
+		"secret in object": {
+			`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`,
+			"ownership: cannot be read as Ownership",
+			payvault.ApplicationData{},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,34 +194,56 @@ func TestSavedField_value(t *testing.T) {
 		key, kind, value string
 		want             any
 	}{
-		"null":                         {"tax_id", "tax_id", `null`, nil},
-		"null of an unknown key":       {"later_key", "text", `null`, nil},
-		"JSON toggle":                  {"processing_history", "toggle", `true`, true},
-		"JSON number":                  {"card_volume", "currency", `25000.50`, payvault.AmountOf(decimal.MustParse("25000.50"))},
-		"empty amount":                 {"card_volume", "currency", `""`, payvault.Amount{}},
-		"empty set":                    {"business_services_auth_time", "checkbox_group", `"{}"`, []payvault.AuthTime(nil)},
-		"all auth times":               {"business_services_auth_time", "checkbox_group", `"{1,30,30+,90+}"`, []payvault.AuthTime{"1", "30", "30+", "90+"}},
-		"some brands":                  {"card_brands", "checkbox_row", `{"mc":true}`, payvault.CardBrands{MC: true}},
-		"unknown value of an enum":     {"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
-		"text does not fit a toggle":   {"processing_history", "toggle", `"perhaps"`, payvault.NewSecret("perhaps")},
-		"text does not fit an amount":  {"card_volume", "currency", `"a lot"`, payvault.NewSecret("a lot")},
-		"text does not fit a date":     {"business_established", "date", `"14.03.2015"`, payvault.NewSecret("14.03.2015")},
-		"text does not fit an address": {"business_address", "address_suggest", `"401 Business Street"`, payvault.NewSecret("401 Business Street")},
-		"array does not fit a set":     {"business_services_auth_time", "checkbox_group", `["1","30"]`, payvault.NewSecret(`["1","30"]`)},
-		"object does not fit a text":   {"legal_name", "text", `{"first":"x"}`, payvault.NewSecret(`{"first":"x"}`)},
-		"number for a secret":          {"tax_id", "tax_id", `123456789`, payvault.NewSecret("123456789")},
-		"unfitting ownership":          {"ownership", "ownership", `{"owners":[{"ssn":[123456789]}]}`, payvault.NewSecret(`{"owners":[{"ssn":[123456789]}]}`)},
-		"secret under an unknown key":  {"later_tax_id", "tax_id", `"001234567"`, payvault.NewSecret("001234567")},
-		"later routing number":         {"later_routing", "bank_routing", `123456780`, payvault.NewSecret("123456780")},
-		"later account number":         {"later_account", "bank_dda", `"0004445550"`, payvault.NewSecret("0004445550")},
-		"number of an unknown key":     {"later_key", "currency", `12345678901234567890.10`, json.Number("12345678901234567890.10")},
-		"toggle of an unknown key":     {"later_key", "toggle", `"true"`, "true"},
-		"object of an unknown key":     {"later_key", "text", `{"inner":[1,true]}`, map[string]any{"inner": []any{json.Number("1"), true}}},
+		"null":                   {"tax_id", "tax_id", `null`, nil},
+		"null of an unknown key": {"later_key", "text", `null`, nil},
+		"JSON toggle":            {"processing_history", "toggle", `true`, true},
+		"JSON number": {
+			"card_volume", "currency", `25000.50`,
+			payvault.AmountOf(decimal.MustParse("25000.50")),
+		},
+		"empty amount": {"card_volume", "currency", `""`, payvault.Amount{}},
+		"empty set":    {"business_services_auth_time", "checkbox_group", `"{}"`, []payvault.AuthTime(nil)},
+		"all auth times": {
+			"business_services_auth_time", "checkbox_group", `"{1,30,30+,90+}"`,
+			[]payvault.AuthTime{"1", "30", "30+", "90+"},
+		},
+		"some brands":                 {"card_brands", "checkbox_row", `{"mc":true}`, payvault.CardBrands{MC: true}},
+		"unknown value of an enum":    {"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
+		"text does not fit a toggle":  {"processing_history", "toggle", `"perhaps"`, payvault.NewSecret("perhaps")},
+		"text does not fit an amount": {"card_volume", "currency", `"a lot"`, payvault.NewSecret("a lot")},
+		"text does not fit a date":    {"business_established", "date", `"14.03.2015"`, payvault.NewSecret("14.03.2015")},
+		"text does not fit an address": {
+			"business_address", "address_suggest", `"401 Business Street"`,
+			payvault.NewSecret("401 Business Street"),
+		},
+		"array does not fit a set": {
+			"business_services_auth_time", "checkbox_group", `["1","30"]`,
+			payvault.NewSecret(`["1","30"]`),
+		},
+		"object does not fit a text": {"legal_name", "text", `{"first":"x"}`, payvault.NewSecret(`{"first":"x"}`)},
+		"number for a secret":        {"tax_id", "tax_id", `123456789`, payvault.NewSecret("123456789")},
+		"unfitting ownership": {
+			"ownership", "ownership", `{"owners":[{"ssn":[123456789]}]}`,
+			payvault.NewSecret(`{"owners":[{"ssn":[123456789]}]}`),
+		},
+		"secret under an unknown key": {"later_tax_id", "tax_id", `"001234567"`, payvault.NewSecret("001234567")},
+		"later routing number":        {"later_routing", "bank_routing", `123456780`, payvault.NewSecret("123456780")},
+		"later account number":        {"later_account", "bank_dda", `"0004445550"`, payvault.NewSecret("0004445550")},
+		"number of an unknown key": {
+			"later_key", "currency", `12345678901234567890.10`,
+			json.Number("12345678901234567890.10"),
+		},
+		"toggle of an unknown key": {"later_key", "toggle", `"true"`, "true"},
+		"object of an unknown key": {
+			"later_key", "text", `{"inner":[1,true]}`,
+			map[string]any{"inner": []any{json.Number("1"), true}},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wire := `{"key":"` + test.key + `","value":` + test.value + `,"type":"` + test.kind + `","settings":{"required":false}}`
+			wire := `{"key":"` + test.key + `","value":` + test.value + `,"type":"` + test.kind +
+				`","settings":{"required":false}}`
 			want := payvault.SavedField{Key: test.key, Value: test.want, Type: test.kind}
 
 			var got payvault.SavedField
@@ -215,15 +276,39 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		data payvault.ApplicationData
 		want service.Fields
 	}{
-		"empty":                 {payvault.ApplicationData{}, service.Fields{"data": {"has no field"}}},
-		"routing number alone":  {payvault.ApplicationData{BankRouting: payvault.NewSecret("123456780")}, service.Fields{"bank_routing": together}},
-		"account number alone":  {payvault.ApplicationData{BankAccountNumber: payvault.NewSecret("0004445550")}, service.Fields{"bank_routing": together}},
-		"key of a field":        {payvault.ApplicationData{TaxID: payvault.NewSecret("1"), Extra: []payvault.ApplicationField{field("tax_id")}}, service.Fields{"tax_id": {"is set twice"}}},
-		"key twice":             {payvault.ApplicationData{Extra: []payvault.ApplicationField{field("k"), field("l"), field("k")}}, service.Fields{"k": {"is set twice"}}},
-		"no key":                {payvault.ApplicationData{Extra: []payvault.ApplicationField{field("")}}, service.Fields{"data": {"has a field without a key"}}},
-		"no day of the year":    {payvault.ApplicationData{BusinessEstablished: noDate}, service.Fields{"business_established": {calls.BadDate}}},
-		"auth times":            {payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1,30", "", "}"}}, service.Fields{"business_services_auth_time": {element, element, element}}},
-		"value that is no JSON": {payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "k", Value: func() {}}}}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
+		"empty": {payvault.ApplicationData{}, service.Fields{"data": {"has no field"}}},
+		"routing number alone": {
+			payvault.ApplicationData{BankRouting: payvault.NewSecret("123456780")},
+			service.Fields{"bank_routing": together},
+		},
+		"account number alone": {
+			payvault.ApplicationData{BankAccountNumber: payvault.NewSecret("0004445550")},
+			service.Fields{"bank_routing": together},
+		},
+		"key of a field": {payvault.ApplicationData{
+			TaxID: payvault.NewSecret("1"),
+			Extra: []payvault.ApplicationField{field("tax_id")},
+		}, service.Fields{"tax_id": {"is set twice"}}},
+		"key twice": {payvault.ApplicationData{Extra: []payvault.ApplicationField{
+			field("k"), field("l"),
+			field("k"),
+		}}, service.Fields{"k": {"is set twice"}}},
+		"no key": {
+			payvault.ApplicationData{Extra: []payvault.ApplicationField{field("")}},
+			service.Fields{"data": {"has a field without a key"}},
+		},
+		"no day of the year": {
+			payvault.ApplicationData{BusinessEstablished: noDate},
+			service.Fields{"business_established": {calls.BadDate}},
+		},
+		"auth times": {
+			payvault.ApplicationData{BusinessServicesAuthTime: []payvault.AuthTime{"1,30", "", "}"}},
+			service.Fields{"business_services_auth_time": {element, element, element}},
+		},
+		"value that is no JSON": {payvault.ApplicationData{Extra: []payvault.ApplicationField{{
+			Key:   "k",
+			Value: func() {},
+		}}}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,11 +328,20 @@ func TestApplicationsValidate_rejected(t *testing.T) {
 		answer     string
 		code, text string
 	}{
-		"another code with data": {http.StatusOK, `{"code":5,"message":"no","data":{"tax_id":"a record","list":["a value"]}}`, "5", "no"},
-		"no data":                {http.StatusOK, `{"code":2,"message":"Request validation failed"}`, "2", failed},
-		"no data with 422":       {http.StatusUnprocessableEntity, `{"code":2,"message":"Request validation failed","data":null}`, "2", failed},
-		"empty data":             {http.StatusOK, `{"code":2,"message":"Request validation failed","data":{}}`, "2", failed},
-		"data of another shape":  {http.StatusOK, `{"code":2,"message":"Request validation failed","data":["tax_id"]}`, "2", failed},
+		"another code with data": {
+			http.StatusOK,
+			`{"code":5,"message":"no","data":{"tax_id":"a record","list":["a value"]}}`, "5", "no",
+		},
+		"no data": {http.StatusOK, `{"code":2,"message":"Request validation failed"}`, "2", failed},
+		"no data with 422": {
+			http.StatusUnprocessableEntity,
+			`{"code":2,"message":"Request validation failed","data":null}`, "2", failed,
+		},
+		"empty data": {http.StatusOK, `{"code":2,"message":"Request validation failed","data":{}}`, "2", failed},
+		"data of another shape": {
+			http.StatusOK, `{"code":2,"message":"Request validation failed","data":["tax_id"]}`, "2",
+			failed,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +363,10 @@ func TestApplicationsValidate_rejected(t *testing.T) {
 // TestApplicationsValidate_refused: code 2 is the answer to the question only where the question was answered.
 func TestApplicationsValidate_refused(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError} {
+	for _, status := range []int{
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusInternalServerError,
+	} {
 		validation, err := validate(t, status, `{"code":2,"message":"no","data":{"access":["denied"]}}`)
 		require.Error(t, err, status)
 		assert.Nil(t, validation)
@@ -279,23 +376,27 @@ func TestApplicationsValidate_refused(t *testing.T) {
 // TestApplicationsSaveData: toggles that are off, and fields that have no type of their own.
 func TestApplicationsSaveData(t *testing.T) {
 	t.Parallel()
-	save := &calls.Table()[slices.IndexFunc(calls.Table(), func(o calls.Operation) bool { return o.Op == payvault.OpApplicationsSaveData })]
+	save := &calls.Table()[slices.IndexFunc(calls.Table(),
+		func(o calls.Operation) bool { return o.Op == payvault.OpApplicationsSaveData })]
 	got, result, err := exchange(t, save, calls.MixedData(), `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Equal(t, []payvault.SavedField{}, result)
 	assert.JSONEq(t, calls.Fixture("applications/save_data.request.mixed.json"), string(got.Body))
 	assertWire(t, calls.MixedData(), at(t, calls.Fixture("applications/save_data.request.mixed.json"), "/data"))
 	got, result, err = exchange(t, save, payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
-		{Key: "later_object", Value: map[string]any{"inner": []any{1, "two", nil}}}, {Key: "later_secret", Value: payvault.NewSecret("4107")},
+		{Key: "later_object", Value: map[string]any{"inner": []any{1, "two", nil}}},
+		{Key: "later_secret", Value: payvault.NewSecret("4107")},
 	}}, `{"code":0,"data":{}}`)
 	require.NoError(t, err)
 	assert.Nil(t, result)
 	assert.JSONEq(t, `{"data":[
-		{"key":"legal_name","value":"Name"}, {"key":"later_object","value":{"inner":[1,"two",null]}}, {"key":"later_secret","value":"4107"}
+		{"key":"legal_name","value":"Name"}, {"key":"later_object","value":{"inner":[1,"two",null]}}, {"key":"later_secret",
+		"value":"4107"}
 	]}`, string(got.Body))
 	// Lists of messages by field come with any code.
 	_, _, err = exchange(t, save, calls.MixedData(), `{"code":5,"message":"no","data":{"tax_id":["is required"]}}`)
 	assert.Equal(t, service.Fields{"tax_id": {"is required"}}, service.AsError(t, err).Fields)
 	assertWire(t, payvault.ApplicationData{}, `[]`)
-	assertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}}, `{"data":{"tax_id":["is required"]}}`)
+	assertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
+		`{"data":{"tax_id":["is required"]}}`)
 }

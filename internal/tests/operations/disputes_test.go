@@ -80,7 +80,10 @@ func TestDisputesRespond(t *testing.T) {
 		`{"cbr_response_type":"CE"}`: {
 			Type: payvault.DisputeCompellingEvidence, Evidence: payvault.FileFromBytes("evidence.pdf", large),
 		},
-		`{"cbr_response_type":"ID"}`:                          {Type: payvault.DisputeAllocation, Evidence: payvault.FileFromBytes("evidence.pdf", late)},
+		`{"cbr_response_type":"ID"}`: {
+			Type:     payvault.DisputeAllocation,
+			Evidence: payvault.FileFromBytes("evidence.pdf", late),
+		},
 		`{"cbr_response_type":"ND","message":"` + many + `"}`: {Type: payvault.DisputeNoLongerDisputed, Message: many},
 	} {
 		content := map[payvault.DisputeResponseType][]byte{"CE": large, "ID": late}[request.Type]
@@ -124,26 +127,36 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		request *payvault.DisputeResponse
 		want    service.Fields
 	}{
-		"retrieval without message": {&payvault.DisputeResponse{Evidence: pdf("%PDF-", 5)}, service.Fields{"message": {required}}},
-		"retrieval without file":    {&payvault.DisputeResponse{Message: "text"}, service.Fields{"file": {required}}},
-		"empty":                     {&payvault.DisputeResponse{}, service.Fields{"message": {required}, "file": {required}}},
-		"one character too many": {
-			&payvault.DisputeResponse{Type: "OT", Message: strings.Repeat("ß", payvault.MaxDisputeMessage+1)}, service.Fields{"message": {tooLong}},
+		"retrieval without message": {
+			&payvault.DisputeResponse{Evidence: pdf("%PDF-", 5)},
+			service.Fields{"message": {required}},
 		},
-		"no PDF":                 {answer(pdf("PK\x03\x04", 4)), service.Fields{"file": {"is not a PDF"}}},
-		"header of PDF too late": {answer(pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025)), service.Fields{"file": {"is not a PDF"}}},
-		"empty file":             {answer(pdf("", 0)), service.Fields{"file": {"is empty"}}},
-		"negative size":          {answer(pdf("%PDF-", -1)), service.Fields{"file": {"is empty"}}},
-		"no content":             {answer(&payvault.File{Name: "evidence.pdf", Size: 5}), service.Fields{"file": {"is empty"}}},
-		"zero file":              {answer(&payvault.File{}), service.Fields{"file": {"has no name", "is empty"}}},
-		"no name":                {answer(payvault.FileFromBytes("dir/", []byte("%PDF-"))), service.Fields{"file": {"has no name"}}},
-		"short file":             {answer(pdf("%PDF-", 6)), service.Fields{"file": {"cannot be read"}}},
-		"short long file":        {answer(pdf(long, int64(len(long))+1)), service.Fields{"file": {"is shorter than its size says"}}},
+		"retrieval without file": {&payvault.DisputeResponse{Message: "text"}, service.Fields{"file": {required}}},
+		"empty":                  {&payvault.DisputeResponse{}, service.Fields{"message": {required}, "file": {required}}},
+		"one character too many": {
+			&payvault.DisputeResponse{Type: "OT", Message: strings.Repeat("ß", payvault.MaxDisputeMessage+1)},
+			service.Fields{"message": {tooLong}},
+		},
+		"no PDF": {answer(pdf("PK\x03\x04", 4)), service.Fields{"file": {"is not a PDF"}}},
+		"header of PDF too late": {
+			answer(pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025)),
+			service.Fields{"file": {"is not a PDF"}},
+		},
+		"empty file":      {answer(pdf("", 0)), service.Fields{"file": {"is empty"}}},
+		"negative size":   {answer(pdf("%PDF-", -1)), service.Fields{"file": {"is empty"}}},
+		"no content":      {answer(&payvault.File{Name: "evidence.pdf", Size: 5}), service.Fields{"file": {"is empty"}}},
+		"zero file":       {answer(&payvault.File{}), service.Fields{"file": {"has no name", "is empty"}}},
+		"no name":         {answer(payvault.FileFromBytes("dir/", []byte("%PDF-"))), service.Fields{"file": {"has no name"}}},
+		"short file":      {answer(pdf("%PDF-", 6)), service.Fields{"file": {"cannot be read"}}},
+		"short long file": {answer(pdf(long, int64(len(long))+1)), service.Fields{"file": {"is shorter than its size says"}}},
 		"date that is none": {
 			&payvault.DisputeResponse{Type: "CP", BatchDate: payvault.Date{Year: 2026, Month: time.February, Day: 30}},
 			service.Fields{"batch_date": {calls.BadDate}},
 		},
-		"nil pointer": {answer(&payvault.File{Name: "a.pdf", Content: (*os.File)(nil), Size: 5}), service.Fields{"file": {"is empty"}}},
+		"nil pointer": {
+			answer(&payvault.File{Name: "a.pdf", Content: (*os.File)(nil), Size: 5}),
+			service.Fields{"file": {"is empty"}},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

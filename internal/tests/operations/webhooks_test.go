@@ -27,13 +27,23 @@ func TestNotificationHandler(t *testing.T) {
 		want   int
 		handed bool // over to the function
 	}{
-		"POST":             {http.MethodPost, strings.NewReader(raw), nil, http.StatusNoContent, true},
-		"empty body":       {http.MethodPost, http.NoBody, nil, http.StatusNoContent, true},
-		"largest body":     {http.MethodPost, strings.NewReader(strings.Repeat("x", most)), nil, http.StatusNoContent, true},
-		"function fails":   {http.MethodPost, strings.NewReader(raw), errors.New("secret detail"), http.StatusInternalServerError, true},
-		"oversized body":   {http.MethodPost, strings.NewReader(strings.Repeat("x", most+1)), nil, http.StatusRequestEntityTooLarge, false},
-		"unreadable body":  {http.MethodPost, iotest.ErrReader(errors.New("secret detail")), nil, http.StatusBadRequest, false},
-		"body ends early":  {http.MethodPost, iotest.DataErrReader(io.MultiReader(strings.NewReader(raw), iotest.ErrReader(io.ErrUnexpectedEOF))), nil, http.StatusBadRequest, false},
+		"POST":         {http.MethodPost, strings.NewReader(raw), nil, http.StatusNoContent, true},
+		"empty body":   {http.MethodPost, http.NoBody, nil, http.StatusNoContent, true},
+		"largest body": {http.MethodPost, strings.NewReader(strings.Repeat("x", most)), nil, http.StatusNoContent, true},
+		"function fails": {
+			http.MethodPost, strings.NewReader(raw), errors.New("secret detail"),
+			http.StatusInternalServerError, true,
+		},
+		"oversized body": {
+			http.MethodPost, strings.NewReader(strings.Repeat("x", most+1)), nil,
+			http.StatusRequestEntityTooLarge, false,
+		},
+		"unreadable body": {
+			http.MethodPost, iotest.ErrReader(errors.New("secret detail")), nil,
+			http.StatusBadRequest, false,
+		},
+		"body ends early": {http.MethodPost, iotest.DataErrReader(io.MultiReader(strings.NewReader(raw),
+			iotest.ErrReader(io.ErrUnexpectedEOF))), nil, http.StatusBadRequest, false},
 		"GET":              {http.MethodGet, http.NoBody, nil, http.StatusMethodNotAllowed, false},
 		"PUT":              {http.MethodPut, strings.NewReader(raw), nil, http.StatusMethodNotAllowed, false},
 		"lower-case post":  {"post", strings.NewReader(raw), nil, http.StatusMethodNotAllowed, false},
@@ -64,7 +74,8 @@ func TestNotificationHandler_untouched(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	const raw = "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
-	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), key{}, "of the request"), http.MethodPost, "/notify", strings.NewReader(raw))
+	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), key{}, "of the request"), http.MethodPost,
+		"/notify", strings.NewReader(raw))
 	request.Header = http.Header{"X-Signature": {"one", "two"}, "Content-Type": {"text/plain"}}
 	var got *payvault.Notification
 	handler := payvault.NotificationHandler(func(ctx context.Context, n *payvault.Notification) error {

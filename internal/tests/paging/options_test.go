@@ -29,9 +29,15 @@ func TestListOptionsQuery(t *testing.T) {
 		{&payvault.ListOptions{MerchantID: 7}, "merchant_id=7&page=0"},
 		{&payvault.ListOptions{Page: 12}, "page=12"},
 		{&payvault.ListOptions{Count: 100}, "count=100&page=0"},
-		{&payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending}, "order_by=asc&order_on=customer_id&page=0"},
+		{
+			&payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending},
+			"order_by=asc&order_on=customer_id&page=0",
+		},
 		{&payvault.ListOptions{Prefetch: 9}, "page=0"}, // which is not sent
-		{filtered(where("customer_email", "EQUALS", "a+b@example.com")), "filter=customer_email%2CEQUALS%2Ca%2Bb%40example.com&page=0"},
+		{
+			filtered(where("customer_email", "EQUALS", "a+b@example.com")),
+			"filter=customer_email%2CEQUALS%2Ca%2Bb%40example.com&page=0",
+		},
 		{filtered(where("comments", "LIKE", "100% a&b=c #1")), "filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0"},
 		{filtered(where("tran_status", "IN", "P", "Q", "R")), "filter=tran_status%2CIN%2CP%2CQ%2CR&page=0"},
 		{filtered(where("comments", "EQUALS", "")), "filter=comments%2CEQUALS%2C&page=0"},

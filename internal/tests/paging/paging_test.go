@@ -221,7 +221,8 @@ func TestWalkOfTransactions(t *testing.T) {
 		return http.StatusOK, fmt.Sprintf(`{"code":0,"totalPages":3,"totalRecords":3,"data":[{"pg_id":"PG%d"}]}`, page)
 	}}
 	var ids []string
-	for transaction, err := range cannedClient(t, p).Subscriptions.AllTransactions(t.Context(), 8, &payvault.ListOptions{Prefetch: 2}) {
+	for transaction, err := range cannedClient(t, p).Subscriptions.AllTransactions(t.Context(), 8,
+		&payvault.ListOptions{Prefetch: 2}) {
 		require.NoError(t, err)
 		ids = append(ids, transaction.PGID)
 	}
@@ -240,7 +241,8 @@ func TestWalkForMerchant(t *testing.T) {
 	assert.Zero(t, options.MerchantID)
 
 	_, err = walk(client.ForMerchant(7).Customers.All(t.Context(), &payvault.ListOptions{MerchantID: 8}))
-	service.AssertInvalid(t, err, payvault.OpCustomersList, map[string][]string{"merchant_id": {"names another merchant than ForMerchant"}})
+	service.AssertInvalid(t, err, payvault.OpCustomersList,
+		map[string][]string{"merchant_id": {"names another merchant than ForMerchant"}})
 	assert.Len(t, p.queries, 2)
 }
 
@@ -326,7 +328,8 @@ func TestWalkDecodesWhatIsThere(t *testing.T) {
 		oldest := make(chan struct{})
 		p.gates[1] = oldest
 		var decoded atomic.Int64
-		client, err := payvault.NewClient("https://service.test", "test-api-key", payvault.WithHTTPClient(&http.Client{Transport: p}),
+		client, err := payvault.NewClient("https://service.test", "test-api-key",
+			payvault.WithHTTPClient(&http.Client{Transport: p}),
 			payvault.WithObserver(payvault.Observer{
 				End: func(context.Context, payvault.CallInfo, payvault.CallResult) { decoded.Add(1) },
 			}))
@@ -360,7 +363,8 @@ func TestWalkEndsWithItsFirstError(t *testing.T) {
 				}}
 				var ids []string
 				var failures []error
-				for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+				for customer, err := range cannedClient(t, p).Customers.All(t.Context(),
+					&payvault.ListOptions{Prefetch: prefetch}) {
 					synctest.Wait() // the error is there long before it is due
 					if err != nil {
 						assert.Nil(t, customer)
@@ -497,7 +501,8 @@ func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	eachPrefetch(t, func(t *testing.T, prefetch int) {
 		t.Helper()
 		seen := 0
-		for customer, err := range cannedClient(t, &pager{answer: correct(9)}).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}) {
+		for customer, err := range cannedClient(t, &pager{answer: correct(9)}).Customers.All(t.Context(),
+			&payvault.ListOptions{Prefetch: prefetch}) {
 			require.NoError(t, err)
 			*customer = payvault.Customer{}
 			seen++
@@ -636,7 +641,8 @@ func TestWalkWithResponse(t *testing.T) {
 		var raw payvault.Response
 		callOptions := append(make([]payvault.CallOption, 0, 4), payvault.WithResponse(&raw))
 		record := 0
-		for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch}, callOptions...) {
+		for customer, err := range cannedClient(t, p).Customers.All(t.Context(), &payvault.ListOptions{Prefetch: prefetch},
+			callOptions...) {
 			synctest.Wait() // later pages have arrived
 			assert.Equal(t, 1, raw.Attempts)
 			assert.Equal(t, strconv.Itoa(record/perPage), raw.Header.Get("X-Page"))

@@ -1,4 +1,5 @@
-// Package repository holds what is written for readers against the code: links, commands, snippets, the API file, and rules for the code.
+// Package repository holds what is written for readers against the code: links, commands, snippets, the API file, and
+// rules for the code.
 package repository
 
 import (
@@ -22,7 +23,8 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-var update = flag.Bool("update", false, "write anew what a test compares with") //nolint:gochecknoglobals // a flag of the test binary
+//nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false, "write anew what a test compares with")
 
 // TestMain runs the suite in the directory of the repository.
 func TestMain(m *testing.M) {
@@ -45,7 +47,8 @@ func publicPackages(t *testing.T) []string {
 		_, notAModule := os.Stat(filepath.Join(path, "go.mod"))
 		switch {
 		case path == ".", path == "otelpayvault", path == "sqlpayvault", path == "temporalpayvault":
-		case name == "internal", name == "testdata", strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"), notAModule == nil:
+		case name == "internal", name == "testdata", strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"),
+			notAModule == nil:
 			return fs.SkipDir
 		}
 		if files := parsePackage(t, path); len(files) > 0 && files[0].Name.Name != "main" {
@@ -70,7 +73,8 @@ func TestAPI(t *testing.T) {
 	content, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	was := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
-	const hint = "the exported API has changed; write %s anew with: go test -run 'TestAPI$' ./internal/tests/repository -update"
+	const hint = "the exported API has changed; write %s anew with: go test -run 'TestAPI$' " +
+		"./internal/tests/repository -update"
 	assert.Empty(t, without(is, was), "added: "+hint, golden)
 	assert.Empty(t, without(was, is), "removed: "+hint, golden)
 	assert.True(t, slices.Equal(was, is), "order or repetition: "+hint, golden)
@@ -174,7 +178,7 @@ func signature(d *ast.FuncDecl) string {
 	return d.Name.Name + typeParams(d.Type.TypeParams) + strings.TrimPrefix(types.ExprString(d.Type), "func")
 }
 
-// isPublic tells whether a function is exported, and the type that it is a method of.
+// isPublic reports whether a function is exported, and the type that it is a method of.
 func isPublic(d *ast.FuncDecl) bool {
 	return d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d)))
 }

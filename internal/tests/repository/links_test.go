@@ -91,7 +91,9 @@ func linksOf(blocks []comment.Block) (resolved []*comment.DocLink, broken []stri
 		case *comment.DocLink:
 			resolved = append(resolved, text)
 		case comment.Plain:
-			for _, found := range regexp.MustCompile(`(?:^|\W)(\[\*?[\w/]*\.?[A-Z][\w.]*\])`).FindAllStringSubmatch(string(text), -1) {
+			for _, found := range regexp.MustCompile(
+				`(?:^|\W)(\[\*?[\w/]*\.?[A-Z][\w.]*\])`,
+			).FindAllStringSubmatch(string(text), -1) {
 				if found[1] != "[REDACTED]" {
 					broken = append(broken, found[1])
 				}
@@ -230,7 +232,8 @@ func commandComments(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-// TestOperationTable holds the table of README against the table of operations, and against the methods of the services.
+// TestOperationTable holds the table of README against the table of operations, and against the methods of the
+// services.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
 	calls := map[string][]string{} // by the method that makes one request
@@ -244,14 +247,16 @@ func TestOperationTable(t *testing.T) {
 		}
 	}
 	repeated := map[payvault.Replay]string{
-		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes", payvault.ReplayRead: "yes",
+		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes",
+		payvault.ReplayRead: "yes",
 	}
 	var table strings.Builder
 	table.WriteString("| operation | method | sent again after a lost answer |\n|---|---|---|\n")
 	for _, op := range payvault.Operations() {
 		once := methodOf(op.Op)
 		require.NotEmpty(t, calls[once], "no method %s", once)
-		slices.SortFunc(calls[once], func(a, b string) int { return cmp.Compare(strings.Count(a, "All"), strings.Count(b, "All")) })
+		slices.SortFunc(calls[once],
+			func(a, b string) int { return cmp.Compare(strings.Count(a, "All"), strings.Count(b, "All")) })
 		fmt.Fprintf(&table, "| %s %s | %s | %s |\n", op.Method, op.Path, strings.Join(calls[once], ", "), repeated[op.Replay])
 		delete(calls, once)
 	}
@@ -259,7 +264,8 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", table.String(), *update)
 }
 
-// TestExamples wants an example with its output for each method of each service, and for what else a reader looks for first.
+// TestExamples wants an example with its output for each method of each service, and for what else a reader looks for
+// first.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	content, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)

@@ -56,9 +56,11 @@ func selector(e ast.Node) string {
 func TestOnePlaceForPaths(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{ // what would build a path, and the only function that may use it
-		"url.Parse": "checkBaseURL", "urlpath.Fill": "newRequest", "url.URL{}": "", "url.ParseRequestURI": "", "url.JoinPath": "",
+		"url.Parse": "checkBaseURL", "urlpath.Fill": "newRequest", "url.URL{}": "", "url.ParseRequestURI": "",
+		"url.JoinPath":   "",
 		"url.PathEscape": "", "http.NewRequest": "", "http.NewRequestWithContext": "", "path.Join": "", "path.Clean": "",
-		"http.Get": "", "http.Post": "", "http.PostForm": "", "http.Head": "", "http.DefaultClient": "", "http.DefaultTransport": "",
+		"http.Get": "", "http.Post": "", "http.PostForm": "", "http.Head": "", "http.DefaultClient": "",
+		"http.DefaultTransport": "",
 	}
 	for name, file := range rootSources(t) {
 		for _, decl := range file.Decls {
@@ -79,7 +81,8 @@ func TestOnePlaceForPaths(t *testing.T) {
 				if only, guarded := allowed[text]; guarded {
 					assert.Equal(t, only, function, "%s uses %s", name, text)
 				}
-				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && function != "userAgent" && name != "operations.go" {
+				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && function != "userAgent" &&
+					name != "operations.go" {
 					for _, part := range []string{"/pg", "/platform", "/%", "vault/", "%s/"} {
 						assert.NotContains(t, literal.Value, part, "%s: %s", name, function)
 					}

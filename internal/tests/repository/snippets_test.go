@@ -163,7 +163,8 @@ func goTool(t *testing.T, snippets map[string]string, args ...string) (string, e
 	require.NoError(t, err)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
-	command := exec.CommandContext(t.Context(), "go", slices.Insert(args, 1, "-overlay="+file)...) //nolint:gosec // of this test's own words
+	//nolint:gosec // of this test's own words
+	command := exec.CommandContext(t.Context(), "go", slices.Insert(args, 1, "-overlay="+file)...)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -187,7 +188,8 @@ func wholeFile(text string) string {
 	body := given + text + "\n}\nreturn nil\n}\n"
 	var imports strings.Builder
 	for _, path := range []string{
-		"context", "errors", "fmt", "log/slog", "net/http", "os", "slices", "time", "example.com/payvault", "example.com/payvault/payvaulttest",
+		"context", "errors", "fmt", "log/slog", "net/http", "os", "slices", "time", "example.com/payvault",
+		"example.com/payvault/payvaulttest",
 	} {
 		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.[A-Z]`).MatchString(body) {
 			fmt.Fprintf(&imports, "import %q\n", path)

@@ -122,7 +122,8 @@ func TestEcho(t *testing.T) {
 func TestEchoOfWire(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{
-		"", "HTTP/1.1 ", "HTTP/1.1 200 OK\r\nContent-Length: ", "HTTP/1.1 200 OK\r\nTransfer-Encoding: ", "HTTP/1.1 200 OK\r\n\r\r",
+		"", "HTTP/1.1 ", "HTTP/1.1 200 OK\r\nContent-Length: ", "HTTP/1.1 200 OK\r\nTransfer-Encoding: ",
+		"HTTP/1.1 200 OK\r\n\r\r",
 	} {
 		t.Run(strconv.Quote(prefix), func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +164,8 @@ func TestHiddenURL(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheRequest: path, query, header and body of a call that the SDK does not type, and filters, under answers of all sorts.
+// TestNothingOfTheRequest: path, query, header and body of a call that the SDK does not type, and filters, under
+// answers of all sorts.
 func TestNothingOfTheRequest(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-4f2a"
@@ -178,7 +180,8 @@ func TestNothingOfTheRequest(t *testing.T) {
 		},
 		"Call": func(c *payvault.Client, opts ...payvault.CallOption) error {
 			return c.Call(t.Context(), payvault.Request{
-				Method: "PATCH", Path: []string{canary, "x"}, Query: url.Values{canary: {canary}}, Body: map[string]string{canary: canary},
+				Method: "PATCH", Path: []string{canary, "x"}, Query: url.Values{canary: {canary}},
+				Body: map[string]string{canary: canary},
 			}, nil, opts...)
 		},
 	}
@@ -204,7 +207,8 @@ func TestNothingOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestEchoOfTheCaller: what the caller has put into path, filters and headers is not repeated, even if the service does.
+// TestEchoOfTheCaller: what the caller has put into path, filters and headers is not repeated, even if the service
+// does.
 func TestEchoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
@@ -241,11 +245,15 @@ func tokenizeError(t *testing.T, request *payvault.TokenizeRequest, text string)
 func TestEchoInAnotherForm(t *testing.T) {
 	t.Parallel()
 	for _, cvv := range []string{"411", "1111", "4111111111111111"} { // the start of the card number, or within it
-		request := &payvault.TokenizeRequest{CVV2: payvault.NewSecret(cvv), CardNumber: payvault.NewSecret("4111111111111111")}
+		request := &payvault.TokenizeRequest{
+			CVV2:       payvault.NewSecret(cvv),
+			CardNumber: payvault.NewSecret("4111111111111111"),
+		}
 		assert.Equal(t, "card [REDACTED] with code [REDACTED]",
 			tokenizeError(t, request, "card 4111111111111111 with code "+cvv).Message)
 	}
-	for _, echo := range []string{"123456789012", "1234-5678-9012", "1234 5678 9012"} { // a code must not break up a number
+	// A code must not break up a number.
+	for _, echo := range []string{"123456789012", "1234-5678-9012", "1234 5678 9012"} {
 		request := &payvault.TokenizeRequest{CVV2: payvault.NewSecret("123"), DDANumber: payvault.NewSecret("123456789012")}
 		assert.EqualError(t, tokenizeError(t, request, "bad account "+echo),
 			"payvault: tokens.tokenize: status 200 OK: code 905: bad account [REDACTED]")
@@ -297,8 +305,8 @@ func TestEchoOfEveryKey(t *testing.T) {
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
 
-// TestKeyStaysWithItsHost runs every operation through a proxy, with answers that name other hosts, and looks for the key
-// wherever it does not belong.
+// TestKeyStaysWithItsHost runs every operation through a proxy, with answers that name other hosts, and looks for the
+// key wherever it does not belong.
 func TestKeyStaysWithItsHost(t *testing.T) {
 	t.Parallel()
 	other := service.Answer(t, 200, `{"code":0}`)
@@ -380,9 +388,10 @@ func tunnel(see func(text string)) http.HandlerFunc {
 // TestEchoOfAnEscapedQuery: a gateway names the URL that it got, in which a value is escaped.
 func TestEchoOfAnEscapedQuery(t *testing.T) {
 	t.Parallel()
-	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		return service.Reply(http.StatusBadRequest, `{"code":9,"message":"no such page: `+r.URL.RawQuery+`"}`), nil
-	})))
+	client := service.Client(t, service.Nowhere,
+		service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			return service.Reply(http.StatusBadRequest, `{"code":9,"message":"no such page: `+r.URL.RawQuery+`"}`), nil
+		})))
 	_, err := client.Customers.List(t.Context(), &payvault.ListOptions{
 		Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", "ada ä+b%y&ron@example.com")},
 	})

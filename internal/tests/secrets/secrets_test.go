@@ -1,5 +1,5 @@
-// Package secrets looks for what must not be seen in whatever shows a value, an error or a record of the SDK, for every type
-// and every operation.
+// Package secrets looks for what must not be seen in whatever shows a value, an error or a record of the SDK, for every
+// type and every operation.
 package secrets
 
 import (
@@ -197,7 +197,9 @@ func TestRedaction_index(t *testing.T) {
 	t.Parallel()
 	api, err := os.ReadFile(filepath.Join(calls.Root(), "api", "payvault.txt"))
 	require.NoError(t, err)
-	methods := regexp.MustCompile(`(?m)^pkg payvault, method .*\) (Format|LogValue|MarshalJSON)\(`).FindAllString(string(api), -1)
+	methods := regexp.MustCompile(
+		`(?m)^pkg payvault, method .*\) (Format|LogValue|MarshalJSON)\(`,
+	).FindAllString(string(api), -1)
 	assert.NotEmpty(t, methods)
 	assert.LessOrEqual(t, len(methods), 20)
 }

@@ -20,7 +20,8 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	document = filepath.Join(calls.Root(), document)
 	content, err := os.ReadFile(document)
 	require.NoError(t, err)
-	at := regexp.MustCompile(`(?s)(<!-- ` + name + `\b[^\n]*-->\n).*?(<!-- end of ` + name + ` -->)`).FindSubmatchIndex(content)
+	at := regexp.MustCompile(`(?s)(<!-- ` + name + `\b[^\n]*-->\n).*?(<!-- end of ` + name +
+		` -->)`).FindSubmatchIndex(content)
 	require.NotNil(t, at, document)
 	begin, end := at[3], at[4]
 	if update {

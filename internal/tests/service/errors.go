@@ -21,7 +21,8 @@ type Fields = map[string][]string
 func Sentinels() map[string]error {
 	return map[string]error{
 		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
-		"ErrUnauthorized": payvault.ErrUnauthorized, "ErrForbidden": payvault.ErrForbidden, "ErrNotFound": payvault.ErrNotFound,
+		"ErrUnauthorized": payvault.ErrUnauthorized, "ErrForbidden": payvault.ErrForbidden,
+		"ErrNotFound": payvault.ErrNotFound,
 		"ErrConflict": payvault.ErrConflict, "ErrRateLimited": payvault.ErrRateLimited, "ErrRejected": payvault.ErrRejected,
 		"ErrValidation": payvault.ErrValidation, "ErrUnavailable": payvault.ErrUnavailable,
 		"ErrMalformedResponse": payvault.ErrMalformedResponse, "ErrResponseTooLarge": payvault.ErrResponseTooLarge,

@@ -1,5 +1,5 @@
-// Package service stands for the payment service in tests: servers that keep what arrives, over sockets or within a bubble
-// of testing/synctest, clients of them, and what tests say of errors.
+// Package service stands for the payment service in tests: servers that keep what arrives, over sockets or within a
+// bubble of testing/synctest, clients of them, and what tests say of errors.
 package service
 
 import (
@@ -74,8 +74,8 @@ func Unstarted(tb testing.TB, serve http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// Listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other tests
-// and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
+// Listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
+// tests and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
 func Listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -158,7 +158,8 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe is a server without a network, for tests in a bubble of testing/synctest. It returns the only client that reaches it.
+// Pipe is a server without a network, for tests in a bubble of testing/synctest. It returns the only client that
+// reaches it.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}

@@ -289,7 +289,7 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
 		// A refusal for longer than it waits ends the job.
 		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited)
-		if ahead := int(read.Load()) - next*batchSize; ahead > (3*c.width()+1)*batchSize {
+		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
 		if next++; next == c.plan.Leave {

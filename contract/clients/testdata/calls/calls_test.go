@@ -51,10 +51,11 @@ func TestOapiCodegen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
 	clientFor := func(account payvaulttest.Account) *oapi.ClientWithResponses {
-		client, err := oapi.NewClientWithResponses(srv.URL, oapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-			r.SetBasicAuth("", account.APIKey)
-			return nil
-		}))
+		client, err := oapi.NewClientWithResponses(srv.URL,
+			oapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+				r.SetBasicAuth("", account.APIKey)
+				return nil
+			}))
 		require.NoError(t, err)
 		return client
 	}
@@ -75,12 +76,14 @@ func TestOapiCodegen(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, customer.JSON200, string(customer.Body))
 
-	page, err := client.CustomersListWithResponse(ctx, &oapi.CustomersListParams{OrderOn: new("customer_id"), Count: new(int64(10))})
+	page, err := client.CustomersListWithResponse(ctx,
+		&oapi.CustomersListParams{OrderOn: new("customer_id"), Count: new(int64(10))})
 	require.NoError(t, err)
 	require.NotNil(t, page.JSON200, string(page.Body))
 	assert.Len(t, page.JSON200.Data, 1)
 
-	payee, err := client.PayeesCreateWithResponse(ctx, oapi.PayeeCreateRequest{PayeeName: "P", PayeeEmail: &[]string{"p@example.com"}})
+	payee, err := client.PayeesCreateWithResponse(ctx,
+		oapi.PayeeCreateRequest{PayeeName: "P", PayeeEmail: &[]string{"p@example.com"}})
 	require.NoError(t, err)
 	require.NotNil(t, payee.JSON200, string(payee.Body))
 	deleted, err := client.PayeesDeleteWithResponse(ctx, payee.JSON200.Data.PayeeId, nil)
@@ -92,7 +95,10 @@ func TestOapiCodegen(t *testing.T) {
 	require.NotNil(t, app.JSON200, string(app.Body))
 	id := app.JSON200.Data.App.AppId
 	saved, err := partner.ApplicationsSaveDataWithResponse(ctx, id, oapi.ApplicationSaveDataRequest{
-		Data: []oapi.ApplicationField{{Key: "legal_name", Value: "Acme"}, {Key: "card_brands", Value: map[string]bool{"vi": true}}},
+		Data: []oapi.ApplicationField{
+			{Key: "legal_name", Value: "Acme"},
+			{Key: "card_brands", Value: map[string]bool{"vi": true}},
+		},
 	})
 	require.NoError(t, err)
 	require.NotNil(t, saved.JSON200, string(saved.Body))
@@ -123,11 +129,13 @@ func TestOapiCodegen(t *testing.T) {
 	require.NotNil(t, transactions.JSON200, string(transactions.Body))
 	require.Len(t, transactions.JSON200.Data, 2)
 	assert.Equal(t, json.Number("125.50"), *transactions.JSON200.Data[0].AmtTran, "the digits are kept")
-	canceled, err := client.SubscriptionsCancelWithResponse(ctx, 5001, oapi.SubscriptionCancelRequest{CustomerId: "CUST5001"})
+	canceled, err := client.SubscriptionsCancelWithResponse(ctx, 5001,
+		oapi.SubscriptionCancelRequest{CustomerId: "CUST5001"})
 	require.NoError(t, err)
 	require.NotNil(t, canceled.JSON200, string(canceled.Body))
 
-	invoice, err := client.InvoicesSendWithResponse(ctx, "INV6001", oapi.InvoiceSendRequest{PhoneNumber: &[]int64{14155550100}})
+	invoice, err := client.InvoicesSendWithResponse(ctx, "INV6001",
+		oapi.InvoiceSendRequest{PhoneNumber: &[]int64{14155550100}})
 	require.NoError(t, err)
 	require.NotNil(t, invoice.JSON200, string(invoice.Body))
 	update, err := client.AccountUpdaterSubmitWithResponse(ctx, oapi.AccountUpdaterSubmitRequest{
@@ -176,16 +184,22 @@ func TestOgen(t *testing.T) {
 		OrderOn: ogen.NewOptString("customer_id"), Count: ogen.NewOptInt64(10),
 	}))
 	assert.Len(t, page.Data, 1)
-	payee := as[*ogen.PayeeCreated](t)(client.PayeesCreate(ctx, &ogen.PayeeCreateRequest{PayeeName: "P", PayeeEmail: []string{"p@example.com"}}))
+	payee := as[*ogen.PayeeCreated](t)(client.PayeesCreate(ctx,
+		&ogen.PayeeCreateRequest{PayeeName: "P", PayeeEmail: []string{"p@example.com"}}))
 	as[*ogen.PayeeDeleted](t)(client.PayeesDelete(ctx, ogen.PayeesDeleteParams{PayeeID: payee.Data.PayeeID}))
 
-	app := as[*ogen.ApplicationCreated](t)(partner.ApplicationsCreate(ctx, &ogen.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}))
+	app := as[*ogen.ApplicationCreated](t)(partner.ApplicationsCreate(ctx,
+		&ogen.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}))
 	id := app.Data.App.AppID
 	saved := as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &ogen.ApplicationSaveDataRequest{
-		Data: []ogen.ApplicationField{{Key: "legal_name", Value: jx.Raw(`"Acme"`)}, {Key: "card_brands", Value: jx.Raw(`{"vi":true}`)}},
+		Data: []ogen.ApplicationField{
+			{Key: "legal_name", Value: jx.Raw(`"Acme"`)},
+			{Key: "card_brands", Value: jx.Raw(`{"vi":true}`)},
+		},
 	}, ogen.ApplicationsSaveDataParams{AppId: id}))
 	assert.Len(t, saved.Data.Fields, 2)
-	validation := as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx, ogen.ApplicationsValidateParams{AppId: id}))
+	validation := as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx,
+		ogen.ApplicationsValidateParams{AppId: id}))
 	assert.Contains(t, validation.Data.Value, "tax_id")
 
 	as[*ogen.Acknowledgment](t)(client.DisputesRespond(ctx, &ogen.DisputeRespondFormMultipart{
@@ -193,23 +207,27 @@ func TestOgen(t *testing.T) {
 		DisputeResponse: ogen.NewOptString(`{"message":"m"}`),
 	}, ogen.DisputesRespondParams{RecID: "7102"}))
 
-	transactions := as[*ogen.TransactionPage](t)(client.SubscriptionsTransactions(ctx, ogen.SubscriptionsTransactionsParams{
-		SubscriptionID: 5001, Filter: []string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
-	}))
+	transactions := as[*ogen.TransactionPage](t)(client.SubscriptionsTransactions(ctx,
+		ogen.SubscriptionsTransactionsParams{
+			SubscriptionID: 5001, Filter: []string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
+		}))
 	require.Len(t, transactions.Data, 2)
 	assert.InDelta(t, 125.5, float64(transactions.Data[0].AmtTran.Value), 0)
 	as[*ogen.Confirmation](t)(client.SubscriptionsCancel(ctx, &ogen.SubscriptionCancelRequest{CustomerID: "CUST5001"},
 		ogen.SubscriptionsCancelParams{SubscriptionID: 5001}))
-	as[*ogen.Acknowledgment](t)(client.InvoicesSend(ctx, ogen.NewOptInvoiceSendRequest(ogen.InvoiceSendRequest{PhoneNumber: []int64{14155550100}}),
+	as[*ogen.Acknowledgment](t)(client.InvoicesSend(ctx,
+		ogen.NewOptInvoiceSendRequest(ogen.InvoiceSendRequest{PhoneNumber: []int64{14155550100}}),
 		ogen.InvoicesSendParams{InvoiceID: "INV6001"}))
 	update := as[*ogen.AccountUpdaterSubmitted](t)(client.AccountUpdaterSubmit(ctx, &ogen.AccountUpdaterSubmitRequest{
 		Data: []ogen.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}},
 	}))
 	assert.NotEmpty(t, update.Data.RequestID)
-	as[*ogen.Confirmation](t)(client.WebhooksAddEvent(ctx, ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "transaction_status_updated"}))
+	as[*ogen.Confirmation](t)(client.WebhooksAddEvent(ctx,
+		ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "transaction_status_updated"}))
 	performed(t, srv)
 
-	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx, ogen.WebhooksAddEventParams{WebhookID: "none", Event: "some_event"}))
+	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx,
+		ogen.WebhooksAddEventParams{WebhookID: "none", Event: "some_event"}))
 	assert.Equal(t, 404, refused.StatusCode)
 	assert.Equal(t, int64(404), refused.Response.Code)
 }

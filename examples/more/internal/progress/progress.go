@@ -1,4 +1,5 @@
-// Package progress shows how far a long run has come: with a bar on a terminal, with a plain line now and then otherwise.
+// Package progress shows how far a long run has come: with a bar on a terminal, with a plain line now and then
+// otherwise.
 package progress
 
 import (
@@ -33,7 +34,7 @@ func New(out io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// IsTerminal tells whether somebody is looking at what is written.
+// IsTerminal reports whether somebody is looking at what is written.
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

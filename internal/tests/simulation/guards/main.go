@@ -132,15 +132,13 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "submitall.go",
-			"w.stop(fmt.Errorf(\"journal: %w\", err))\n\t\tb.Err, b.unsent = w.over(ctx), true\n\t\treturn false",
+			"w.fail(err)\n\t\treturn w.begin(ctx, b)",
 			"return true",
 		},
 		{
 			"journal: a batch is recorded before it is sent", "submitall.go",
-			"begun := w.begin(ctx, b)\n\t\t<-turn\n\t\tsending := begun && w.enter(ctx, b)\n" +
-				"\t\tclose(next)\n\t\tif sending {\n\t\t\tw.submit(ctx, b, cards)",
-			"<-turn\n\t\tsending := w.enter(ctx, b)\n\t\tclose(next)\n\t\tif sending {\n" +
-				"\t\t\tw.submit(ctx, b, cards)\n\t\t}\n\t\tbegun := w.begin(ctx, b)\n\t\tif sending {",
+			"send := w.begin(ctx, b)\n\t\t<-turn\n\t\tclose(begun)\n\t\tif send {\n\t\t\tw.submit(ctx, b, cards)\n\t\t}",
+			"<-turn\n\t\tclose(begun)\n\t\tw.submit(ctx, b, cards)\n\t\tsend := w.begin(ctx, b)",
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
