@@ -113,7 +113,7 @@ type bulkWalk struct {
 	service *AccountUpdaterService
 	opts    []CallOption
 
-	over    func() error            // of what is not sent since nothing more may be
+	why     func() error            // nothing more may be sent; nil while it may
 	stop    context.CancelCauseFunc // ends the walk; the first error counts
 	stopped <-chan struct{}         // closed when it is over
 	failed  atomic.Pointer[error]   // of the journal
@@ -161,15 +161,11 @@ func (w *bulkWalk) check(ctx context.Context) (requests context.Context, end fun
 	}
 	sending, stop := context.WithCancelCause(ctx)
 	w.stop, w.stopped = stop, sending.Done()
-	w.over = func() error {
-		cause := context.Cause(sending)
+	w.why = func() error {
 		if ctx.Err() != nil {
-			cause = safeCause(ctx, ctx.Err())
+			return safeCause(ctx, ctx.Err())
 		}
-		if cause == nil {
-			return nil
-		}
-		return unsentError(OpAccountUpdaterSubmit, cause)
+		return context.Cause(sending)
 	}
 	if err := p.err(OpAccountUpdaterSubmit); err != nil {
 		stop(err)
@@ -182,6 +178,14 @@ func (w *bulkWalk) check(ctx context.Context) (requests context.Context, end fun
 		stop(context.Canceled)
 		cancel()
 	}
+}
+
+// over is the error of what is not sent since nothing more may be.
+func (w *bulkWalk) over() error {
+	if cause := w.why(); cause != nil {
+		return unsentError(OpAccountUpdaterSubmit, cause)
+	}
+	return nil
 }
 
 // read cuts the stream into batches and starts them.
@@ -362,6 +366,9 @@ func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpda
 	accepted, err := w.service.Submit(ctx, cards, opts...)
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
+	}
+	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
+		e.cause = fmt.Errorf("%w: %w", errStopped, w.why())
 	}
 	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil { // which was not waited for
 		w.stop(err)
