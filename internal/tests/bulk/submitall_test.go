@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"runtime"
 	"slices"
@@ -543,33 +542,6 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 		}
 		u.assertOnce(t, [2]int{0, 200}, [2]int{300, 850})
 	})
-}
-
-// TestSubmitAllOverConnectionsThatBreak has a real server read some requests and drop their connections.
-func TestSubmitAllOverConnectionsThatBreak(t *testing.T) {
-	t.Parallel()
-	var u updater
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		batch, err := u.take(r)
-		assert.NoError(t, err)
-		if batch%3 == 1 {
-			panic(http.ErrAbortHandler)
-		}
-		_, _ = fmt.Fprintf(w, `{"code":0,"data":{"request_id":"REQ%d"}}`, batch)
-	}))
-	t.Cleanup(server.Close)
-	client, err := payvault.NewClient(server.URL+"/gateway/v1", "test-api-key")
-	require.NoError(t, err)
-	t.Cleanup(client.CloseIdleConnections)
-	want := batchesOf(2000)
-	for _, batch := range collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(2000, nil), nil)) {
-		if batch.Index%3 == 1 {
-			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
-			batch.Err, batch.RequestID = nil, want[batch.Index].RequestID
-		}
-		assert.Equal(t, want[batch.Index], batch)
-	}
-	u.assertOnce(t, [2]int{0, 2000})
 }
 
 func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
