@@ -44,8 +44,8 @@
 //
 // # Retries
 //
-// An operation is replayable if performing it twice changes nothing: the lists, Validate and SaveData, and Tokenize with
-// a CardID. [WithReplay] says so of one call. It never follows from the HTTP method. After a failure:
+// An operation is replayable if performing it twice changes nothing: the lists, Validate and SaveData, and Tokenize
+// with a CardID. [WithReplay] says so of one call. It never follows from the HTTP method. After a failure:
 //
 //	failure                                    replayable       all others
 //	nothing was sent                           repeated         repeated

@@ -42,7 +42,7 @@ type AccountUpdaterBatch struct {
 	Start     int    // position of the first card in the stream, zero-based
 	End       int    // position after the last card
 	RequestID string // set if Err is nil
-	Err       error  // an *Error; its Delivery tells whether the batch was sent
+	Err       error  // an *Error; its Delivery reports whether the batch was sent
 	Earlier   bool   // the journal has it from an earlier run, and nothing was sent in this one
 }
 

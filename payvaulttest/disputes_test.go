@@ -30,7 +30,8 @@ func TestDisputeFirstTime(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, "")
 	got := a.postForm(t, path, newForm().part(t, "file", "proof.pdf", pdf).part(t, "disputeResponse", "", `{
-		"message":"Ünser","cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF","cbr_ce_type":"X",
+		"message":"Ünser","cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF",
+		"cbr_ce_type":"X",
 		"cbr_id_type":"Y","reason_desc":"Z"}`))
 	assert.JSONEq(t, `{"code":0,"message":"Success"}`, got.body)
 

@@ -21,8 +21,9 @@ func (e *HeldError) Error() string {
 // ErrStopped is returned for a request that is not sent, since its caller has stopped meanwhile.
 var ErrStopped = errors.New("stopped")
 
-// Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429, from then
-// on at a rate that each refusal cuts and each answer raises, as TCP does, and not before the service takes requests again.
+// Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429,
+// from then on at a rate that each refusal cuts and each answer raises, as TCP does, and not before the service takes
+// requests again.
 type Pace struct {
 	limited         atomic.Bool
 	second          atomic.Int64  // of now

@@ -45,8 +45,8 @@ func (c *Client) decide(call *call) (spent bool) {
 	return !call.again
 }
 
-// budget is shared by all calls of a client: when a service is down, they soon fail after their first attempt. Size, costs and
-// refunds are those of the standard mode of the AWS SDKs.
+// budget is shared by all calls of a client: when a service is down, they soon fail after their first attempt. Size,
+// costs and refunds are those of the standard mode of the AWS SDKs.
 type budget struct{ spent atomic.Int64 }
 
 const (

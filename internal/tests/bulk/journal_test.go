@@ -410,7 +410,8 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 func TestJournalIsCorrected(t *testing.T) {
 	t.Parallel()
 	j := newJournal(t, map[int]payvault.BatchState{0: {Begun: true}, 1: {Begun: true}, 2: {Begun: true}})
-	require.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"}))
+	require.NoError(t, j.End(t.Context(), job, 0,
+		payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"}))
 	require.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
 	var u updater
 	got := j.submitAll(t.Context(), &u, 300)
@@ -427,7 +428,8 @@ func TestJournalNeedsAJob(t *testing.T) {
 	got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(150, nil), options))
 	require.Len(t, got, 2)
 	for _, batch := range got {
-		service.AssertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit, map[string][]string{"Job": {"is required with a Journal"}})
+		service.AssertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit,
+			map[string][]string{"Job": {"is required with a Journal"}})
 	}
 	assert.Zero(t, u.requests)
 }
@@ -451,7 +453,8 @@ func TestJournalIsToldNextToSending(t *testing.T) {
 			return nil, nil
 		}}
 		options := j.options(concurrency)
-		assert.Equal(t, batchesOf(1950), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
+		assert.Equal(t, batchesOf(1950),
+			collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
 		assert.Equal(t, concurrency, u.most)
 	})
 }

@@ -59,7 +59,8 @@ func (u *updater) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 	}
-	return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d"}}`, batch)), nil
+	return jsonAnswer(http.StatusOK, fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d"}}`, batch)),
+		nil
 }
 
 func (u *updater) take(req *http.Request) (batch int, err error) {
@@ -116,7 +117,10 @@ func (u *updater) assertOnce(t *testing.T, ranges ...[2]int) {
 }
 
 func jsonAnswer(status int, body string, header ...string) *http.Response {
-	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	resp := &http.Response{
+		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
 	for pair := range slices.Chunk(header, 2) {
 		resp.Header.Set(pair[0], pair[1])
 	}
@@ -134,7 +138,10 @@ func cardStream(n int, taken *atomic.Int64, invalid ...int) iter.Seq[payvault.Ac
 			if taken != nil {
 				taken.Add(1)
 			}
-			card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i)}
+			card := payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229",
+				CardID: "C" + strconv.Itoa(i),
+			}
 			if bad[i] {
 				card.ExpDate = "1329"
 			}
@@ -192,7 +199,8 @@ func TestSubmitAll(t *testing.T) {
 func TestSubmitAllWithoutOptions(t *testing.T) {
 	t.Parallel()
 	var u updater
-	assert.Equal(t, batchesOf(750), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
+	assert.Equal(t, batchesOf(750),
+		collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(750, nil), nil)))
 	assert.LessOrEqual(t, u.most, 4)
 }
 
@@ -339,7 +347,8 @@ func TestSubmitAllWhoseStreamPanics(t *testing.T) {
 		var u updater
 		got := []payvault.AccountUpdaterBatch{}
 		assert.PanicsWithValue(t, "stream", func() {
-			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), then(250, func() { panic("stream") }), nil) {
+			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(),
+				then(250, func() { panic("stream") }), nil) {
 				got = append(got, *batch)
 			}
 		})
@@ -406,7 +415,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context, nor that of the loop.
+// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context, nor that of the
+// loop.
 func TestSubmitAllOfABlockedStream(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -557,7 +567,8 @@ func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		assert.Equal(t, batchesOf(450), collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
+		assert.Equal(t, batchesOf(450),
+			collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(450, nil), nil)))
 		assert.Equal(t, 15, u.requests)
 		assert.LessOrEqual(t, u.most, 4)
 	})
@@ -696,7 +707,8 @@ func TestSubmitAllMemoryDoesNotGrow(t *testing.T) {
 	client := cannedClient(t, acceptAll{})
 	var early, most uint64
 	batches := 0
-	for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(200_000, nil), nil, payvault.WithResponse(&raw)) {
+	for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(200_000, nil), nil,
+		payvault.WithResponse(&raw)) {
 		require.NoError(t, batch.Err)
 		batches++
 		switch {
