@@ -25,14 +25,14 @@ const (
 	Raw    = "7awCanary"    // of every body, header and file
 )
 
-// Types returns all exported struct types, by name; Page is the one generic type. They are those that the methods, fields and
-// options of a client lead to.
+// Types returns all exported struct types, by name; Page is the one generic type. They are those that the methods,
+// fields and options of a client lead to.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[*payvault.Client](), reflect.TypeFor[payvault.Error](), reflect.TypeFor[payvault.Observer](),
-		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](), reflect.TypeFor[payvault.Notification](),
-		reflect.TypeFor[payvault.OperationInfo](), reflect.TypeFor[payvault.Pairs](),
+		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](),
+		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](), reflect.TypeFor[payvault.Pairs](),
 		reflect.TypeFor[payvault.ApplicationData](),
 	} {
 		reach(t, found)
