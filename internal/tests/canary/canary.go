@@ -32,8 +32,8 @@ func Types() map[string]reflect.Type {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[*payvault.Client](), reflect.TypeFor[payvault.Error](), reflect.TypeFor[payvault.Observer](),
 		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](),
-		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](), reflect.TypeFor[payvault.Pairs](),
-		reflect.TypeFor[payvault.ApplicationData](),
+		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](),
+		reflect.TypeFor[payvault.Pairs](), reflect.TypeFor[payvault.ApplicationData](),
 	} {
 		reach(t, found)
 	}
