@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 )
 
 // AccountUpdaterRequest is an accepted account updater request, its fields named as on the wire.
@@ -53,8 +54,8 @@ func (v *service) submitUpdate(c *call) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.account.MerchantID}
 	for i, card := range in.Data {
-		p.check(isCardNumber(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), "must be 12 to 19 digits")
-		request.Cards = append(request.Cards, UpdaterCard{mask(card.CardNumber), card.ExpDate, card.CardID})
+		p.check(cardnumber.Valid(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), "must be 12 to 19 digits")
+		request.Cards = append(request.Cards, UpdaterCard{cardnumber.Mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {
 		return nil, err

@@ -28,8 +28,8 @@
 //
 // # Failures
 //
-// [Server.Inject], which only Go programs can call, makes requests fail the ways networks and
-// services fail. The one that matters most to money is the lost answer:
+// [Server.Inject] makes requests fail the ways networks and services fail; other programs inject faults through
+// [Inspect]. The one that matters most to money is the lost answer:
 //
 //	lost := payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1}
 //	if _, err := srv.Inject(lost); err != nil {
@@ -47,6 +47,10 @@
 // A fault takes a request as it arrives, before authentication and whether or not the request is
 // valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Server.Faults]
 // lists what is still armed.
+//
+// # Inspecting
+//
+// [Inspect] serves a page that shows requests as they come, records and faults, and that injects faults at a click.
 //
 // # Secrets
 //

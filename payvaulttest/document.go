@@ -17,6 +17,7 @@ type document struct {
 	response    *openapi.Schema // of the text in a dispute's form
 	transaction *openapi.Schema // of a record
 	fields      map[string]applicationField
+	names       map[string]bool // of fields and parameters
 	customers   listing.Columns
 	payments    listing.Columns // of transactions
 }
@@ -29,7 +30,7 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where
 	}
-	d := &document{Document: read, fields: map[string]applicationField{}}
+	d := &document{Document: read, fields: map[string]applicationField{}, names: read.Names()}
 	d.response = d.Schema("components", "schemas", "DisputeResponse")
 	d.transaction = d.Schema("components", "schemas", "Transaction")
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {

@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 
 const (
 	maxJSONBytes = 1 << 20
+	headBytes    = 32 // of an answer, enough for its code
 	// DefaultMaxUpload is the size of a dispute response's form unless [WithMaxUpload] says otherwise.
 	DefaultMaxUpload = 64 << 20
 )
@@ -38,8 +41,10 @@ type exchange struct {
 	parts   []Part
 	refused error // what was found wrong while reading
 	account Account
-	denied  error // why there is no account
-	status  int   // as it was sent; 0 if nothing was
+	denied  error  // why there is no account
+	status  int    // as it was sent; 0 if nothing was
+	head    []byte // the beginning of what was sent
+	done    bool   // the operation was performed
 }
 
 // exchange answers a request of an operation, or of none.
@@ -79,6 +84,12 @@ func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.baseP
 func (x *exchange) WriteHeader(status int) {
 	x.status = status
 	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (x *exchange) Write(p []byte) (int, error) {
+	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
+	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
 // Unwrap is for [http.ResponseController].
@@ -149,7 +160,7 @@ func (x *exchange) dispatch() (any, error) {
 	defer v.mu.Unlock()
 	c := &call{account: x.account, path: x.r.PathValue, query: query, body: x.body, parts: x.parts}
 	result, err := x.action(c)
-	if err == nil {
+	if x.done = err == nil; x.done {
 		v.commits[payvault.Operation(x.op.ID)]++
 	}
 	return result, err
@@ -212,7 +223,10 @@ func (x *exchange) checkForm() error {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// log writes the one record of a request: no path, no query, no header, no body.
+// theCode finds the code with which an answer begins.
+var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
+
+// log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
 func (x *exchange) log(ctx context.Context) {
 	method, route := "other", "none"
 	if x.op != nil {
@@ -226,9 +240,18 @@ func (x *exchange) log(ctx context.Context) {
 		slog.Int64("merchant_id", int64(x.account.MerchantID)),
 		slog.Int64("request_bytes", x.request.Size),
 		slog.Duration("duration", time.Since(x.began)),
+		slog.Bool("performed", x.done),
+	}
+	if code := theCode.FindSubmatch(x.head); code != nil {
+		number, _ := strconv.Atoi(string(code[1]))
+		attrs = append(attrs, slog.Int("code", number))
 	}
 	if x.fault != nil {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
 	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	if feed := x.server.feed; feed.Enabled(ctx, slog.LevelInfo) {
+		attrs = append(attrs, slog.Any("shape", x.shape()))
+		slog.New(feed).LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	}
 }

@@ -3,11 +3,14 @@ package payvaulttest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
@@ -109,7 +112,8 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
 	fault.Header = fault.Header.Clone()
-	return s.faults.add(fault), nil
+	id := s.faults.add(fault).id
+	return func() { s.faults.remove(id) }, nil
 }
 
 // Faults returns the faults that still wait for requests, in the order in which they were injected.
@@ -141,7 +145,8 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 		ResetConnection, DropDuringRead, DropBeforeCommit, DropAfterCommit, Hang, Delay, Respond, RateLimit, PermitRate,
 		Redirect, EmptyBody, OtherCode, MalformedJSON, TruncatedJSON, CutBody, OversizedBody, GzipBomb, SlowDrip,
 	}
-	known := slices.ContainsFunc(operations, func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
+	known := slices.ContainsFunc(operations,
+		func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation })
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
 	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
@@ -162,26 +167,35 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 
 type armedFault struct {
 	ArmedFault
-	permits bucket
+	id      int64
+	permits *rate.Limiter // as many at once as come in a second, at least one
 }
 
 // faults are the faults of a server that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
+	last int64 // the identifier that was given last
 	list []*armedFault
 }
 
-func (f *faults) add(fault Fault) func() {
+// add arms a fault and returns a copy of what is armed.
+func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	armed := &armedFault{ArmedFault: ArmedFault{Fault: fault, Left: cmp.Or(fault.Times, -1)}}
-	armed.permits = bucket{rate: fault.Rate, tokens: max(fault.Rate, 1), filled: time.Now()}
+	f.last++
+	armed := &armedFault{id: f.last, ArmedFault: ArmedFault{Fault: fault, Left: cmp.Or(fault.Times, -1)}}
+	armed.permits = rate.NewLimiter(rate.Limit(fault.Rate), int(min(max(fault.Rate, 1), math.MaxInt32)))
 	f.list = append(f.list, armed)
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.list = slices.DeleteFunc(f.list, func(other *armedFault) bool { return other == armed })
-	}
+	return new(*armed)
+}
+
+// remove removes a fault, and reports whether it was still armed.
+func (f *faults) remove(id int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.list)
+	f.list = slices.DeleteFunc(f.list, func(other *armedFault) bool { return other.id == id })
+	return len(f.list) < n
 }
 
 // take returns the fault that a request runs into, or nil.
@@ -190,7 +204,7 @@ func (f *faults) take(op payvault.Operation) *Fault {
 	defer f.mu.Unlock()
 	for i, armed := range f.list {
 		other := armed.Operation != "" && armed.Operation != op
-		if other || armed.Kind == PermitRate && armed.permits.take(time.Now()) {
+		if other || armed.Kind == PermitRate && armed.permits.Allow() {
 			continue
 		}
 		armed.Struck++
@@ -203,22 +217,6 @@ func (f *faults) take(op payvault.Operation) *Fault {
 		return new(armed.Fault)
 	}
 	return nil
-}
-
-// A bucket holds the requests that are permitted now, at most those of a second and at least one.
-type bucket struct {
-	rate, tokens float64
-	filled       time.Time
-}
-
-func (b *bucket) take(now time.Time) bool {
-	b.tokens = min(b.tokens+b.rate*now.Sub(b.filled).Seconds(), max(b.rate, 1))
-	b.filled = now
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
 }
 
 // around gives the handler that fails as the fault says, around the one that performs the operation.
@@ -267,7 +265,8 @@ func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, t
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
-		return faulty.Send(http.StatusTooManyRequests, header, failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
+		return faulty.Send(http.StatusTooManyRequests, header,
+			failureBody(tokenize, http.StatusTooManyRequests, "Too many requests", nil))
 	case Redirect:
 		return faulty.Send(cmp.Or(f.Status, http.StatusTemporaryRedirect), http.Header{"Location": {f.Location}}, nil)
 	case EmptyBody:

@@ -50,11 +50,6 @@ func encode(v any) ([]byte, error) {
 // isBlank reports whether s has nothing that can be seen. Such a text is none where one is required.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// isDigits reports whether s consists of at least low and at most high digits.
-func isDigits(s string, low, high int) bool {
-	return len(s) >= low && len(s) <= high && strings.Trim(s, "0123456789") == ""
-}
-
 // isPairs reports whether s is the text of a JSON array of single-pair objects.
 func isPairs(s string) bool {
 	var pairs []map[string]jsontext.Value

@@ -62,7 +62,8 @@ func TestRequests(t *testing.T) {
 func TestRequestParts(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
-	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`)).ok(t)
+	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "",
+		`{"cbr_response_type":"ND"}`)).ok(t)
 	request := a.srv.Requests()[0]
 	require.Len(t, request.Parts(), 2)
 	part, ok := request.Part("file")
@@ -91,12 +92,14 @@ func TestRequestHistory(t *testing.T) {
 }
 
 // Secrets that a test of printing sends in every place where a secret can be.
-const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}` // the code is too short to be told from chance digits
+// The code is too short to be told from chance digits.
+const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}`
 
 func assertNoSecrets(t *testing.T, printed, how string) {
 	t.Helper()
 	for _, secret := range []string{
-		"4929000000006", `"987"`, "cvv2", "merchant-api-key", "partner-vendor-key", "OnBhcnRuZXI", "Om1lcmNoYW50", "99-1111111", "TOP",
+		"4929000000006", `"987"`, "cvv2", "merchant-api-key", "partner-vendor-key", "OnBhcnRuZXI", "Om1lcmNoYW50",
+		"99-1111111", "TOP",
 		fmt.Sprintf("%x", "4929000000006"), fmt.Sprintf("%X", "merchant-api-key"), fmt.Sprintf("%d", []byte("4929000000006")),
 	} {
 		assert.NotContains(t, printed, secret, how)
@@ -110,7 +113,8 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	a.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "disputeResponse", "", "TOP"))
 	partner := a.partner()
 	app, _ := partner.post(t, "/platform/application/add", `{"channel_id":1,"sales_rep":1}`).ok(t)["app"].(map[string]any)
-	partner.post(t, fmt.Sprintf("/platform/application/%.0f/data", app["app_id"]), `{"data":[{"key":"tax_id","value":"99-1111111"}]}`).ok(t)
+	partner.post(t, fmt.Sprintf("/platform/application/%.0f/data", app["app_id"]),
+		`{"data":[{"key":"tax_id","value":"99-1111111"}]}`).ok(t)
 
 	requests := a.srv.Requests()
 	part, _ := requests[1].Part("disputeResponse")
@@ -180,9 +184,12 @@ func TestLog(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"level": "INFO", "msg": "request", "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize",
 		"status": 200.0, "merchant_id": float64(merchantID), "request_bytes": float64(len(secretBody)),
+		"code": 0.0, "performed": true,
 	}, record)
 	assert.Contains(t, lines[1], `"route":"none","status":404`)
+	assert.Contains(t, lines[1], `"performed":false,"code":404`)
 	assert.Contains(t, lines[2], `"status":0`)
+	assert.Contains(t, lines[2], `"performed":true,"fault"`, "no code was sent")
 	assert.Contains(t, lines[2], `"fault":"drop after commit"`)
 }
 

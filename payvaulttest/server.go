@@ -16,6 +16,8 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
+	"example.com/payvault/internal/inspect"
+	"example.com/payvault/internal/notify"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -33,6 +35,7 @@ type Server struct {
 	methods  []string // that the document uses
 	faults   faults
 	requests requestLog
+	feed     *inspect.Feed
 	http     *httptest.Server
 	cancel   context.CancelFunc
 	running  sync.RWMutex // held for reading by each request
@@ -62,7 +65,8 @@ func Start(opts ...Option) (*Server, error) {
 		return nil, fmt.Errorf("payvaulttest: listen: %w", err)
 	}
 	s.cancel = cancel
-	s.service.events = newDispatcher(ctx, s.cfg.remote, s.cfg.logger)
+	records := slog.NewMultiHandler(s.cfg.logger.Handler(), s.feed)
+	s.service.events = notify.New(ctx, s.cfg.remote, slog.New(records))
 	s.http = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: time.Minute,
@@ -96,7 +100,7 @@ func newServer(opts []Option) (*Server, error) {
 			return nil, fmt.Errorf("seed: %w", err)
 		}
 	}
-	s := &Server{cfg: cfg, service: service, Records: service.Records, mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, service: service, Records: service.Records, mux: http.NewServeMux(), feed: inspect.NewFeed()}
 	s.requests.limit = cfg.history
 	actions := service.actions()
 	for _, o := range service.document.Operations {
@@ -149,11 +153,12 @@ func (s *Server) allowed(r *http.Request) string {
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
+		s.feed.Close()
 		s.http.CloseClientConnections()
 		s.http.Close()
 		s.running.Lock() // HTTP/2 handlers outlive their connection
 		defer s.running.Unlock()
-		s.service.events.wait()
+		s.service.events.Close()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/notify"
 )
 
 // A service is the emulated service without HTTP around it: its accounts, its records and its rules.
@@ -18,7 +19,7 @@ type service struct {
 	accounts accounts
 	clock    func() time.Time
 	ids      *ids
-	events   *dispatcher
+	events   *notify.Dispatcher
 	document *document
 
 	mu      sync.Mutex
@@ -58,11 +59,14 @@ func newService(cfg config) (*service, error) {
 	v.Cards = newStore(&v.mu, func(c *Card) string { return c.ID }, v.prepareCard, (*Card).clone)
 	v.Customers = newStore(&v.mu, (*Customer).key, v.prepareCustomer, v.withCards)
 	v.Payees = newStore(&v.mu, func(p *Payee) payvault.PayeeID { return p.ID }, v.preparePayee, (*Payee).clone)
-	v.Applications = newStore(&v.mu, func(a *Application) payvault.ApplicationID { return a.ID }, v.prepareApplication, (*Application).clone)
+	v.Applications = newStore(&v.mu, func(a *Application) payvault.ApplicationID { return a.ID }, v.prepareApplication,
+		(*Application).clone)
 	v.Disputes = newStore(&v.mu, func(d *Dispute) payvault.DisputeID { return d.ID }, v.prepareDispute, (*Dispute).clone)
-	v.Subscriptions = newStore(&v.mu, func(s *Subscription) payvault.SubscriptionID { return s.ID }, v.prepareSubscription, (*Subscription).clone)
+	v.Subscriptions = newStore(&v.mu, func(s *Subscription) payvault.SubscriptionID { return s.ID },
+		v.prepareSubscription, (*Subscription).clone)
 	v.Invoices = newStore(&v.mu, func(i *Invoice) payvault.InvoiceID { return i.ID }, v.prepareInvoice, (*Invoice).clone)
-	v.AccountUpdaterRequests = newStore(&v.mu, func(r *AccountUpdaterRequest) string { return r.RequestID }, v.prepareUpdate, (*AccountUpdaterRequest).clone)
+	v.AccountUpdaterRequests = newStore(&v.mu, func(r *AccountUpdaterRequest) string { return r.RequestID },
+		v.prepareUpdate, (*AccountUpdaterRequest).clone)
 	v.Webhooks = newStore(&v.mu, func(w *Webhook) payvault.WebhookID { return w.ID }, v.prepareWebhook, (*Webhook).clone)
 	return v, nil
 }

@@ -23,8 +23,9 @@ func newStore[K comparable, V any](
 	return &Store[K, V]{mu: mu, rows: map[K]*V{}, key: key, prepare: prepare, view: view}
 }
 
-// Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled in, such as
-// an ID and the merchant of [Server.Merchant]. It panics if the service could not have such a record; [WithSeed] does not.
+// Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled in,
+// such as an ID and the merchant of [Server.Merchant]. It panics if the service could not have such a record;
+// [WithSeed] does not.
 func (r *Store[K, V]) Seed(record V) V {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,6 +53,17 @@ func (r *Store[K, V]) All() []V {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all(func(*V) bool { return true })
+}
+
+// last returns the newest records, at most n, and the number of all.
+func (r *Store[K, V]) last(n int) ([]V, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []V
+	for _, key := range r.keys[max(0, len(r.keys)-n):] {
+		list = append(list, r.view(r.rows[key]))
+	}
+	return list, len(r.keys)
 }
 
 func (r *Store[K, V]) all(wanted func(*V) bool) []V {

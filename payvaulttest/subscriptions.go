@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -22,8 +23,8 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions, its fields named as on the wire. A seeded one is active, and its transactions
-// are paid now in currency 840 with status P and rcode 000, unless they say otherwise.
+// Subscription is a subscription with its transactions, its fields named as on the wire. A seeded one is active, and
+// its transactions are paid now in currency 840 with status P and rcode 000, unless they say otherwise.
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
@@ -32,8 +33,8 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // by time
 }
 
-// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch numbers that
-// are not set.
+// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch numbers
+// that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its offset
@@ -104,9 +105,9 @@ func (v *service) fillTransaction(t *Transaction, s *Subscription) {
 	if t.Time.IsZero() {
 		t.Time = v.now()
 	}
-	if isCardNumber(t.CardNumber) {
-		t.CardType = cmp.Or(t.CardType, cardType(t.CardNumber))
-		t.CardNumber = mask(t.CardNumber)
+	if cardnumber.Valid(t.CardNumber) {
+		t.CardType = cmp.Or(t.CardType, cardnumber.Network(t.CardNumber))
+		t.CardNumber = cardnumber.Mask(t.CardNumber)
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -20,8 +20,8 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security code, track, wallet
-// payload or account number.
+// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security
+// code, track, wallet payload or account number.
 type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
@@ -39,12 +39,12 @@ func (c *Card) clone() Card { return *c }
 func (v *service) prepareCard(c *Card) error {
 	c.ID = freshText(v.ids, "card", v.Cards, c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	if isCardNumber(c.MaskedNumber) {
-		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardType(c.MaskedNumber)), mask(c.MaskedNumber)
+	if cardnumber.Valid(c.MaskedNumber) {
+		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardnumber.Network(c.MaskedNumber)), cardnumber.Mask(c.MaskedNumber)
 	}
 	return cmp.Or(
 		v.seedMerchant(&c.MerchantID),
-		fits(c.MaskedNumber == "" || isMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
+		fits(c.MaskedNumber == "" || cardnumber.IsMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
 		fits(c.Kind == CardKindCard || c.Kind == CardKindACH || c.Kind == CardKindWallet, "kind must be card, ach or wallet"),
 	)
 }
@@ -116,9 +116,11 @@ func (v *service) tokenize(c *call) (any, error) {
 func (v *service) checkTokenize(merchant payvault.MerchantID, in *tokenizeRequest) error {
 	p := problems{}
 	in.check(p, "")
-	p.check(in.CardSwipe == "" || trackNumber(in.CardSwipe) != "", "card_swipe", "is not track data")
-	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", "must be the text of a JSON array of single-pair objects")
-	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", "must be the text of a JSON array of single-pair objects")
+	p.check(in.CardSwipe == "" || cardnumber.OfTrack(in.CardSwipe) != "", "card_swipe", "is not track data")
+	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields",
+		"must be the text of a JSON array of single-pair objects")
+	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data",
+		"must be the text of a JSON array of single-pair objects")
 	p.check(in.hasData() || in.CardID != "", "card_number", "or other payment data is required")
 	if err := p.err(); err != nil {
 		return err
@@ -140,9 +142,12 @@ func (f *paymentFields) hasData() bool {
 // check looks at the payment fields beyond their shape. What is required for each kind of payment data is
 // the emulator's choice.
 func (f *paymentFields) check(p problems, path string) {
-	p.check(f.CardNumber == "" || isCardNumber(f.CardNumber), openapi.WirePath(path, "card_number"), "must be 12 to 19 digits")
-	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", openapi.WirePath(path, "exp_date"), "is required with a new card number")
-	p.check((f.Routing == "") == (f.Account == ""), openapi.WirePath(path, "tr_number"), "and dda_number are required together")
+	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), openapi.WirePath(path, "card_number"),
+		"must be 12 to 19 digits")
+	p.check(f.CardNumber == "" || f.ExpDate != "" || f.CardID != "", openapi.WirePath(path, "exp_date"),
+		"is required with a new card number")
+	p.check((f.Routing == "") == (f.Account == ""), openapi.WirePath(path, "tr_number"),
+		"and dda_number are required together")
 }
 
 // card turns a request into what is kept of it. With several kinds of payment data a card number
@@ -153,11 +158,11 @@ func (in *tokenizeRequest) card(g *ids) Card {
 	switch {
 	case in.CardNumber != "":
 	case in.CardSwipe != "":
-		number := trackNumber(in.CardSwipe)
-		card.Kind, card.MaskedNumber, card.Type = CardKindCard, mask(number), cardType(number)
+		number := cardnumber.OfTrack(in.CardSwipe)
+		card.Kind, card.MaskedNumber, card.Type = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
 	case card.Kind == CardKindACH:
 	case in.WalletOne != "" || in.WalletTwo != "": // the emulator cannot read it, and makes a number up
-		card.Kind, card.MaskedNumber = CardKindWallet, mask("40000000"+strconv.FormatInt(g.number("wallet"), 10))
+		card.Kind, card.MaskedNumber = CardKindWallet, cardnumber.Mask("40000000"+strconv.FormatInt(g.number("wallet"), 10))
 	}
 	return card
 }
@@ -165,23 +170,14 @@ func (in *tokenizeRequest) card(g *ids) Card {
 func (f *paymentFields) card() Card {
 	switch {
 	case f.CardNumber != "":
-		return Card{Kind: CardKindCard, MaskedNumber: mask(f.CardNumber), ExpDate: f.ExpDate, Type: cardType(f.CardNumber)}
+		return Card{
+			Kind: CardKindCard, MaskedNumber: cardnumber.Mask(f.CardNumber), ExpDate: f.ExpDate,
+			Type: cardnumber.Network(f.CardNumber),
+		}
 	case f.Routing != "":
 		return Card{Kind: CardKindACH}
 	}
 	return Card{ExpDate: f.ExpDate}
-}
-
-// trackNumber finds the card number in magnetic-stripe data: after %B on track one, after ; on track two.
-func trackNumber(swipe string) string {
-	for _, start := range []string{"%B", ";"} {
-		_, rest, found := strings.Cut(swipe, start)
-		number := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		if found && isCardNumber(number) {
-			return number
-		}
-	}
-	return ""
 }
 
 // savedCard finds a card of a merchant.
@@ -218,29 +214,4 @@ func (c *Card) update(with Card) {
 		c.ExpDate = cmp.Or(with.ExpDate, c.ExpDate)
 	}
 	c.CardholderName = cmp.Or(with.CardholderName, c.CardholderName)
-}
-
-func isCardNumber(s string) bool { return isDigits(s, 12, 19) }
-
-// mask hides all but the first four and the last six digits of a card number.
-func mask(number string) string {
-	if len(number) <= 10 {
-		return strings.Repeat("x", len(number))
-	}
-	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
-}
-
-// isMasked reports whether a number is one that mask made.
-func isMasked(number string) bool {
-	return len(number) > 10 && mask(number) == number && isDigits(number[:4]+number[len(number)-6:], 10, 10)
-}
-
-// cardType gives the emulator's two-letter code of a card network, or nothing.
-func cardType(number string) string {
-	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
-		if strings.HasPrefix(number, prefix) {
-			return code
-		}
-	}
-	return ""
 }

@@ -2,13 +2,16 @@ package payvaulttest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/notify"
 )
 
 // The events that the interface names.
@@ -18,7 +21,8 @@ const (
 	EventAccountUpdaterRequestCompleted = "account_updater_request_completed"
 )
 
-// Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is delivered.
+// Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is
+// delivered.
 type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`
@@ -81,9 +85,48 @@ func (v *service) occur(merchant payvault.MerchantID, event string, data any) in
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)
 	})
 	for _, webhook := range webhooks {
-		v.events.post(webhook.NotificationURL, notification{
+		body, err := encode(notification{
 			Event: event, WebhookID: webhook.ID, MerchantID: merchant, OccurredAt: v.now(), Data: data,
 		})
+		if err != nil {
+			err = fmt.Errorf("encode a notification: %w", err)
+		}
+		v.events.Post(webhook.NotificationURL, body, notify.Delivery{WebhookID: webhook.ID, Event: event, Err: err})
 	}
 	return len(webhooks)
+}
+
+// A notification is the body of a delivery. Its shape is the emulator's own choice.
+type notification struct {
+	Event      string              `json:"event"`
+	WebhookID  payvault.WebhookID  `json:"webhook_id"`
+	MerchantID payvault.MerchantID `json:"merchant_id"`
+	OccurredAt time.Time           `json:"occurred_at"`
+	Data       any                 `json:"data"`
+}
+
+// Delivery is one attempt to notify a webhook. There are no retries.
+type Delivery struct {
+	WebhookID payvault.WebhookID // the webhook that has the event
+	Event     string             // its name
+	Status    int                // of the answer; 0 if there was none
+	Err       error              // why there was no answer
+}
+
+// Deliveries returns the deliveries that are finished, in the order in which they ended.
+func (s *Server) Deliveries() []Delivery {
+	var list []Delivery
+	for _, delivery := range s.service.events.History() {
+		list = append(list, Delivery(delivery))
+	}
+	return list
+}
+
+// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
+// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
+func (s *Server) WaitDeliveries(ctx context.Context) error {
+	if err := s.service.events.Wait(ctx); err != nil {
+		return fmt.Errorf("payvaulttest: %w", err)
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // describe prints what a user has to know to stop it and to send requests, the address last: a script
 // that waits for it has then seen everything.
-func describe(w io.Writer, srv *payvaulttest.Server) {
+func describe(w io.Writer, srv *payvaulttest.Server, page string) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "pid           %d\n", os.Getpid())
 	for _, account := range srv.Accounts() {
@@ -31,6 +31,9 @@ func describe(w io.Writer, srv *payvaulttest.Server) {
 	for _, webhook := range srv.Webhooks.All() {
 		fmt.Fprintf(&b, "webhook       %s  merchant %d, notifies %s of %s\n",
 			webhook.ID, webhook.MerchantID, webhook.NotificationURL, orNothing(webhook.Events))
+	}
+	if page != "" {
+		fmt.Fprintf(&b, "inspect       http://%s/\n", page)
 	}
 	fmt.Fprintf(&b, "listening on  %s\n", srv.URL)
 	_, _ = w.Write(b.Bytes())

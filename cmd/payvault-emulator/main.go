@@ -1,7 +1,7 @@
 // Command payvault-emulator runs the emulator of the payment service as a program, for tests and
 // examples in any language:
 //
-//	payvault-emulator [-addr 127.0.0.1:8700] [-base-path /v1] [-seed file.json] [-allow-remote]
+//	payvault-emulator [-addr 127.0.0.1:8700] [-base-path /v1] [-seed file.json] [-allow-remote] [-inspect 127.0.0.1:8701]
 //
 // It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a
 // webhook, or with what the seed file holds, and prints their IDs and keys. The file has the form of
@@ -19,9 +19,11 @@
 // The process that go run starts is not the emulator but its parent. It does not pass SIGTERM on: the
 // emulator would keep running, and its port with it. Ctrl+C in a terminal reaches both.
 //
-// Two things can be had from Go only, with package payvaulttest: faults, and the event
-// transaction_status_updated, which occurs in SetTransactionStatus and TriggerEvent. The account
-// updater's events occur here, too.
+// With -inspect it serves a page, on loopback only, that shows requests as they come, the records, masked,
+// and the faults that wait, and that injects faults. All of it can be had as JSON, too; -h shows how.
+//
+// One thing can be had from Go only, with package payvaulttest: the event transaction_status_updated, which occurs in
+// SetTransactionStatus and TriggerEvent. The account updater's events occur here, too.
 //
 // What it does is documented at package payvaulttest.
 package main

@@ -10,8 +10,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
+	"time"
 
 	"example.com/payvault/payvaulttest"
 )
@@ -37,6 +39,18 @@ on and would leave it running:
   ./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
   kill "$emulator"; wait "$emulator"
 
+With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and injects faults
+at a click. The same as JSON, masked:
+
+  curl 'http://127.0.0.1:8701/requests?failed=true'                     the newest; also ?operation=invoices.send
+  curl -N http://127.0.0.1:8701/events                                  the same as they come, as server-sent events
+  curl http://127.0.0.1:8701/state                                      records, commits and faults
+  curl 'http://127.0.0.1:8701/presets?operation=payees.delete&times=2'  the faults of the page, as JSON and as Go
+  curl -d '{"kind":"drop after commit","operation":"invoices.send","times":1}' http://127.0.0.1:8701/faults
+  curl http://127.0.0.1:8701/faults                                     those that wait, with what is left of them
+  curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
+  curl -X DELETE http://127.0.0.1:8701/faults                           disarm all
+
 Flags:
 `
 
@@ -45,6 +59,7 @@ type settings struct {
 	basePath    string
 	seedFile    string
 	allowRemote bool
+	inspect     string
 }
 
 // run serves until the context ends and returns the exit code.
@@ -62,9 +77,37 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	defer srv.Close()
-	describe(stdout, srv)
+	page, err := inspect(ctx, set.inspect, srv)
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "payvault-emulator:", err)
+		return exitFailed
+	}
+	defer func() { _ = page.Close() }()
+	describe(stdout, srv, page.Addr)
 	<-ctx.Done()
 	return exitOK
+}
+
+// inspect serves the page of a server at an address, if there is one, which is loopback whatever -allow-remote says.
+func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
+	if addr == "" {
+		return &http.Server{ReadHeaderTimeout: time.Minute}, nil
+	}
+	if !isLoopback(addr) {
+		return nil, fmt.Errorf("-inspect %s is not a loopback address", addr)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	page := &http.Server{
+		Addr:              listener.Addr().String(),
+		Handler:           payvaulttest.Inspect(srv),
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	go func() { _ = page.Serve(listener) }()
+	return page, nil
 }
 
 // parse reads the flags; the flag package reports what is wrong with them.
@@ -79,6 +122,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&set.addr, "addr", "127.0.0.1:8700", "listen on this `host:port`")
 	flags.StringVar(&set.basePath, "base-path", "", "serve below this `path`")
 	flags.StringVar(&set.seedFile, "seed", "", "start with the records of this JSON `file`")
+	flags.StringVar(&set.inspect, "inspect", "", "show requests, records and faults on this loopback `host:port`")
 	flags.BoolVar(&set.allowRemote, "allow-remote", false, "listen on and notify addresses that are not loopback")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, fmt.Errorf("parse the flags: %w", err)
@@ -119,7 +163,7 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	return srv, nil
 }
 
-// isLoopback tells whether an address is loopback for sure: no host at all means every interface.
+// isLoopback reports whether an address is loopback for sure: no host at all means every interface.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func TestRun(t *testing.T) {
 		"invoice       INV6001  merchant 100001, saved",
 		"dispute       7101  merchant 100001, first_time",
 		"dispute       7102  merchant 100001, retrieval",
-		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8701/notifications of nothing yet",
+		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8702/notifications of nothing yet",
 	} {
 		assert.Contains(t, p.stdout, line+"\n")
 	}
@@ -112,7 +113,8 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, exitOK, <-p.exit)
 	log := p.stderr.String()
 	assert.Equal(t, 2, strings.Count(log, "\n"), log)
-	assert.Contains(t, log, "operation=customers.list method=GET route=/platform/vault/customer status=200 merchant_id=100001")
+	assert.Contains(t, log, "operation=customers.list method=GET route=/platform/vault/customer status=200 "+
+		"merchant_id=100001")
 	assert.Contains(t, log, "status=401")
 	assert.NotContains(t, log, "-key")
 	assert.NotContains(t, log, "12345")
@@ -128,19 +130,32 @@ func TestEveryOperation(t *testing.T) {
 	const merchant, partner = "merchant-api-key", "partner-vendor-key"
 	payee := p.send(t, merchant, http.MethodPost, "/platform/vault/payee", `{"payee_name":"Acme"}`)
 	app := p.send(t, partner, http.MethodPost, "/platform/application/add", `{"channel_id":1,"sales_rep":2}`)
-	payeePath, appPath := "/platform/vault/payee/"+numberOf(t, payee, "payee_id"), "/platform/application/"+numberOf(t, app, "app_id")
+	payeePath, appPath := "/platform/vault/payee/"+numberOf(t, payee, "payee_id"), "/platform/application/"+
+		numberOf(t, app, "app_id")
 	for _, call := range []struct{ key, method, path, body, want string }{
-		{merchant, "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230"}`, `"rcode":"000"`},
+		{
+			merchant, "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230"}`,
+			`"rcode":"000"`,
+		},
 		{merchant, "POST", "/platform/vault/customer", `{"customer_id":"JANE1","customer_firm_name":"Jane"}`, `"code":0`},
-		{merchant, "GET", "/platform/vault/customer?order_on=customer_id&order_by=asc&count=10&page=0", "", `"totalRecords":1`},
+		{
+			merchant, "GET", "/platform/vault/customer?order_on=customer_id&order_by=asc&count=10&page=0", "",
+			`"totalRecords":1`,
+		},
 		{merchant, "DELETE", payeePath, "", `"data":{}`},
 		{partner, "POST", appPath + "/data", `{"data":[{"key":"legal_name","value":"Acme"}]}`, `"fields":[`},
 		{partner, "GET", appPath + "/validate", "", `"code":2`},
 		{merchant, "POST", "/platform/dispute/7102/respond", disputeForm, `"code":0`},
-		{merchant, "GET", "/platform/subscription/transactions/5001?filter=tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-02-28", "", `"totalRecords":2`},
+		{
+			merchant, "GET", "/platform/subscription/transactions/5001?filter=" +
+				"tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-02-28", "", `"totalRecords":2`,
+		},
 		{merchant, "POST", "/platform/subscription/5001/cancel", `{"customer_id":"CUST5001"}`, `"code":0`},
 		{merchant, "POST", "/platform/invoice/INV6001/send", `{"email_address":["jane@example.com"]}`, `"code":0`},
-		{merchant, "POST", "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230"}]}`, `"request_id"`},
+		{
+			merchant, "POST", "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230"}]}`,
+			`"request_id"`,
+		},
 		{merchant, "POST", "/platform/webhook/WH8001/event/transaction_status_updated", "", `"code":0`},
 	} {
 		assert.Contains(t, p.send(t, call.key, call.method, call.path, call.body), call.want, call.path)
@@ -149,7 +164,8 @@ func TestEveryOperation(t *testing.T) {
 	assert.Equal(t, exitOK, <-p.exit)
 }
 
-const disputeForm = "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"message\":\"Here it is\"}\r\n" +
+const disputeForm = "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"message\":\"Here it " +
+	"is\"}\r\n" +
 	"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\r\n%PDF-1.4\r\n--b--\r\n"
 
 // send makes a request like curl and returns the body of its answer.
@@ -179,6 +195,47 @@ func numberOf(t *testing.T, text, member string) string {
 	found := regexp.MustCompile(`"` + member + `":(\d+)`).FindStringSubmatch(text)
 	require.Len(t, found, 2, text)
 	return found[1]
+}
+
+// The program ends while a page is open, and each curl line of its help does what it says.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0", "-inspect", "localhost:0"}, stdout, stderr)
+	})
+	found := regexp.MustCompile(`\ninspect       (http://\S+)/\n`).FindStringSubmatch(p.stdout)
+	require.Len(t, found, 2, p.stdout)
+	do := func(method, path, body string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), method, found[1]+path, strings.NewReader(body))
+		require.NoError(t, err)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		require.NoError(t, err)
+		return resp
+	}
+	var events *http.Response
+	lines := regexp.MustCompile(
+		`(?m)^  curl (?:-X (\w+) )?(?:-N )?(?:-d '(.*)' )?'?http://127.0.0.1:8701(/[^' \n]*)`,
+	).FindAllStringSubmatch(usage, -1)
+	require.Len(t, lines, strings.Count(usage, "  curl "))
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, line := range lines {
+		method := cmp.Or(line[1], map[bool]string{true: http.MethodGet, false: http.MethodPost}[line[2] == ""])
+		assert.Contains(t, string(readme), strings.TrimSpace(line[0]))
+		resp := do(method, line[3], line[2])
+		assert.Equal(t, 2, resp.StatusCode/100, line[0])
+		if line[3] == "/events" {
+			events = resp
+			continue
+		}
+		require.NoError(t, resp.Body.Close())
+	}
+	require.NotNil(t, events)
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+	_, _ = io.Copy(io.Discard, events.Body) // ends
+	assert.NoError(t, events.Body.Close())
 }
 
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
@@ -217,9 +274,16 @@ func TestRunThatFails(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"help":                  {[]string{"-h"}, exitOK, "-allow-remote"},
-		"how to stop it":        {[]string{"-h"}, exitOK, "go build -o payvault-emulator ./cmd/payvault-emulator\n"},
-		"unknown flag":          {[]string{"-x"}, exitUsage, "-x"},
+		"help":           {[]string{"-h"}, exitOK, "-allow-remote"},
+		"how to stop it": {[]string{"-h"}, exitOK, "go build -o payvault-emulator ./cmd/payvault-emulator\n"},
+		"unknown flag":   {[]string{"-x"}, exitUsage, "-x"},
+		"inspect everywhere": {
+			[]string{"-addr", "127.0.0.1:0", "-allow-remote", "-inspect", ":0"},
+			exitFailed,
+			"-inspect :0 is not a loopback",
+		},
+		"inspect on no port":    {[]string{"-addr", "127.0.0.1:0", "-inspect", "127.0.0.1:99999"}, exitFailed, "inspect: "},
+		"how to inspect":        {[]string{"-h"}, exitOK, "curl http://127.0.0.1:8701/state"},
 		"an argument":           {[]string{"serve"}, exitUsage, "serve"},
 		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
 		"every IPv4 interface":  {[]string{"-addr", "0.0.0.0:0"}, exitFailed, "-allow-remote"},
@@ -253,7 +317,8 @@ func TestIsLoopback(t *testing.T) {
 func TestStart(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")
-	seed := `{"accounts":[{"merchant_id":5,"api_key":"five"}],"webhooks":[{"notification_url":"http://192.0.2.1/","events":["e"]}]}`
+	seed := `{"accounts":[{"merchant_id":5,"api_key":"five"}],"webhooks":[{"notification_url":"http://192.0.2.1/",` +
+		`"events":["e"]}]}`
 	require.NoError(t, os.WriteFile(name, []byte(seed), 0o600))
 	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: name}, io.Discard)
 	require.NoError(t, err)

@@ -96,6 +96,31 @@ func (d *Document) At(place ...string) map[string]any {
 	return object
 }
 
+// Names are the names of all fields and parameters.
+func (d *Document) Names() map[string]bool {
+	names := map[string]bool{}
+	addNames(names, d.root)
+	return names
+}
+
+func addNames(names map[string]bool, value any) {
+	object, _ := value.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	for name := range properties {
+		names[name] = true
+	}
+	if name, ok := object["name"].(string); ok && object["in"] != nil {
+		names[name] = true
+	}
+	for _, member := range object {
+		addNames(names, member)
+	}
+	list, _ := value.([]any)
+	for _, element := range list {
+		addNames(names, element)
+	}
+}
+
 func target(ref string) []string { return strings.Split(strings.TrimPrefix(ref, "#/"), "/") }
 
 // Schema compiles the schema at a place of the document. It panics if there is none that can be compiled.

@@ -62,6 +62,11 @@ func TestOperation(t *testing.T) {
 	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
 		"the reference is followed")
 	assert.Nil(t, d.At("components", "nothing"))
+	names := map[string]bool{
+		"id": true, "filter": true, "page": true, "name": true, "kind": true, "day": true,
+		"size": true, "list": true,
+	}
+	assert.Equal(t, names, d.Names())
 	assert.Panics(t, func() { d.Schema("components", "nothing") })
 }
 

@@ -438,7 +438,8 @@ func TestPace_stoppedWhileItWaits(t *testing.T) {
 		for batch := range client.AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), opt) {
 			texts = append(texts, fmt.Sprint(batch.Err))
 		}
-		assert.Contains(t, strings.Join(texts, "\n"), "status 429 Too Many Requests: the walk was stopped")
+		assert.Contains(t, strings.Join(texts, "\n"),
+			"status 429 Too Many Requests: the walk was stopped: journal: disk full")
 		assert.NotContains(t, strings.Join(texts, "\n"), "connection failed")
 	})
 }

@@ -1,4 +1,5 @@
-package payvaulttest
+// Package notify delivers notifications to webhooks.
+package notify
 
 import (
 	"bytes"
@@ -25,7 +26,7 @@ const deliveryTimeout = 5 * time.Second
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
-// Delivery is one attempt to notify a webhook. There are no retries.
+// Delivery is one attempt to notify a webhook.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that has the event
 	Event     string             // its name
@@ -33,18 +34,9 @@ type Delivery struct {
 	Err       error              // why there was no answer
 }
 
-// A notification is the body of a delivery. Its shape is the emulator's own choice.
-type notification struct {
-	Event      string              `json:"event"`
-	WebhookID  payvault.WebhookID  `json:"webhook_id"`
-	MerchantID payvault.MerchantID `json:"merchant_id"`
-	OccurredAt time.Time           `json:"occurred_at"`
-	Data       any                 `json:"data"`
-}
-
-// A dispatcher delivers notifications in the background: one after the other for each webhook, so that they
+// A Dispatcher delivers notifications in the background: one after the other for each webhook, so that they
 // keep their order and a slow receiver holds up no other. Any number may wait, so that none is lost.
-type dispatcher struct {
+type Dispatcher struct {
 	ctx     context.Context //nolint:containedctx // the life of the server
 	client  *http.Client
 	logger  *slog.Logger
@@ -55,12 +47,13 @@ type dispatcher struct {
 	history []Delivery
 }
 
-func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispatcher {
+// New makes a dispatcher that lives as long as its context and notifies loopback only, unless it may go further.
+func New(ctx context.Context, remote bool, logger *slog.Logger) *Dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
 		dialer.Control = nil
 	}
-	return &dispatcher{
+	return &Dispatcher{
 		ctx: ctx,
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
@@ -84,39 +77,36 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post starts a delivery; it never waits. After the end of the server it does nothing.
-func (d *dispatcher) post(url string, n notification) {
-	body, err := encode(n)
-	if err != nil {
-		err = fmt.Errorf("encode a notification: %w", err)
-	}
+// Post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
+// context it does nothing.
+func (d *Dispatcher) Post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx.Err() != nil {
 		return
 	}
-	before, finished := d.last[n.WebhookID], make(chan struct{})
-	d.last[n.WebhookID] = finished
+	before, finished := d.last[delivery.WebhookID], make(chan struct{})
+	d.last[delivery.WebhookID] = finished
 	d.running.Go(func() {
 		defer close(finished)
 		if before != nil {
 			<-before
 		}
 		if d.ctx.Err() == nil {
-			d.deliver(url, body, Delivery{WebhookID: n.WebhookID, Event: n.Event, Err: err})
+			d.deliver(url, body, delivery)
 		}
 	})
 }
 
-// wait waits for all deliveries, after the context has ended.
-func (d *dispatcher) wait() {
+// Close waits for all deliveries, after the context has ended.
+func (d *Dispatcher) Close() {
 	d.mu.Lock()   // what holds it now is not under way any more afterwards
 	d.mu.Unlock() //nolint:staticcheck // see above
 	d.running.Wait()
 }
 
 // deliver makes a delivery and writes the one record of it, which has neither body nor URL.
-func (d *dispatcher) deliver(address string, body []byte, delivery Delivery) {
+func (d *Dispatcher) deliver(address string, body []byte, delivery Delivery) {
 	if delivery.Err == nil {
 		delivery.Status, delivery.Err = d.send(address, body)
 	}
@@ -134,7 +124,7 @@ func (d *dispatcher) deliver(address string, body []byte, delivery Delivery) {
 	d.history = append(d.history, delivery)
 }
 
-func (d *dispatcher) send(url string, body []byte) (int, error) {
+func (d *Dispatcher) send(url string, body []byte) (int, error) {
 	req, err := http.NewRequestWithContext(d.ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, fmt.Errorf("build a notification: %w", err)
@@ -149,33 +139,33 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// Deliveries returns the deliveries that are finished, in the order in which they ended.
-func (s *Server) Deliveries() []Delivery {
-	s.service.events.mu.Lock()
-	defer s.service.events.mu.Unlock()
-	return slices.Clone(s.service.events.history)
+// History returns the deliveries that are finished, in the order in which they ended.
+func (d *Dispatcher) History() []Delivery {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.history)
 }
 
 // due is what is closed when the deliveries that are due now are finished: the last of each webhook
 // is the last of all before it, too.
-func (d *dispatcher) due() []chan struct{} {
+func (d *Dispatcher) due() []chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.last))
 }
 
-// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
-// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
-func (s *Server) WaitDeliveries(ctx context.Context) error {
-	for _, finished := range s.service.events.due() {
+// Wait waits until every delivery that was due when it was called is finished, whatever becomes due meanwhile. It
+// returns early with an error when its context ends or that of the dispatcher has.
+func (d *Dispatcher) Wait(ctx context.Context) error {
+	for _, finished := range d.due() {
 		select {
 		case <-finished:
 		case <-ctx.Done():
-			return fmt.Errorf("payvaulttest: wait for deliveries: %w", ctx.Err())
+			return fmt.Errorf("wait for deliveries: %w", ctx.Err())
 		}
 	}
-	if s.service.events.ctx.Err() != nil {
-		return errors.New("payvaulttest: the server is closed")
+	if d.ctx.Err() != nil {
+		return errors.New("the server is closed")
 	}
 	return nil
 }

@@ -1,0 +1,53 @@
+// Package cardnumber knows card numbers by their digits. Check digits are not verified.
+package cardnumber
+
+import (
+	"regexp"
+	"strings"
+)
+
+const digits = "0123456789"
+
+// Valid reports whether s is 12 to 19 digits.
+func Valid(s string) bool { return len(s) >= 12 && len(s) <= 19 && strings.Trim(s, digits) == "" }
+
+// Mask hides all but the first four and the last six digits of a number.
+func Mask(number string) string {
+	if len(number) <= 10 {
+		return strings.Repeat("x", len(number))
+	}
+	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
+}
+
+// long is what might be a number, in a text.
+var long = regexp.MustCompile(`\d{12,}`)
+
+// Hide masks what might be a number in a text.
+func Hide(text string) string { return long.ReplaceAllStringFunc(text, Mask) }
+
+// IsMasked reports whether a number is one that [Mask] made.
+func IsMasked(number string) bool {
+	return len(number) > 10 && Mask(number) == number && strings.Trim(number[:4]+number[len(number)-6:], digits) == ""
+}
+
+// Network gives the emulator's two-letter code of a card network, or nothing.
+func Network(number string) string {
+	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
+		if strings.HasPrefix(number, prefix) {
+			return code
+		}
+	}
+	return ""
+}
+
+// OfTrack finds the number in magnetic-stripe data, after %B on track one and after ; on track two, or nothing.
+func OfTrack(swipe string) string {
+	for _, start := range []string{"%B", ";"} {
+		_, rest, found := strings.Cut(swipe, start)
+		number := rest[:len(rest)-len(strings.TrimLeft(rest, digits))]
+		if found && Valid(number) {
+			return number
+		}
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package cardnumber
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMask(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{
+		"4111111111111111": "4111xxxxxx111111", "411111111111": "4111xx111111", "1234567890": "xxxxxxxxxx", "": "",
+	} {
+		assert.Equal(t, want, Mask(number))
+		assert.Equal(t, len(number) > 10, IsMasked(want), want)
+	}
+	assert.False(t, IsMasked("4111111111111111"))
+	assert.False(t, IsMasked("abcdxxxxxx111111"))
+	assert.Equal(t, "ID4111xxxxxx111111 of 20261122", Hide("ID4111111111111111 of 20261122"))
+}
+
+func TestValid(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]bool{
+		"411111111111": true, "4111111111111111111": true, "41111111111": false, "41111111111111111111": false,
+		"4111 11111111": false,
+	} {
+		assert.Equal(t, want, Valid(number), number)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{
+		"41": "VI", "51": "MC", "22": "MC", "34": "AM", "37": "AM", "35": "",
+		"60": "DI", "": "",
+	} {
+		assert.Equal(t, want, Network(number), number)
+	}
+}
+
+func TestOfTrack(t *testing.T) {
+	t.Parallel()
+	for swipe, want := range map[string]string{
+		"%B4111111111111111^DOE/JANE^3012": "4111111111111111", ";5111111111111111=3012": "5111111111111111",
+		"%B411^": "", "4111111111111111": "", "": "",
+	} {
+		assert.Equal(t, want, OfTrack(swipe), swipe)
+	}
+}

@@ -1,0 +1,205 @@
+package inspect
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	keptRequests   = 1000 // by a feed
+	keptDeliveries = 50
+)
+
+// Request is what the page knows of a request: the log record of the emulator, and the names of its fields.
+type Request struct {
+	Number     int64     `json:"number"` // counted up from 1
+	Time       time.Time `json:"time"`   // of the answer
+	Operation  string    `json:"operation"`
+	Method     string    `json:"method"`
+	Route      string    `json:"route"`
+	Status     int64     `json:"status"` // 0 if there was no answer
+	Code       *int64    `json:"code,omitempty"`
+	MerchantID int64     `json:"merchant_id"` // 0 if the key is of no account
+	Bytes      int64     `json:"request_bytes"`
+	Millis     float64   `json:"milliseconds"`
+	Fault      string    `json:"fault"`
+	Performed  bool      `json:"performed"`
+	Shape      any       `json:"shape,omitempty"`
+}
+
+// failed reports whether something went wrong, or was made to.
+func (r *Request) failed() bool {
+	return r.Status/100 != 2 || r.Code != nil && *r.Code != 0 || r.Fault != ""
+}
+
+// Delivery is the log record of a delivery to a webhook.
+type Delivery struct {
+	WebhookID string `json:"webhook_id"`
+	Event     string `json:"event"`
+	Status    int64  `json:"status"`
+	Error     string `json:"error,omitempty"`
+}
+
+// A Feed is the [slog.Handler] that keeps the newest records of an emulator for the page. It takes those attributes
+// that it knows, and nothing before it is watched.
+type Feed struct {
+	watched atomic.Bool
+	closed  chan struct{}
+	closing sync.Once
+
+	mu         sync.Mutex
+	changes    int64     // of anything that the page shows
+	last       int64     // the number of the newest request
+	requests   []Request // a ring, by number
+	deliveries []Delivery
+}
+
+// NewFeed makes a feed; [Feed.Close] ends its streams.
+func NewFeed() *Feed { return &Feed{closed: make(chan struct{})} }
+
+// Close ends the streams.
+func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
+
+// watch begins to keep records.
+func (f *Feed) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.requests == nil {
+		f.requests = make([]Request, keptRequests)
+	}
+	f.watched.Store(true)
+}
+
+// Enabled implements [slog.Handler].
+func (f *Feed) Enabled(context.Context, slog.Level) bool { return f.watched.Load() }
+
+// WithAttrs implements [slog.Handler]; the emulator adds none.
+func (f *Feed) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+// WithGroup implements [slog.Handler]; the emulator opens none.
+func (f *Feed) WithGroup(string) slog.Handler { return f }
+
+// Handle implements [slog.Handler].
+func (f *Feed) Handle(_ context.Context, record slog.Record) error {
+	switch record.Message {
+	case "request":
+		request := Request{Time: record.Time}
+		record.Attrs(func(a slog.Attr) bool { request.set(a); return true })
+		f.addRequest(request)
+	case "delivery":
+		var delivery Delivery
+		record.Attrs(func(a slog.Attr) bool { delivery.set(a); return true })
+		f.addDelivery(delivery)
+	}
+	return nil
+}
+
+func (r *Request) set(a slog.Attr) {
+	switch a.Key {
+	case "operation":
+		r.Operation = a.Value.String()
+	case "method":
+		r.Method = a.Value.String()
+	case "route":
+		r.Route = a.Value.String()
+	case "status":
+		r.Status = a.Value.Int64()
+	case "code":
+		r.Code = new(a.Value.Int64())
+	case "merchant_id":
+		r.MerchantID = a.Value.Int64()
+	case "request_bytes":
+		r.Bytes = a.Value.Int64()
+	case "duration":
+		r.Millis = float64(a.Value.Duration().Microseconds()) / 1000
+	case "fault":
+		r.Fault = a.Value.String()
+	case "performed":
+		r.Performed = a.Value.Bool()
+	case "shape":
+		r.Shape = a.Value.Any()
+	}
+}
+
+func (d *Delivery) set(a slog.Attr) {
+	switch a.Key {
+	case "webhook_id":
+		d.WebhookID = a.Value.String()
+	case "event":
+		d.Event = a.Value.String()
+	case "status":
+		d.Status = a.Value.Int64()
+	case "error":
+		d.Error = a.Value.String()
+	}
+}
+
+func (f *Feed) addRequest(request Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+	f.last++
+	request.Number = f.last
+	f.requests[f.last%keptRequests] = request
+}
+
+func (f *Feed) addDelivery(delivery Delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
+}
+
+// touch says that the page shows something that is not true any more.
+func (f *Feed) touch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+}
+
+// A batch is what a stream sends at once: the newest requests, and how many there are that it leaves out.
+type batch struct {
+	Requests []Request `json:"requests"` // the oldest first
+	Skipped  int64     `json:"skipped"`
+	Total    int64     `json:"total"` // since the page was made
+}
+
+// since returns the newest requests after a number that are wanted, at most limit of them.
+func (f *Feed) since(number int64, limit int, wanted func(*Request) bool) batch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if number > f.last { // of an emulator that ended
+		number = 0
+	}
+	b := batch{Requests: []Request{}, Total: f.last}
+	oldest := max(number, f.last-keptRequests)
+	b.Skipped = oldest - number
+	for n := f.last; n > oldest; n-- {
+		request := &f.requests[n%keptRequests]
+		switch {
+		case !wanted(request):
+		case len(b.Requests) < limit:
+			b.Requests = append(b.Requests, *request)
+		default:
+			b.Skipped++
+		}
+	}
+	slices.Reverse(b.Requests)
+	return b
+}
+
+func (f *Feed) changed() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes
+}
+
+func (f *Feed) newestDeliveries() []Delivery {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Delivery{}, f.deliveries...)
+}

@@ -1,0 +1,264 @@
+// Package inspect serves the page that shows what an emulator gets, holds and breaks, and the same as JSON.
+package inspect
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/payvault"
+)
+
+const (
+	maxStreams   = 16
+	maxBatch     = 100              // requests at once
+	pollEvery    = time.Second / 5  // how often a stream looks for news
+	speakEvery   = 5 * time.Second  // how often it says something at least
+	writeTimeout = 10 * time.Second // for a reader that is slow, or gone
+	maxFault     = 64 << 10         // bytes
+)
+
+// An Emulator is what the page shows and breaks.
+type Emulator interface {
+	AllCommits() map[payvault.Operation]int
+	Tables() []Table
+	ReadFault(text []byte) (any, error) // from JSON
+	Inject(fault any) Armed             // what ReadFault read
+	Faults() []Armed
+	Disarm(id int64) bool
+	ClearFaults()
+}
+
+// A Table has the newest records of a resource, masked.
+type Table struct {
+	Name    string   `json:"name"`
+	Total   int      `json:"total"`
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+}
+
+// Armed is a fault that waits for requests.
+type Armed struct {
+	ID        int64  `json:"id"`
+	Operation string `json:"operation"` // empty for all
+	Kind      string `json:"kind"`
+	Struck    int    `json:"struck"`
+	Left      int    `json:"left"` // -1 for all until it is removed
+	Go        string `json:"go"`   // the line that does the same
+}
+
+//go:embed page.html style.css script.js
+var files embed.FS
+
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+type handler struct {
+	emulator Emulator
+	feed     *Feed
+	streams  chan struct{} // holds one element per stream
+}
+
+// Handler serves an emulator whose records go to the feed. It answers loopback only, and only under loopback names.
+func Handler(emulator Emulator, feed *Feed) http.Handler {
+	feed.watch()
+	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", h.file("page.html", "text/html; charset=utf-8"))
+	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
+	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /favicon.ico", h.icon)
+	mux.HandleFunc("GET /events", h.events)
+	mux.HandleFunc("GET /requests", h.requests)
+	mux.HandleFunc("GET /state", h.state)
+	mux.HandleFunc("GET /presets", h.presets)
+	mux.HandleFunc("GET /faults", h.listFaults)
+	mux.HandleFunc("POST /faults", h.arm)
+	mux.HandleFunc("DELETE /faults", h.clear)
+	mux.HandleFunc("DELETE /faults/{id}", h.disarm)
+	return guard(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// guard turns away what a name of the attacker's that resolves to loopback brings, and what comes from other machines.
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Cache-Control":                "no-store",
+			"Content-Security-Policy":      contentPolicy,
+			"Cross-Origin-Opener-Policy":   "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"Referrer-Policy":              "no-referrer",
+			"X-Content-Type-Options":       "nosniff",
+		} {
+			w.Header().Set(name, value)
+		}
+		remote, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !remote.Addr().Unmap().IsLoopback() || !isLoopback(r.Host) {
+			http.Error(w, "open this page at 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a Host header, with or without port, can only mean this machine.
+func isLoopback(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (h *handler) file(name, contentType string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text, _ := files.ReadFile(name) // it is embedded
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(text)
+	}
+}
+
+// icon says that there is none, which browsers ask for.
+func (h *handler) icon(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+func answer(w http.ResponseWriter, status int, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	answer(w, status, map[string]string{"error": why})
+}
+
+// wanted reads the filter of a query: operation, and failed=true.
+func wanted(r *http.Request) func(*Request) bool {
+	operation, failed := r.URL.Query().Get("operation"), r.URL.Query().Get("failed") == "true"
+	return func(request *Request) bool {
+		return (operation == "" || operation == request.Operation) && (!failed || request.failed())
+	}
+}
+
+func (h *handler) requests(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusOK, h.feed.since(0, maxBatch, wanted(r)))
+}
+
+// events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
+// again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
+func (h *handler) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.streams <- struct{}{}:
+		defer func() { <-h.streams }()
+	default:
+		refuse(w, http.StatusServiceUnavailable, "too many pages are open")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	s := stream{feed: h.feed, out: w, wanted: wanted(r), changes: -1}
+	s.sent, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for s.tell() {
+		select {
+		case <-poll.C:
+		case <-r.Context().Done():
+			return
+		case <-h.feed.closed:
+			return
+		}
+	}
+}
+
+type stream struct {
+	feed    *Feed
+	out     http.ResponseWriter
+	wanted  func(*Request) bool
+	sent    int64 // the number of the newest request that was sent or left out
+	changes int64
+	spoken  time.Time
+}
+
+// tell sends what is new, and reports whether the reader takes it.
+func (s *stream) tell() bool {
+	changes := s.feed.changed()
+	if changes == s.changes && time.Since(s.spoken) < speakEvery {
+		return true
+	}
+	news := s.feed.since(s.sent, maxBatch, s.wanted)
+	s.sent, s.changes, s.spoken = news.Total, changes, time.Now()
+	text, err := json.Marshal(news)
+	if err != nil {
+		return false
+	}
+	control := http.NewResponseController(s.out)
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is one
+	if _, err := fmt.Fprintf(s.out, "id: %d\ndata: %s\n\n", news.Total, text); err != nil {
+		return false
+	}
+	return control.Flush() == nil
+}
+
+func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
+	var operations []payvault.Operation
+	for _, info := range payvault.Operations() {
+		operations = append(operations, info.Op)
+	}
+	slices.Sort(operations)
+	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
+	for _, d := range slices.Backward(h.feed.newestDeliveries()) {
+		deliveries.Rows = append(deliveries.Rows, []any{d.WebhookID, d.Event, d.Status, d.Error})
+	}
+	deliveries.Total = len(deliveries.Rows)
+	answer(w, http.StatusOK, map[string]any{
+		"operations": operations,
+		"commits":    h.emulator.AllCommits(),
+		"faults":     h.emulator.Faults(),
+		"tables":     append(h.emulator.Tables(), deliveries),
+	})
+}
+
+func (h *handler) listFaults(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, h.emulator.Faults())
+}
+
+func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFault))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	fault, err := h.emulator.ReadFault(text)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	armed := h.emulator.Inject(fault)
+	h.feed.touch()
+	answer(w, http.StatusCreated, armed)
+}
+
+func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || !h.emulator.Disarm(id) {
+		refuse(w, http.StatusNotFound, "there is no such fault")
+		return
+	}
+	h.feed.touch()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (h *handler) clear(w http.ResponseWriter, _ *http.Request) {
+	h.emulator.ClearFaults()
+	h.feed.touch()
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,373 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/payvault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type fault struct {
+	Operation string `json:"operation"`
+	Kind      string `json:"kind"`
+	Times     int    `json:"times"`
+	Status    int    `json:"status"`
+}
+
+// A fakeEmulator has one record, and the faults that were injected.
+type fakeEmulator struct{ armed []Armed }
+
+func (e *fakeEmulator) AllCommits() map[payvault.Operation]int {
+	return map[payvault.Operation]int{"invoices.send": 2}
+}
+
+func (e *fakeEmulator) Tables() []Table {
+	return []Table{{Name: "invoices", Total: 1, Columns: []string{"invoice_id"}, Rows: [][]any{{"INV-1"}}}}
+}
+
+func (e *fakeEmulator) ReadFault(text []byte) (any, error) {
+	var f fault
+	err := json.Unmarshal(text, &f)
+	if err == nil && (f.Kind == "" || f.Times < 0) {
+		err = errors.New("there is no such kind")
+	}
+	return f, err
+}
+
+func (e *fakeEmulator) Inject(f any) Armed {
+	e.armed = append(e.armed, Armed{ID: int64(len(e.armed) + 1), Kind: f.(fault).Kind, Go: GoLine(f)})
+	return e.armed[len(e.armed)-1]
+}
+
+func (e *fakeEmulator) Faults() []Armed      { return append([]Armed{}, e.armed...) }
+func (e *fakeEmulator) Disarm(id int64) bool { return id == 1 }
+func (e *fakeEmulator) ClearFaults()         { e.armed = nil }
+
+func newHandler() (http.Handler, *Feed) {
+	feed := NewFeed()
+	return Handler(&fakeEmulator{}, feed), feed
+}
+
+func request(method, target, body string) *http.Request {
+	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
+	r.RemoteAddr, r.Host = "127.0.0.1:5000", "127.0.0.1:8701"
+	return r
+}
+
+func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func arrive(feed *Feed, attrs ...slog.Attr) {
+	slog.New(feed).LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	for path, contentType := range map[string]string{
+		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8",
+		"/script.js": "text/javascript; charset=utf-8",
+	} {
+		w := ask(h, request("GET", path, ""))
+		assert.Equal(t, http.StatusOK, w.Code)
+		assert.Equal(t, contentType, w.Header().Get("Content-Type"))
+		assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+		policy := w.Header().Get("Content-Security-Policy")
+		assert.True(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self'"))
+		for _, inline := range []string{"<style", "style=", "onclick=", "javascript:", "innerHTML", "http-equiv"} {
+			assert.NotContains(t, w.Body.String(), inline, path)
+		}
+	}
+	assert.Equal(t, http.StatusNoContent, ask(h, request("GET", "/favicon.ico", "")).Code)
+	assert.Equal(t, http.StatusNotFound, ask(h, request("GET", "/other", "")).Code)
+}
+
+// A page is at most 600 lines, without a build step.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for _, name := range []string{"page.html", "style.css", "script.js"} {
+		text, err := files.ReadFile(name)
+		require.NoError(t, err)
+		lines += strings.Count(string(text), "\n")
+	}
+	assert.LessOrEqual(t, lines, 600)
+}
+
+func TestOnlyLoopback(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	for host, want := range map[string]int{
+		"127.0.0.1:8701": 200, "localhost:8701": 200, "localhost": 200, "[::1]:8701": 200, "127.9.9.9": 200, "[::1]": 200,
+		"attacker.example": 421, "127.0.0.1.attacker.example:8701": 421, "localhost.attacker.example": 421, "": 421,
+		"192.0.2.1:8701": 421, "0.0.0.0:8701": 421, "localhost@attacker.example": 421, "attacker.example#localhost": 421,
+	} {
+		r := request("GET", "/", "")
+		r.Host = host
+		assert.Equal(t, want, ask(h, r).Code, host)
+	}
+	r := request("GET", "/", "")
+	r.RemoteAddr = "192.0.2.1:5000"
+	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
+}
+
+// Another site can make a browser send requests, but they do nothing.
+func TestOtherOrigins(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	for _, test := range []struct {
+		name, value string
+		want        int
+	}{
+		{"Sec-Fetch-Site", "cross-site", 403},
+		{"Sec-Fetch-Site", "same-site", 403}, // another port of this machine
+		{"Origin", "http://attacker.example", 403},
+		{"Origin", "null", 403},
+		{"Sec-Fetch-Site", "same-origin", 201},
+		{"Origin", "http://127.0.0.1:8701", 201},
+		{"User-Agent", "curl", 201},
+	} {
+		r := request("POST", "/faults", `{"kind":"hang"}`)
+		r.Header.Set(test.name, test.value)
+		assert.Equal(t, test.want, ask(h, r).Code, test)
+		r = request("DELETE", "/faults", "")
+		r.Header.Set(test.name, test.value)
+		assert.Equal(t, test.want == 403, ask(h, r).Code == 403, test)
+	}
+	for _, header := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Methods"} {
+		assert.Empty(t, ask(h, request("OPTIONS", "/faults", "")).Header().Get(header))
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	before := feed.changed()
+	w := ask(h, request("POST", "/faults", `{"kind":"hang","operation":"invoices.send"}`))
+	assert.Equal(t, http.StatusCreated, w.Code)
+	assert.Contains(t, w.Body.String(),
+		`"go":"if _, err := srv.Inject(payvaulttest.Fault{Operation: payvault.OpInvoicesSend`)
+	assert.Contains(t, ask(h, request("GET", "/faults", "")).Body.String(), `"kind":"hang"`)
+	assert.Contains(t, ask(h, request("GET", "/state", "")).Body.String(), `"kind":"hang"`)
+	assert.Equal(t, http.StatusNoContent, ask(h, request("DELETE", "/faults/1", "")).Code)
+	assert.Equal(t, before+2, feed.changed(), "the pages hear of both")
+	assert.Equal(t, http.StatusNotFound, ask(h, request("DELETE", "/faults/2", "")).Code)
+	assert.Equal(t, http.StatusNotFound, ask(h, request("DELETE", "/faults/x", "")).Code)
+	assert.Equal(t, http.StatusNoContent, ask(h, request("DELETE", "/faults", "")).Code)
+	assert.JSONEq(t, `[]`, ask(h, request("GET", "/faults", "")).Body.String())
+
+	w = ask(h, request("POST", "/faults", `{"kind":""}`))
+	assert.Equal(t, http.StatusBadRequest, w.Code)
+	assert.JSONEq(t, `{"error":"there is no such kind"}`, w.Body.String())
+	assert.Equal(t, http.StatusBadRequest,
+		ask(h, request("POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", maxFault)+"}")).Code)
+}
+
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	var list []preset
+	require.NoError(t, json.Unmarshal(ask(h,
+		request("GET", "/presets?operation=payees.delete&times=3", "")).Body.Bytes(), &list))
+	require.Len(t, list, 6)
+	assert.Contains(t, list[0].Go, "Operation: payvault.OpPayeesDelete, Kind: payvaulttest.DropAfterCommit, Times: 3}")
+	assert.InDelta(t, 3.0, list[0].Fault["times"], 0)
+	assert.InDelta(t, 0.0, list[5].Fault["times"], 0, "a rate stays")
+	assert.Contains(t, ask(h, request("GET", "/presets?times=x", "")).Body.String(), "DropAfterCommit, Times: 1}")
+	assert.Equal(t, http.StatusBadRequest, ask(h, request("GET", "/presets?times=-1", "")).Code)
+}
+
+// What the page knows of a request is what it knows of the log record.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	feed := NewFeed()
+	arrive(feed, slog.String("operation", "before the page"))
+	h := Handler(&fakeEmulator{}, feed)
+	arrive(feed, slog.String("operation", "invoices.send"), slog.String("method", "POST"), slog.String("route", "/r"),
+		slog.Int("status", 200), slog.Int64("merchant_id", 5), slog.Int64("request_bytes", 7),
+		slog.Duration("duration", 1500*time.Microsecond), slog.Bool("performed", true), slog.Int("code", 0),
+		slog.String("fault", "delay"), slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
+		"url", "canary")
+	slog.New(feed).Info("other", "operation", "canary")
+	slog.New(feed).With("operation", "canary").WithGroup("canary").Info("other")
+
+	body := ask(h, request("GET", "/requests", "")).Body.String()
+	var news batch
+	require.NoError(t, json.Unmarshal([]byte(body), &news))
+	require.Len(t, news.Requests, 1)
+	got := news.Requests[0]
+	assert.WithinDuration(t, time.Now(), got.Time, time.Minute)
+	got.Time = time.Time{}
+	assert.Equal(t, Request{
+		Number: 1, Operation: "invoices.send", Method: "POST", Route: "/r", Status: 200, Code: new(int64(0)), MerchantID: 5,
+		Bytes:  7,
+		Millis: 1.5, Fault: "delay", Performed: true, Shape: map[string]any{"body": "•••"},
+	}, got)
+	state := ask(h, request("GET", "/state", "")).Body.String()
+	assert.Contains(t, state, `"rows":[["W","e",200,"refused"]]`)
+	assert.Contains(t, state, `"commits":{"invoices.send":2}`)
+	assert.NotContains(t, body+state, "canary")
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	arrive(feed, slog.String("operation", "a"), slog.Int("status", 200), slog.Int("code", 0))
+	arrive(feed, slog.String("operation", "b"), slog.Int("status", 200), slog.Int("code", 2))
+	arrive(feed, slog.String("operation", "b"), slog.Int("status", 404))
+	arrive(feed, slog.String("operation", "b"), slog.Int("status", 200))
+	arrive(feed, slog.String("operation", "c"))
+	arrive(feed, slog.String("operation", "d"), slog.Int("status", 200), slog.String("fault", "delay"))
+	for query, want := range map[string]string{
+		"": "abbbcd", "?operation=b": "bbb", "?failed=true": "bbcd", "?operation=b&failed=true": "bb", "?operation=x": "",
+		"?failed=false": "abbbcd",
+	} {
+		var news batch
+		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/requests"+query, "")).Body.Bytes(), &news))
+		var got strings.Builder
+		for _, r := range news.Requests {
+			got.WriteString(r.Operation)
+		}
+		assert.Equal(t, want, got.String(), query)
+		assert.EqualValues(t, 6, news.Total)
+	}
+}
+
+// batches reads what a stream sent.
+func batches(t *testing.T, text string) []batch {
+	t.Helper()
+	var list []batch
+	for event := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		id, data, _ := strings.Cut(event, "\n")
+		var b batch
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &b))
+		require.Equal(t, fmt.Sprintf("id: %d", b.Total), id)
+		list = append(list, b)
+	}
+	return list
+}
+
+// A stream shows the newest requests and counts the rest, and says something now and then.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, feed := newHandler()
+		for range 3 {
+			arrive(feed)
+		}
+		w := httptest.NewRecorder()
+		r := request("GET", "/events", "")
+		r.Header.Set("Last-Event-ID", "1")
+		go h.ServeHTTP(w, r)
+		synctest.Wait()
+		for range 5000 { // 1,000 a second
+			arrive(feed)
+			<-time.After(time.Millisecond)
+		}
+		<-time.After(2 * speakEvery)
+		feed.Close()
+		feed.Close()
+		synctest.Wait()
+
+		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
+		sent := batches(t, w.Body.String())
+		assert.InDelta(t, 27, len(sent), 1)
+		assert.Empty(t, sent[len(sent)-1].Requests, "without news it speaks, too")
+		assert.Len(t, sent[0].Requests, 2, "only those after the last one that the reader had")
+		number, shown, skipped := int64(1), 0, int64(0)
+		for _, b := range sent {
+			for _, request := range b.Requests {
+				assert.Greater(t, request.Number, number)
+				number = request.Number
+			}
+			assert.LessOrEqual(t, len(b.Requests), maxBatch)
+			shown += len(b.Requests)
+			skipped += b.Skipped
+		}
+		assert.EqualValues(t, 5003, number, "the newest is shown")
+		assert.EqualValues(t, 5002, int64(shown)+skipped, "each is shown or counted")
+	})
+}
+
+// A reader of an emulator that was started again begins anew, and one that comes late is told how much it misses.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	_, feed := newHandler()
+	for range keptRequests + 500 {
+		arrive(feed)
+	}
+	all := func(*Request) bool { return true }
+	b := feed.since(0, 10, all)
+	assert.Len(t, b.Requests, 10)
+	assert.EqualValues(t, keptRequests+490, b.Skipped)
+	b = feed.since(9999999, 10, all)
+	assert.Len(t, b.Requests, 10)
+	assert.EqualValues(t, keptRequests+490, b.Skipped)
+	b = feed.since(keptRequests+499, 10, all)
+	assert.Len(t, b.Requests, 1)
+	assert.Zero(t, b.Skipped)
+}
+
+// Neither a page that was closed nor a crowd of pages holds anything.
+func TestStreamsEnd(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	server := httptest.NewServer(h)
+	ctx, cancel := context.WithCancel(t.Context())
+	open := func() (int, io.ReadCloser) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
+		require.NoError(t, err)
+		resp, err := server.Client().Do(r)
+		require.NoError(t, err)
+		return resp.StatusCode, resp.Body
+	}
+	var bodies []io.Closer
+	for range maxStreams {
+		status, body := open()
+		assert.Equal(t, http.StatusOK, status)
+		bodies = append(bodies, body)
+	}
+	status, body := open()
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	bodies = append(bodies, body)
+	for _, body := range bodies {
+		assert.NoError(t, body.Close())
+	}
+	require.Eventually(t, func() bool {
+		status, body := open()
+		return status == http.StatusOK || body.Close() != nil
+	}, 10*time.Second, 10*time.Millisecond, "a closed page makes room")
+	feed.Close()
+	server.Close() // waits for the streams
+	cancel()
+}
+
+type brokenWriter struct{ *httptest.ResponseRecorder }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestReaderThatIsGone(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
+}

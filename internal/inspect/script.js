@@ -1,0 +1,211 @@
+'use strict';
+
+// All text goes in by textContent: what the emulator was sent is never read as HTML.
+
+const shown = 200; // rows
+const at = (id) => document.getElementById(id);
+let source;
+let total = 0;
+
+function make(name, props = {}, ...children) {
+  const element = Object.assign(document.createElement(name), props);
+  element.append(...children);
+  return element;
+}
+
+function say(text, bad = false) {
+  at('said').textContent = text;
+  at('said').classList.toggle('bad', bad);
+}
+
+async function call(path, options) {
+  const response = await fetch(path, options);
+  const body = response.status === 204 ? null : await response.json();
+  if (!response.ok) throw new Error(body.error);
+  return body;
+}
+
+// Requests
+
+function connect() {
+  source?.close();
+  at('live').tBodies[0].replaceChildren();
+  at('count').textContent = '';
+  const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
+  source = new EventSource('events?' + query);
+  source.onopen = () => { at('connection').textContent = 'live'; };
+  source.onerror = () => {
+    at('connection').textContent = source.readyState === EventSource.CLOSED
+      ? 'not connected: too many pages are open, or the emulator has ended' : 'connecting again';
+  };
+  source.onmessage = (event) => {
+    addRequests(JSON.parse(event.data));
+    refreshSoon();
+  };
+}
+
+function addRequests(batch) {
+  const body = at('live').tBodies[0];
+  if (batch.total < total) body.replaceChildren(); // the emulator was started again
+  total = batch.total;
+  body.prepend(...batch.requests.reverse().map(requestRow));
+  while (body.rows.length > shown) body.lastChild.remove();
+  at('none').hidden = body.rows.length > 0;
+  const skipped = batch.skipped ? `, ${batch.skipped.toLocaleString('en')} of the last ones not shown` : '';
+  at('count').textContent = `${total.toLocaleString('en')} in all${skipped}`;
+}
+
+function requestRow(request) {
+  const name = request.operation || 'no operation';
+  const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name)});
+  name.split(/(?<=[._])/).forEach((part) => choose.append(part, make('wbr')));
+  const failed = request.fault || request.code || request.status < 200 || request.status > 299;
+  return make('tr', {className: failed ? 'bad' : ''},
+    make('td', {textContent: clock(request.time)}),
+    make('td', {}, choose),
+    make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
+    make('td', {textContent: request.status || 'none'}),
+    make('td', {className: 'wide', textContent: request.code ?? '–'}),
+    make('td', {className: 'wide', textContent: request.milliseconds.toFixed(1)}),
+    make('td', {textContent: request.fault}));
+}
+
+const clock = (time) => new Date(time).toLocaleTimeString('en', {hour12: false});
+
+function choosing(request, name) {
+  const detail = at('detail');
+  const facts = {
+    request: `${request.number}, at ${clock(request.time)}`,
+    route: `${request.method} ${request.route}`,
+    merchant: request.merchant_id || 'none: the key is not known',
+    answer: request.status ? `${request.status}, code ${request.code ?? 'none'}` : 'none',
+    fault: request.fault || 'none',
+    outcome: request.performed ? 'performed' : 'not performed',
+    duration: `${request.milliseconds.toFixed(1)} ms`,
+    body: `${request.request_bytes} bytes`,
+  };
+  detail.querySelector('h3').textContent = name;
+  detail.querySelector('dl').replaceChildren(...Object.entries(facts).flatMap(([term, text]) =>
+    [make('dt', {textContent: term}), make('dd', {textContent: text})]));
+  detail.querySelector('pre').textContent = JSON.stringify(request.shape ?? {}, null, 2);
+  detail.hidden = false;
+  if (detail.getBoundingClientRect().top > innerHeight) detail.querySelector('h3').focus();
+}
+
+// State: at most once a second
+
+let waiting = 0;
+
+function refreshSoon() {
+  waiting ||= setTimeout(() => { waiting = 0; refresh(); }, 1000);
+}
+
+async function refresh() {
+  try {
+    const state = await call('state');
+    fill(at('only'), state.operations);
+    fill(at('target'), state.operations);
+    showArmed(state.faults);
+    const commits = Object.entries(state.commits).sort();
+    showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
+    state.tables.forEach(showTable);
+  } catch (error) {
+    say(`The state cannot be read: ${error.message}`, true);
+  }
+}
+
+function fill(select, names) {
+  if (select.options.length === 1) select.append(...names.map((name) => new Option(name, name)));
+}
+
+function showTable(table) {
+  const id = 'table-' + table.name.replaceAll(' ', '-');
+  if (!at(id)) {
+    const head = make('tr', {}, ...table.columns.map((name) =>
+      make('th', {scope: 'col', textContent: name.replaceAll('_', ' ')})));
+    const region = {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: table.name};
+    at('stored').append(make('details', {id}, make('summary'),
+      make('div', region, make('table', {}, make('thead', {}, head), make('tbody')))));
+  }
+  const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
+  at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
+  at(id).querySelector('tbody').replaceChildren(...table.rows.map((row) =>
+    make('tr', {}, ...row.map((cell) => make('td', {textContent: cell})))));
+}
+
+// Faults
+
+function showArmed(faults) {
+  at('unarmed').hidden = faults.length > 0;
+  at('clear').hidden = faults.length === 0;
+  for (const item of [...at('armed').children]) {
+    if (!faults.some((fault) => 'armed-' + fault.id === item.id)) item.remove();
+  }
+  for (const fault of faults) {
+    const id = 'armed-' + fault.id;
+    if (!at(id)) {
+      const disarm = () => act('DELETE', 'faults/' + fault.id, null, 'Disarmed');
+      at('armed').append(make('li', {id}, make('div'), make('code', {textContent: fault.go}),
+        make('div', {className: 'bar'},
+          make('button', {type: 'button', textContent: 'Disarm', ariaLabel: 'Disarm: ' + fault.kind, onclick: disarm}),
+          copier(fault))));
+    }
+    const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
+    const target = fault.operation || 'every request';
+    at(id).firstChild.textContent = `${fault.kind}, ${target}: struck ${fault.struck}, ${left}`;
+  }
+}
+
+async function showPresets() {
+  try {
+    const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
+    const presets = await call('presets?' + query);
+    at('presets').replaceChildren(...presets.map((preset) => make('li', {},
+      make('strong', {textContent: preset.label}), make('code', {textContent: preset.go}),
+      make('div', {className: 'bar'},
+        make('button', {type: 'button', textContent: 'Arm', ariaLabel: 'Arm: ' + preset.label,
+          onclick: () => act('POST', 'faults', preset.fault, 'Armed: ' + preset.label)}),
+        copier(preset)))));
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+function copier({go, label, kind}) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(go);
+      say('Copied the line of Go');
+    } catch {
+      say('The browser does not let this page copy: select the line', true);
+    }
+  };
+  const name = 'Copy the line of Go: ' + (label ?? kind);
+  return make('button', {type: 'button', textContent: 'Copy Go', ariaLabel: name, onclick: copy});
+}
+
+async function act(method, path, fault, done) {
+  try {
+    await call(path, {method, body: fault && JSON.stringify(fault)});
+    say(done);
+  } catch (error) {
+    say(error.message, true);
+  }
+  await refresh();
+  if (document.activeElement === document.body) at('said').focus(); // the button is gone
+}
+
+at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
+at('only').onchange = at('failed').onchange = () => { if (at('pause').ariaPressed === 'false') connect(); };
+at('target').onchange = at('times').onchange = showPresets;
+at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
+at('pause').onclick = () => {
+  const paused = at('pause').ariaPressed === 'false';
+  at('pause').ariaPressed = paused;
+  if (!paused) return connect();
+  source.close();
+  at('connection').textContent = 'paused';
+};
+refresh();
+showPresets();
+connect();

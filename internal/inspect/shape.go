@@ -1,0 +1,76 @@
+package inspect
+
+import "fmt"
+
+const (
+	shapeDepth = 8
+	shapeNodes = 200
+	shapeList  = 3 // elements of a list that are shown
+)
+
+// Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts
+// that are nil or empty are left out.
+func Shape(parts map[string]any, known map[string]bool) map[string]any {
+	s := shape{known: known, left: shapeNodes}
+	masked := map[string]any{}
+	for name, part := range parts {
+		if fields, ok := part.(map[string]any); part != nil && (!ok || len(fields) > 0) {
+			masked[name] = s.mask(part, shapeDepth)
+		}
+	}
+	return masked
+}
+
+type shape struct {
+	known map[string]bool
+	left  int // values that are still shown
+}
+
+func (s *shape) mask(value any, depth int) any {
+	if s.left--; depth == 0 {
+		return "…"
+	}
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "•••"
+	case bool:
+		return "flag"
+	case map[string]any:
+		return s.maskObject(v, depth-1)
+	case []any:
+		return s.maskList(v, depth-1)
+	default:
+		return "number"
+	}
+}
+
+func (s *shape) maskObject(object map[string]any, depth int) any {
+	masked, unknown := map[string]any{}, 0
+	for name, value := range object {
+		switch {
+		case !s.known[name]:
+			unknown++
+		case s.left <= 0:
+			masked["…"] = "more"
+		default:
+			masked[name] = s.mask(value, depth)
+		}
+	}
+	if unknown > 0 {
+		masked["?"] = fmt.Sprintf("%d unknown", unknown)
+	}
+	return masked
+}
+
+func (s *shape) maskList(list []any, depth int) any {
+	masked := []any{}
+	for _, value := range list[:min(len(list), shapeList)] {
+		masked = append(masked, s.mask(value, depth))
+	}
+	if len(list) > shapeList {
+		masked = append(masked, fmt.Sprintf("… %d in all", len(list)))
+	}
+	return masked
+}

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestShape(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"a": true, "b": true, "list": true}
+	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
+	for text, want := range map[string]string{
+		`{"a":"canary","b":1.5}`:                      `{"a":"•••","b":"number"}`,
+		`{"a":true,"b":null}`:                         `{"a":"flag","b":"null"}`,
+		`{"canary":1,"4111111111111111":"x","a":"b"}`: `{"a":"•••","?":"2 unknown"}`,
+		`{"list":["canary",{"a":"canary"},[1],2,3]}`:  `{"list":["•••",{"a":"•••"},["number"],"… 5 in all"]}`,
+		`"canary"`: `"•••"`,
+		deep:       `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":"…"}}}}}}}}`,
+	} {
+		var value any
+		require.NoError(t, json.Unmarshal([]byte(text), &value))
+		got, err := json.Marshal(Shape(map[string]any{"body": value, "query": map[string]any{}, "form": nil}, known))
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"body":`+want+`}`, string(got), text)
+	}
+}
+
+// However large a request, its shape is small.
+func TestShapeIsBounded(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	wide := map[string]any{}
+	for i := range 20 {
+		name := strings.Repeat("n", i+1)
+		known[name], wide[name] = true, map[string]any{}
+	}
+	for _, value := range wide {
+		object, _ := value.(map[string]any)
+		for name := range wide {
+			object[name] = []any{map[string]any{"n": "x"}, map[string]any{"n": "x"}, map[string]any{"n": "x"}}
+		}
+	}
+	text, err := json.Marshal(Shape(map[string]any{"body": wide}, known))
+	require.NoError(t, err)
+	assert.Less(t, len(text), 20*shapeNodes)
+}
+
+func TestGoLine(t *testing.T) {
+	t.Parallel()
+	type Fault struct {
+		Operation, Kind string
+		Delay           time.Duration
+		AfterCommit     bool
+		Times           int
+		Rate            float64
+		RetryAfter      string
+		Header          map[string][]string
+		Body            string
+	}
+	const begin, end = "if _, err := srv.Inject(payvaulttest.Fault{", "}); err != nil { t.Fatal(err) }"
+	for want, fault := range map[string]Fault{
+		"Operation: payvault.OpApplicationsSaveData, Kind: payvaulttest.MalformedJSON": {
+			Operation: "applications.save_data", Kind: "malformed JSON",
+		},
+		"Kind: payvaulttest.Delay, Delay: 1500 * time.Millisecond, Times: 2": {
+			Kind:  "delay",
+			Delay: 1500 * time.Millisecond, Times: 2,
+		},
+		"Kind: payvaulttest.Delay, Delay: 1500 * time.Nanosecond": {Kind: "delay", Delay: 1500},
+		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: \"a\\\"b\"": {
+			Kind: "permit rate", Rate: 0.5,
+			RetryAfter: `a"b`,
+		},
+		"Kind: payvaulttest.CutBody, AfterCommit: true": {Kind: "cut body", AfterCommit: true},
+		"Kind: payvaulttest.Respond /* and Header, Body */": {
+			Kind: "respond", Body: "canary",
+			Header: map[string][]string{"X": {"canary"}},
+		},
+	} {
+		assert.Equal(t, begin+want+end, GoLine(fault))
+	}
+}

@@ -1,0 +1,85 @@
+package notify
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A silentTransport never answers.
+type silentTransport struct{}
+
+func (silentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestDeliveryTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := New(t.Context(), false, slog.New(slog.DiscardHandler))
+		d.client.Transport = silentTransport{}
+		began := time.Now()
+		d.Post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
+		<-d.due()[0]
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.ErrorIs(t, d.history[0].Err, context.DeadlineExceeded)
+		d.Close()
+	})
+}
+
+// After the end of a server nothing is delivered: nothing would wait for it.
+func TestNothingIsPostedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	d := New(ctx, false, slog.New(slog.DiscardHandler))
+	cancel()
+	d.Close()
+	d.Post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
+	assert.Empty(t, d.due())
+}
+
+// The deliveries of a webhook keep their order, and what could not be sent is told, without its address.
+func TestDeliveries(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out strings.Builder
+	d := New(ctx, false, slog.New(slog.NewTextHandler(&out, nil)))
+	var bodies []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer receiver.Close()
+	d.Post(receiver.URL, []byte("1"), Delivery{WebhookID: "W", Event: "a"})
+	d.Post(receiver.URL, []byte("2"), Delivery{WebhookID: "W", Event: "b"})
+	d.Post("http://user:secret@192.0.2.1/secret", nil, Delivery{WebhookID: "W", Event: "c"})
+	d.Post("http://127.0.0.1/\x7f", nil, Delivery{WebhookID: "W", Event: "d"})
+	require.NoError(t, d.Wait(t.Context()))
+
+	assert.Equal(t, []string{"1", "2"}, bodies)
+	history := d.History()
+	require.Len(t, history, 4)
+	assert.Equal(t, http.StatusAccepted, history[0].Status)
+	require.ErrorContains(t, history[2].Err, "not on loopback")
+	require.ErrorContains(t, history[3].Err, "build a notification")
+	assert.Contains(t, out.String(), `event=c status=0 error="`)
+	assert.NotContains(t, out.String(), "secret")
+
+	cancel()
+	d.Close()
+	require.ErrorContains(t, d.Wait(t.Context()), "the server is closed")
+}

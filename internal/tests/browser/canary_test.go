@@ -1,0 +1,86 @@
+package browser
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// Whatever is sent, seeded and injected, neither texts nor numbers nor keys are anywhere in the page, nor in what it
+// fetches.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	const canary, number, key = "c4nary", "4929123456781234", "c4nary-key"
+	p := open(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: key, PayeeVault: true}))
+	p.srv.Cards.Seed(payvaulttest.Card{MaskedNumber: number, CardholderName: canary})
+	p.srv.Invoices.Seed(payvaulttest.Invoice{FromContact: canary, Emails: []string{canary}})
+	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
+	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
+		canary, Events: []string{"e"}})
+	p.srv.TriggerEvent(5, "e", canary)
+	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
+	names := `"card_number":"` + number + `","customer_id":"` + number + `","customer_firm_name":"` + canary + `","` +
+		canary + `":"` + canary + `"`
+	requests := 0
+	for _, info := range payvault.Operations() {
+		for _, body := range []string{"{" + names + "}", canary, `{"customer_id":"` + number + `","customer_firm_name":"` +
+			canary + `"}`} {
+			path := strings.NewReplacer("{", canary, "}", number).Replace(info.Path)
+			p.sendTo(info.Method, path+"?"+canary+"="+canary+"&page="+canary, key, body)
+			p.sendTo(info.Method, path, canary, body)
+			requests += 2
+		}
+	}
+	p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+number+`","customer_firm_name":"`+
+		canary+`"}`)
+	_, err := p.srv.Inject(payvaulttest.Fault{
+		Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}, Message: key,
+		Location: canary,
+	})
+	require.NoError(t, err)
+	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)
+	requests += 2
+
+	p.waitFor(fmt.Sprintf(`document.querySelector('#count').textContent.startsWith('%d in all')`, requests))
+	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1')`)
+	page := eval[string](p, `(async () => {
+		document.querySelectorAll('details').forEach((each) => { each.open = true; });
+		let seen = document.documentElement.outerHTML;
+		for (const button of document.querySelectorAll('#live tbody button')) {
+			button.click();
+			seen += document.querySelector('#detail').outerHTML;
+		}
+		for (const path of ['state', 'requests', 'faults', 'presets']) seen += await (await fetch(path)).text();
+		return seen + JSON.stringify([...document.querySelectorAll('input, select')].map((each) => each.value)) +
+				document.cookie
+			+ JSON.stringify(localStorage);
+	})()`)
+	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
+	assert.Contains(t, page, "customer_firm_name")
+	for _, secret := range []string{canary, number, key} {
+		assert.NotContains(t, page, secret)
+	}
+}
+
+// sendTo sends a request as it stands.
+func (p *tab) sendTo(method, path, key, body string) {
+	p.Helper()
+	r, err := http.NewRequestWithContext(p.Context(), method, p.srv.URL+path, strings.NewReader(body))
+	require.NoError(p, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Canary", "c4nary")
+	r.SetBasicAuth("", key)
+	resp, err := p.srv.HTTPClient().Do(r)
+	require.NoError(p, err)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(p, err)
+	require.NoError(p, resp.Body.Close())
+}

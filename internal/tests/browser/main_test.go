@@ -1,0 +1,129 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/payvault/payvaulttest"
+)
+
+const patience = 30 * time.Second // the gate shares its machine
+
+//nolint:gochecknoglobals // one browser for all tests
+var chromium context.Context
+
+func TestMain(m *testing.M) {
+	code := run(m)
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) int {
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox) // it is root in a container
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	defer stop()
+	var end context.CancelFunc
+	chromium, end = chromedp.NewContext(allocator)
+	defer end()
+	if err := chromedp.Do(chromium); err != nil {
+		fmt.Fprintln(os.Stderr, "Chromium, which Debian's package chromium has, cannot be started:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A tab is the page of a server of its own in a tab of its own.
+type tab struct {
+	*testing.T
+
+	ctx context.Context //nolint:containedctx // of the tab
+	srv *payvaulttest.Server
+	url string
+}
+
+// open opens the page. Whatever the browser complains about fails the test.
+func open(t *testing.T, opts ...payvaulttest.Option) *tab {
+	t.Helper()
+	srv := payvaulttest.NewServer(opts...)
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	ctx, end := chromedp.NewContext(chromium)
+	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
+	require.NoError(t, chromedp.Do(ctx)) // opens the tab, which lives as long as this context
+	messages := chromedp.Console(ctx)
+	var console sync.WaitGroup
+	console.Go(func() {
+		for message, err := range messages {
+			if err == nil {
+				assert.Empty(t, message.String())
+			}
+		}
+	})
+	t.Cleanup(func() {
+		end()
+		console.Wait()
+		srv.Close()
+		page.Close()
+	})
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // or it could not copy
+	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus)
+	require.NoError(t, err)
+	p.do(chromedp.Navigate(page.URL))
+	p.waitFor(`document.querySelector('#connection').textContent === 'live'`)
+	p.waitFor(`document.querySelector('#presets button') && document.querySelector('#stored details')`)
+	return p
+}
+
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	require.NoError(p, chromedp.Do(ctx, actions...))
+}
+
+func (p *tab) click(selector string) {
+	p.Helper()
+	p.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// choose selects an option.
+func (p *tab) choose(selector, value string) {
+	p.Helper()
+	eval[any](p, fmt.Sprintf(
+		`{const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('change'))}`, selector, value,
+	))
+}
+
+// waitFor waits until an expression of JavaScript is true.
+func (p *tab) waitFor(expression string) {
+	p.Helper()
+	require.Eventually(p, func() bool { return eval[bool](p, "!!("+expression+")") }, patience, patience/1000, "%s",
+		expression)
+}
+
+// text is what can be read in the first element that matches.
+func (p *tab) text(selector string) string {
+	p.Helper()
+	return eval[string](p, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
+}
+
+// eval evaluates JavaScript.
+func eval[T any](p *tab, expression string) T {
+	p.Helper()
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p, err, expression)
+	return value
+}

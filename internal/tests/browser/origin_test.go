@@ -1,0 +1,100 @@
+package browser
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/payvaulttest"
+)
+
+// Pages of other origins, of this machine and of this very name too, read nothing, change nothing and show nothing of
+// the page.
+func TestOtherOrigins(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	t.Cleanup(page.Close)
+	t.Cleanup(srv.Close)
+	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Hang})
+	require.NoError(t, err)
+	attacker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<!doctype html><title>attacker</title>"))
+	}))
+	t.Cleanup(attacker.Close)
+	for _, origin := range []string{attacker.URL, strings.Replace(attacker.URL, "127.0.0.1", "localhost", 1)} {
+		ctx, end := chromedp.NewContext(chromium)
+		t.Cleanup(end)
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
+		p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
+		for name, script := range map[string]string{
+			"read": `fetch(page + 'state').then((r) => r.text(), () => 'blocked')`,
+			"post": `fetch(page + 'faults', {method: 'POST', body: '{"kind":"hang"}'}).then((r) => r.text(), () => 'blocked')`,
+			"blind": `fetch(page + 'faults', {method: 'POST', mode: 'no-cors', body: '{"kind":"hang"}'}).then((r) => ` +
+				`'blocked', () => 'blocked')`,
+			"delete": `fetch(page + 'faults', {method: 'DELETE'}).then((r) => r.text(), () => 'blocked')`,
+			"listen": `new Promise((done) => { const s = new EventSource(page + 'events'); s.onmessage = (e) => done(e.data); ` +
+				`s.onerror = () => done('blocked'); })`,
+			"script": `new Promise((done) => { const s = document.createElement('script'); s.onload = () => done('loaded');
+			s.onerror = () => done('blocked');
+				s.src = page + 'script.js'; document.head.append(s); })`,
+			"submit": `new Promise((done) => { const f = document.createElement('iframe'); f.name = 'f';
+			f.onload = () => done('blocked');
+			document.body.append(f);
+				const form = document.createElement('form'); form.method = 'POST'; form.enctype = 'text/plain';
+			form.target = 'f'; form.action = page + 'faults';
+				form.append(Object.assign(document.createElement('input'), {name: '{"kind":"hang","message":"', value: '"}'}));
+				document.body.append(form); form.submit(); })`,
+			"window": `(() => { const w = open(page); return w && w.closed === false && w.length > 0 ? 'seen' : 'blocked'; })()`,
+		} {
+			assert.Equal(t, "blocked", eval[string](p, "{const page = '"+page.URL+"/'; "+script+"}"), "%s from %s", name, origin)
+		}
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
+		framed := `new Promise((done) => { const f = document.createElement('iframe'); f.onload = () => ` +
+			`done(f.contentDocument === null); f.src = '` +
+			page.URL + `/'; document.body.append(f); })`
+		assert.True(t, eval[bool](p, framed))
+	}
+	assert.Len(t, srv.Faults(), 1, "nothing was injected or removed")
+	assert.Equal(t, 0, srv.Faults()[0].Struck)
+
+	rebound, err := url.Parse(page.URL)
+	require.NoError(t, err)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.URL, nil)
+	require.NoError(t, err)
+	r.Host = "attacker.example:" + rebound.Port()
+	resp, err := page.Client().Do(r)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
+}
+
+// Whatever can have the focus has a name that a screen reader reads.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.fill()
+	p.click("#live tbody button")
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	require.NoError(t, err)
+	focusable := 0
+	for _, node := range tree.Nodes {
+		for _, property := range node.Properties {
+			if property.Name == accessibility.PropertyNameFocusable && string(property.Value.Value) == "true" {
+				focusable++
+				require.NotNil(t, node.Name)
+				assert.NotEqual(t, `""`, string(node.Name.Value), "a %s without a name", node.Role.Value)
+			}
+		}
+	}
+	assert.Greater(t, focusable, 30)
+}

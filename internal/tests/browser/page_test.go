@@ -1,0 +1,219 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// A request appears as it arrives, and by keyboard alone its shape can be seen.
+func TestRequestAppears(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
+	require.NoError(t, p.send())
+
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	row := strings.Fields(p.text("#live tbody tr"))
+	assert.Equal(t, []string{"invoices.send", "100001", "200", "0"}, row[1:5])
+	p.do(chromedp.Focus(chromedp.CSS("#live tbody button")), chromedp.KeyEvent(kb.Enter))
+	p.waitFor(`!document.querySelector('#detail').hidden`)
+	detail := p.text("#detail")
+	assert.Contains(t, detail, "POST /platform/invoice/{invoice_id}/send")
+	assert.Regexp(t, `outcome\s+performed`, detail)
+	assert.Contains(t, detail, `"email_address": [`)
+	p.waitFor(`document.querySelector('#table-invoices').textContent.includes('outstanding')`)
+	assert.Contains(t, p.text("#table-performed-operations summary"), "1")
+}
+
+func (p *tab) send() error {
+	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
+	return p.srv.Client().Invoices.Send(p.Context(), "INV-1", request) //nolint:wrapcheck // as it is
+}
+
+// A fault that is armed by a click strikes, and what is left of it goes down.
+func TestFaultAtAClick(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.choose("#times", "2")
+	p.choose("#target", "invoices.send")
+	p.waitFor(`document.querySelector('#presets code').textContent.includes('OpInvoicesSend, Kind')`)
+	assert.Contains(t, p.text("#presets code"), "Kind: payvaulttest.DropAfterCommit, Times: 2}")
+	p.click(`[aria-label^="Arm: Lose the answer"]`)
+	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
+	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
+	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
+	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
+	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
+	p.waitFor(`document.querySelector('#armed').children.length === 0`)
+
+	p.click(`[aria-label="Arm: 503"]`)
+	p.click(`#armed button`)
+	p.waitFor(`document.activeElement.id === 'said'`)
+	assert.Empty(t, p.srv.Faults())
+}
+
+// The filters are those of the stream, so that a rare failure is not lost among many requests.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	client := p.srv.Client()
+	for range 20 {
+		_, err := client.Customers.List(t.Context(), nil)
+		require.NoError(t, err)
+	}
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 21`)
+	p.click("#failed")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	assert.Contains(t, p.text("#live tbody tr"), "404")
+	p.click("#failed")
+	p.choose("#only", "customers.list")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 20`)
+	p.click("#pause")
+	_, err := client.Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	p.click("#pause")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 21`)
+}
+
+// What is copied is Go that compiles in a test.
+func TestCopiedLineCompiles(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
+		Origin: p.url,
+	})
+	require.NoError(t, err)
+	var lines strings.Builder
+	count := eval[int](p, `document.querySelectorAll('#presets li').length`)
+	require.Equal(t, 6, count)
+	for i := range count {
+		eval[any](p, `document.querySelector('#said').textContent = ''`)
+		p.click(fmt.Sprintf(`#presets li:nth-child(%d) [aria-label^="Copy"]`, i+1))
+		p.waitFor(`document.querySelector('#said').textContent === 'Copied the line of Go'`)
+		lines.WriteString("\t" + eval[string](p, `navigator.clipboard.readText()`) + "\n")
+	}
+	source := "package main\n\nimport (\n\t\"testing\"\n\n\t\"example.com/payvault/payvaulttest\"\n)\n\n" +
+		"func main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines.String() + "}\n"
+	name := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, source)
+}
+
+// Names are text, whatever they look like.
+func TestMarkupIsText(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.srv.Customers.Seed(payvaulttest.Customer{ID: `<img src=x onerror=document.title='struck'>`})
+	require.Error(t, p.send()) // the page hears of the seed with the next request
+	p.waitFor(`document.querySelector('#table-customers tbody').textContent.includes('<img src=x')`)
+	assert.Zero(t, eval[int](p, `document.images.length`))
+}
+
+// Many requests leave the page short and the count right.
+func TestManyRequests(t *testing.T) {
+	t.Parallel()
+	p := open(t, payvaulttest.WithRequestHistory(0))
+	const many = 5000
+	for range many {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.srv.URL+"/platform/vault/customer", nil)
+		require.NoError(t, err)
+		resp, err := p.srv.HTTPClient().Do(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	p.waitFor(`document.querySelector('#count').textContent.startsWith('5,000 in all')`)
+	assert.LessOrEqual(t, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), 200)
+}
+
+// The page fits a phone, a window zoomed to 200 %, and both schemes of colors. "go test -artifacts" keeps the pictures.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	for name, screen := range map[string]struct {
+		width, height int64
+		scale         float64
+		scheme        string
+	}{
+		"light": {1100, 1200, 1, "light"},
+		"dark":  {1280, 1800, 1, "dark"},
+		"phone": {360, 1600, 1, "light"},
+		"zoom":  {640, 1000, 2, "dark"}, // a window of 1280 points
+		"least": {320, 1600, 1, "light"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t)
+			p.fill()
+			_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: screen.scheme}},
+			})
+			require.NoError(t, err)
+			p.do(chromedp.EmulateViewport(screen.width, screen.height, chromedp.EmulateScale(screen.scale)))
+			p.click("#live tbody button")
+			p.click(`[aria-label^="Arm: Lose"]`)
+			p.click("#table-subscriptions summary")
+			p.waitFor(`document.querySelector('#armed li')`)
+			eval[any](p, "scrollTo(0, 0)")
+			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
+			if screen.width >= 640 {
+				eval[any](p, `{document.documentElement.style.fontSize = '200%'}`)
+				assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0,
+					"large letters scroll sideways")
+				eval[any](p, `{document.documentElement.style.fontSize = ''}`)
+			}
+			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), picture, 0o600))
+		})
+	}
+}
+
+// fill makes requests of several kinds.
+func (p *tab) fill() {
+	ctx, client := p.Context(), p.srv.Client()
+	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
+	p.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5001, CustomerID: "CUST5001"})
+	_, err := client.Tokens.Tokenize(ctx,
+		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
+	require.NoError(p, err)
+	_, err = client.Customers.Create(ctx, &payvault.CustomerCreateRequest{
+		ID: "JANE1", FirstName: "Jane", LastName: "Doe", Email: "jane@example.com",
+		BillingCards: []payvault.BillingCardRequest{{
+			CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230",
+			Verify: true,
+		}},
+	})
+	require.NoError(p, err)
+	_, err = client.Customers.List(ctx, nil)
+	require.NoError(p, err)
+	require.NoError(p, p.send())
+	require.Error(p, p.send())
+	_, err = p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "0", Times: 1})
+	require.NoError(p, err)
+	_, err = client.Subscriptions.Transactions(ctx, 5001, nil)
+	require.NoError(p, err)
+	_, err = client.Customers.Create(ctx, &payvault.CustomerCreateRequest{
+		ID: "JOHN1", FirstName: "John", LastName: "Doe",
+		BillingCards: []payvault.BillingCardRequest{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}},
+	})
+	require.NoError(p, err)
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
+}

@@ -1,0 +1,132 @@
+package payvaulttest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"example.com/payvault/internal/cardnumber"
+	"example.com/payvault/internal/inspect"
+	"example.com/payvault/internal/openapi"
+)
+
+// Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that
+// injects faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
+// cmd/payvault-emulator shows it, and the same as JSON. Whoever serves it closes the server first: [Server.Close] ends
+// the streams of the page.
+func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
+
+// shape is what the page shows of a request: names that the document has, and no value.
+func (x *exchange) shape() map[string]any {
+	query, form := map[string]any{}, map[string]any{}
+	for name := range x.request.Query {
+		query[name] = ""
+	}
+	for _, part := range x.parts {
+		value, wrong := openapi.Parse("", part.Content())
+		if wrong != nil { // a file
+			value = ""
+		}
+		form[part.Name] = value
+	}
+	body, _ := openapi.Parse("", x.body)
+	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, x.server.service.document.names)
+}
+
+// An inspector is a server as the page sees it.
+type inspector struct{ *Server }
+
+// ReadFault implements [inspect.Emulator].
+func (i inspector) ReadFault(text []byte) (any, error) {
+	var in struct {
+		Fault
+		Delay string `json:"delay"`
+	}
+	err := json.Unmarshal(text, &in, json.RejectUnknownMembers(true))
+	if err == nil && in.Delay != "" {
+		in.Fault.Delay, err = time.ParseDuration(in.Delay)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the fault: %w", err)
+	}
+	return in.Fault, in.check(i.service.document.Operations)
+}
+
+// Inject implements [inspect.Emulator].
+func (i inspector) Inject(fault any) inspect.Armed {
+	f, _ := fault.(Fault) // of ReadFault
+	return i.faults.add(f).inspected()
+}
+
+// Faults implements [inspect.Emulator].
+func (i inspector) Faults() []inspect.Armed {
+	i.faults.mu.Lock()
+	defer i.faults.mu.Unlock()
+	list := []inspect.Armed{}
+	for _, armed := range i.faults.list {
+		list = append(list, armed.inspected())
+	}
+	return list
+}
+
+func (f *armedFault) inspected() inspect.Armed {
+	return inspect.Armed{
+		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind),
+		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
+	}
+}
+
+// Disarm implements [inspect.Emulator].
+func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
+
+// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
+// only.
+func (i inspector) Tables() []inspect.Table {
+	return []inspect.Table{
+		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
+			return []any{c.ID, c.MerchantID, c.Kind, c.MaskedNumber, c.ExpDate, c.Type, c.SingleUse, c.Updates}
+		}),
+		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
+			return []any{cardnumber.Hide(c.ID), c.MerchantID, c.RecID, c.PrimaryCardNumber, len(c.Billing), len(c.Shipping)}
+		}),
+		table("payees", i.Payees, "payee_id merchant account emails", func(p Payee) []any {
+			return []any{p.ID, p.MerchantID, p.HasAccount, len(p.Emails)}
+		}),
+		table("applications", i.Applications, "app_id partner status fields missing", func(a Application) []any {
+			missing := slices.Sorted(maps.Keys(i.service.validate(&a)))
+			return []any{a.ID, a.Partner, a.Status, len(a.Keys), strings.Join(missing, " ")}
+		}),
+		table("disputes", i.Disputes, "rec_id merchant kind answered", func(d Dispute) []any {
+			return []any{d.ID, d.MerchantID, d.Kind, d.Response != nil}
+		}),
+		table("subscriptions", i.Subscriptions, "subscription_id merchant customer state transactions",
+			func(s Subscription) []any {
+				return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
+			}),
+		table("invoices", i.Invoices, "invoice_id merchant state emails phones sms", func(v Invoice) []any {
+			return []any{v.ID, v.MerchantID, v.State, len(v.Emails), len(v.Phones), len(v.SMS)}
+		}),
+		table("updater requests", i.AccountUpdaterRequests, "request_id merchant cards", func(r AccountUpdaterRequest) []any {
+			return []any{r.RequestID, r.MerchantID, len(r.Cards)}
+		}),
+		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {
+			u, _ := url.Parse(w.NotificationURL) // it was checked
+			return []any{w.ID, w.MerchantID, u.Host, strings.Join(w.Events, " ")}
+		}),
+	}
+}
+
+func table[K comparable, V any](name string, records *Store[K, V], columns string, row func(V) []any) inspect.Table {
+	newest, total := records.last(100)
+	t := inspect.Table{Name: name, Total: total, Columns: strings.Fields(columns), Rows: [][]any{}}
+	for _, record := range slices.Backward(newest) {
+		t.Rows = append(t.Rows, row(record))
+	}
+	return t
+}

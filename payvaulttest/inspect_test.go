@@ -1,0 +1,333 @@
+package payvaulttest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+func ExampleInspect() {
+	srv := payvaulttest.NewServer()
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	defer page.Close()
+	defer srv.Close() // the first to be closed
+
+	fmt.Println("look at", page.URL[:len("http://127.0.0.1:")])
+	// Output: look at http://127.0.0.1:
+}
+
+// An inspected server is one with its page.
+type inspected struct {
+	api
+
+	page http.Handler
+}
+
+func inspect(t *testing.T) inspected {
+	t.Helper()
+	a := newAPI(t)
+	return inspected{a, payvaulttest.Inspect(a.srv)}
+}
+
+func (i inspected) ask(t *testing.T, method, target, body string) string {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r.RemoteAddr, r.Host = "127.0.0.1:5000", "127.0.0.1:8701"
+	w := httptest.NewRecorder()
+	i.page.ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+// newest is what the page shows of the newest request.
+func (i inspected) newest(t *testing.T) map[string]any {
+	t.Helper()
+	var news struct {
+		Requests []map[string]any `json:"requests"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(i.ask(t, "GET", "/requests", "")), &news))
+	require.NotEmpty(t, news.Requests)
+	return news.Requests[len(news.Requests)-1]
+}
+
+func TestInspectRequests(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	i.post(t, "/pg/tokenize",
+		`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230","single_use":true}`).tokenized(t)
+	got := i.newest(t)
+	delete(got, "time")
+	delete(got, "milliseconds")
+	assert.Equal(t, map[string]any{
+		"number": 1.0, "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize", "status": 200.0,
+		"code":        0.0,
+		"merchant_id": 100001.0, "request_bytes": 93.0, "fault": "", "performed": true,
+		"shape": map[string]any{"body": map[string]any{
+			"merchant_id": "•••", "card_number": "•••", "exp_date": "•••",
+			"single_use": "flag",
+		}},
+	}, got)
+
+	i.get(t, "/platform/vault/customer?page=1&canary=2")
+	got = i.newest(t)
+	assert.Equal(t, map[string]any{"query": map[string]any{"page": "•••", "?": "1 unknown"}}, got["shape"])
+	assert.Equal(t, []any{400.0, 400.0, false}, []any{got["status"], got["code"], got["performed"]})
+
+	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{})
+	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
+	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
+	got = i.newest(t)
+	assert.Equal(t, map[string]any{"form": map[string]any{
+		"disputeResponse": map[string]any{"message": "•••"},
+		"file":            "•••",
+	}}, got["shape"])
+
+	app, _ := i.partner().post(t, "/platform/application/add",
+		`{"channel_id":1,"sales_rep":1}`).ok(t)["app"].(map[string]any)
+	i.partner().get(t, fmt.Sprintf("/platform/application/%.0f/validate", app["app_id"]))
+	got = i.newest(t)
+	assert.Equal(t, []any{200.0, 2.0, true}, []any{got["status"], got["code"], got["performed"]})
+}
+
+// The code is the one that was sent, whatever a fault made of it; "performed" is what was done.
+func TestInspectFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		fault     string
+		status    float64
+		code      any
+		performed bool
+	}{
+		{`{"kind":"drop after commit"}`, 0, nil, true},
+		{`{"kind":"drop before commit"}`, 0, nil, false},
+		{`{"kind":"rate limit"}`, 429, 429.0, false},
+		{`{"kind":"other code","code":7,"after_commit":true}`, 200, 7.0, true},
+		{`{"kind":"respond","status":503}`, 503, nil, false},
+		{`{"kind":"cut body","after_commit":true}`, 200, 0.0, true},
+		{`{"kind":"delay","delay":"1ms"}`, 200, 0.0, true},
+		{`{"kind":"slow drip","delay":"1us"}`, 200, 0.0, false},
+	} {
+		i := inspected{newInvoice(t), nil}
+		i.page = payvaulttest.Inspect(i.srv)
+		assert.Contains(t, i.ask(t, "POST", "/faults", test.fault), `"left":-1`)
+		_, _ = i.try(t)
+		i.srv.Close() // the record is there
+		got := i.newest(t)
+		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
+			test.fault)
+		assert.Contains(t, test.fault, got["fault"])
+		assert.Contains(t, i.ask(t, "GET", "/faults", ""), `"struck":1,"left":-1`)
+	}
+}
+
+func TestInspectRefusesFaults(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	for text, want := range map[string]string{
+		`{"kind":"nothing"}`:                     "there is no such kind",
+		`{"kind":"hang","operation":"x"}`:        "the operation does not exist",
+		`{"kind":"hang","time":1}`:               "unknown",
+		`{"kind":"delay","delay":"soon"}`:        "invalid duration",
+		`{"kind":"permit rate"}`:                 "the rate is not above zero",
+		`{`:                                      "read the fault",
+		`{"kind":"hang","after_commit":"canary"`: "read the fault",
+	} {
+		assert.Contains(t, i.ask(t, "POST", "/faults", text), want)
+	}
+	assert.Empty(t, i.srv.Faults())
+	i.ask(t, "POST", "/faults", `{"kind":"hang","times":3}`)
+	i.ask(t, "POST", "/faults", `{"kind":"delay","delay":"2s","header":{"X":["y"]},"body":"z"}`)
+	require.Len(t, i.srv.Faults(), 2)
+	assert.Equal(t, 3, i.srv.Faults()[0].Left)
+	i.ask(t, "DELETE", "/faults/1", "")
+	require.Len(t, i.srv.Faults(), 1)
+	assert.Equal(t, "2s", i.srv.Faults()[0].Delay.String())
+	i.ask(t, "DELETE", "/faults", "")
+	assert.Empty(t, i.srv.Faults())
+}
+
+func TestInspectRecords(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	i.srv.Cards.Seed(payvaulttest.Card{
+		ID: "C", MaskedNumber: "4111111111111111", ExpDate: "1230",
+		CardholderName: "canary",
+	})
+	i.srv.Customers.Seed(payvaulttest.Customer{
+		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
+		Billing: []map[string]any{{"card_id": "C", "canary": "canary"}},
+	})
+	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Emails: []string{"canary"}, HasAccount: true})
+	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
+	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7, Response: &payvaulttest.DisputeResponse{Message: "canary"}})
+	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
+		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
+	})
+	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "I", FromContact: "canary", Emails: []string{"canary"}})
+	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
+		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
+	})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []string{"e", "f"},
+	})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []string{"g"},
+	})
+	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "g", "canary"))
+	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
+	for range 150 {
+		i.srv.Disputes.Seed(payvaulttest.Dispute{})
+	}
+
+	text := i.ask(t, "GET", "/state", "")
+	assert.NotContains(t, text, "canary")
+	assert.NotContains(t, text, "411111111111")
+	var state struct {
+		Tables []struct {
+			Name    string   `json:"name"`
+			Total   int      `json:"total"`
+			Columns []string `json:"columns"`
+			Rows    [][]any  `json:"rows"`
+		} `json:"tables"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &state))
+	rows := map[string][]any{}
+	for _, table := range state.Tables {
+		if len(table.Rows) > 0 {
+			rows[table.Name] = table.Rows[len(table.Rows)-1]
+			assert.Len(t, table.Columns, len(table.Rows[0]), table.Name)
+		}
+		if table.Name == "disputes" {
+			assert.Equal(t, 151, table.Total)
+			assert.Len(t, table.Rows, 100, "the newest")
+		}
+	}
+	assert.Contains(t, rows["applications"][4], "bank_account_number bank_routing")
+	delete(rows, "applications")
+	delete(rows, "disputes")
+	rows["customers"][2] = "rec_id"
+	assert.Contains(t, rows["deliveries"][3], "connection refused")
+	rows["deliveries"] = rows["deliveries"][:3]
+	const m = 100001.0
+	assert.Equal(t, map[string][]any{
+		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", false, 0.0},
+		"customers":        {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 0.0},
+		"payees":           {4.0, m, true, 1.0},
+		"subscriptions":    {5.0, m, "4111xxxxxx111113", "active", 1.0},
+		"invoices":         {"I", m, "saved", 1.0, 0.0, 0.0},
+		"updater requests": {"A", m, 1.0},
+		"deliveries":       {"W1", "g", 0.0},
+		"webhooks":         {"W", m, "example.com", "e f"},
+	}, rows)
+}
+
+// Secrets in every place of requests, faults and records are nowhere in what the page can read.
+func TestInspectShowsNoSecrets(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	i.post(t, "/pg/tokenize", secretBody).tokenized(t)
+	i.post(t, "/TOP/merchant-api-key?TOP=987", secretBody).refused(t, http.StatusNotFound)
+	i.post(t, "/pg/tokenize?TOP=TOP", secretBody)
+	i.post(t, "/platform/vault/customer",
+		`{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
+	i.post(t, "/platform/vault/customer",
+		`{"customer_id":"4929000000006","customer_firm_name":"TOP","comments":"TOP"}`).ok(t)
+	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
+	inject(t, i.srv, payvaulttest.Fault{
+		Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Location: "TOP",
+		Message: "merchant-api-key", Times: 2,
+	})
+	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
+	r.Header.Set("TOP", "TOP")
+	_, err := i.tryRequest(t, r)
+	require.NoError(t, err)
+	page := i.ask(t, "GET", "/requests", "") + i.ask(t, "GET", "/state", "") + i.ask(t, "GET", "/faults", "")
+	for _, secret := range []string{"4929000000006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
+		assert.NotContains(t, page, secret)
+	}
+	assert.Contains(t, page, `/* and Header, Body, Location, Message */`)
+}
+
+// The line of Go beside each fault compiles, whatever its kind and operation.
+func TestInspectGoLines(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	lines := ""
+	arm := func(fault string) {
+		var armed struct {
+			Go string `json:"go"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(i.ask(t, "POST", "/faults", fault)), &armed))
+		require.NotEmpty(t, armed.Go, fault)
+		lines += "\t" + armed.Go + "\n"
+	}
+	for _, info := range payvault.Operations() {
+		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
+	}
+	for _, kind := range []payvaulttest.FaultKind{
+		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit,
+		payvaulttest.DropAfterCommit,
+		payvaulttest.Hang, payvaulttest.Delay, payvaulttest.Respond, payvaulttest.RateLimit, payvaulttest.PermitRate,
+		payvaulttest.Redirect,
+		payvaulttest.EmptyBody, payvaulttest.OtherCode, payvaulttest.MalformedJSON, payvaulttest.TruncatedJSON,
+		payvaulttest.CutBody,
+		payvaulttest.OversizedBody, payvaulttest.GzipBomb, payvaulttest.SlowDrip,
+	} {
+		arm(fmt.Sprintf(`{"kind":%q,"rate":0.5,"code":1}`, kind))
+	}
+	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","retry_after":"\"1\"","size":9,` +
+		`"body":"*/ x"}`)
+	fields := reflect.TypeFor[payvaulttest.Fault]().NumField()
+	assert.Equal(t, 14, fields, "a new field is to be armed above, too")
+
+	source := `package main
+
+import (
+	"testing"
+	"time"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+var _ = time.Second
+
+func main() {}
+
+func use(t *testing.T, srv *payvaulttest.Server) {
+` + lines + "}\n"
+	name := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, source)
+}
+
+// Closing a server ends the streams of its page.
+func TestCloseEndsStreams(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.URL+"/events", nil)
+	require.NoError(t, err)
+	resp, err := page.Client().Do(r)
+	require.NoError(t, err)
+	srv.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	page.Close()
+}
