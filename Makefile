@@ -28,4 +28,4 @@ fmt:
 # A real server of Temporal; building it takes about 8 minutes the first time.
 temporal-soak:
 	GOBIN=$(CURDIR)/bin go install github.com/temporalio/cli/cmd/temporal@v1.5.1
-	cd temporalpayvault && go run ./internal/soak -temporal $(CURDIR)/bin/temporal
+	go -C temporalpayvault/internal/soak run . -temporal $(CURDIR)/bin/temporal

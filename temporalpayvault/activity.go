@@ -25,8 +25,7 @@ type order struct {
 	Source     string
 	Snapshot   Snapshot
 	Span       span
-	Run        string        // the run that may send without a journal: a reset makes another one
-	Attempt    int32         // of the workflow
+	Run        string        // the run that may send without a journal: a reset makes another one; "" if none may
 	InFlight   int           // requests
 	Interval   time.Duration // between two requests
 	MaxUnknown int
@@ -81,7 +80,7 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error
 // submit submits batches. Each is sent at most once, whatever happens to workers.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	info := activity.GetInfo(ctx)
-	if again := o.Attempt > 1 || o.Run != info.WorkflowExecution.RunID; again && a.Journal == nil {
+	if o.Run != info.WorkflowExecution.RunID && a.Journal == nil {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
 	}
@@ -139,7 +138,6 @@ type submission struct {
 	todo     []int // batches that are not decided, in order
 	journal  payvault.Journal
 	given    atomic.Int64    // batches of todo that the stream has begun to give
-	unknown  int             // batches that became so
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
 
@@ -171,6 +169,7 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 		s.halt(stopChanged, nil)
 		return
 	}
+	s.checkUnknown()
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
 		if b.Err != nil && !b.Earlier {
@@ -205,9 +204,20 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
 			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
 	case e.Delivery == payvault.Unknown:
-		if s.unknown++; s.unknown >= s.MaxUnknown {
-			s.halt(stopUnknown, nil)
+		s.checkUnknown()
+	}
+}
+
+// checkUnknown has the job pause when too many batches are of unknown outcome, those of earlier attempts included.
+func (s *submission) checkUnknown() {
+	unknown := 0
+	for _, o := range s.progress().Outcomes {
+		if o.Status == payvault.BatchUnknown {
+			unknown++
 		}
+	}
+	if unknown >= s.MaxUnknown {
+		s.halt(stopUnknown, nil)
 	}
 }
 

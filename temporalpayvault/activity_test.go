@@ -75,7 +75,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 
 	// The same job under another ID, or after a reset.
 	again := orderOf(d)
-	again.Run, again.Attempt = "another", 2
+	again.Run = ""
 	done, err = newAttempt(a, nil).submit(again)
 	require.NoError(t, err)
 	assert.Len(t, done.statuses(), 4)
@@ -85,7 +85,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 func TestSubmit_resetWithoutJournal(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*order){
-		"reset": func(o *order) { o.Run = "the run before" }, "retried": func(o *order) { o.Attempt = 2 },
+		"reset": func(o *order) { o.Run = "the run before" }, "retried": func(o *order) { o.Run = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +121,62 @@ func TestSubmit_superseded(t *testing.T) {
 			func(o Outcome) bool { return o.Batch == i }), "batch %d was sent and not announced", i)
 	}
 	assert.Less(t, srv.Commits(op), 50)
+}
+
+// A batch whose announcement has failed is not sent, and the next attempt does not take it for unknown.
+func TestSubmit_announcementFails(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*Activities, *heartbeats){
+		"heartbeat": func(_ *Activities, h *heartbeats) {
+			h.refuse = func(progress) error {
+				h.refuse = nil
+				return errCut
+			}
+		},
+		"journal": func(a *Activities, _ *heartbeats) { a.Journal = brokenBook{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 1000}
+			a := &Activities{Client: srv.Client(), Cards: d}
+			h := &heartbeats{}
+			fail(a, h)
+			r := newAttempt(a, nil)
+			r.refuse = h.refuse
+			_, err := r.submit(orderOf(d))
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok)
+			assert.False(t, app.NonRetryable())
+			assert.Empty(t, r.recorded().Sending)
+			assert.Len(t, r.recorded().Outcomes, srv.Commits(op))
+		})
+	}
+}
+
+type brokenBook struct{ *book }
+
+func (brokenBook) Begin(context.Context, string, int) (payvault.BatchState, error) {
+	return payvault.BatchState{}, errors.New("disk full")
+}
+
+// While a source is slow, the server knows that the worker lives.
+func TestSubmit_slowSource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deck{n: 300, checksum: "other"}
+		r := newAttempt(&Activities{Cards: slow{d}}, nil)
+		done, err := r.submit(orderOf(deck{n: 300}))
+		require.NoError(t, err)
+		assert.Equal(t, stopChanged, done.Stop)
+		assert.Equal(t, 6, r.count, "three in each heartbeat timeout")
+	})
+}
+
+type slow struct{ deck }
+
+func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
+	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
+	return d.deck.Snapshot(ctx, ref)
 }
 
 func TestSubmit_announcesBeforeSending(t *testing.T) {
@@ -198,6 +254,20 @@ func TestSubmit_unknownLimit(t *testing.T) {
 	for _, outcome := range done.Outcomes {
 		assert.Equal(t, payvault.BatchUnknown, outcome.Status)
 	}
+}
+
+// Those of earlier attempts count.
+func TestSubmit_unknownLimitOfAttempts(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	o := orderOf(d)
+	o.MaxUnknown = 4
+	before := &progress{Outcomes: []Outcome{{Batch: 1, Status: payvault.BatchUnknown}}, Sending: []int{2, 3, 4}}
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, before).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, stopUnknown, done.Stop)
+	assert.Len(t, done.Outcomes, 4)
+	assert.Empty(t, srv.Requests())
 }
 
 // badCard has a card that no service would take.
@@ -291,7 +361,10 @@ func TestSubmit_workerStops(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &submission{order: order{Interval: 100 * time.Millisecond}, halted: make(chan struct{}), due: time.Now()}
+		stopping := make(chan struct{})
+		s := &submission{
+			order: order{Interval: 100 * time.Millisecond}, halted: make(chan struct{}), stopping: stopping, due: time.Now(),
+		}
 		began := time.Now()
 		for range 20 {
 			assert.True(t, s.pace(t.Context()))
@@ -300,6 +373,17 @@ func TestPace(t *testing.T) {
 		time.AfterFunc(time.Millisecond, func() { s.halt("", nil) })
 		assert.False(t, s.pace(t.Context()))
 		assert.Equal(t, 2*time.Second+time.Millisecond, time.Since(began))
+
+		s.halted, began = make(chan struct{}), time.Now()
+		time.AfterFunc(time.Millisecond, func() { close(stopping) })
+		assert.False(t, s.pace(t.Context()))
+		assert.Equal(t, time.Millisecond, time.Since(began))
+
+		s.stopping, began = nil, time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		assert.False(t, s.pace(ctx))
+		assert.Equal(t, time.Millisecond, time.Since(began))
 	})
 }
 

@@ -63,7 +63,7 @@ type ExportJob struct {
 type ExportState struct {
 	Counted bool          `json:"counted"`
 	Summary ExportSummary `json:"summary"`
-	Carried
+	carried
 }
 
 // ExportSummary is the result of [ExportLists], and while it runs the answer to [QueryProgress].
@@ -113,12 +113,13 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	state.Counted = true
 	d := &dispatch{
-		Carried: &state.Carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
+		carried: &state.carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
 		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
 		paused: &sum.Paused, resumed: func() {},
 	}
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
+		resumes := d.resumes
 		var r exported
 		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
 			d.lost(s, err)
@@ -128,6 +129,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 			state.Redo = append(state.Redo, r.At)
 		}
 		sum.add(r)
+		d.stop(r.Stop, resumes)
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -144,9 +146,6 @@ func (s *ExportSummary) add(r exported) {
 	s.Pages += r.Pages
 	s.Records += r.Records
 	s.FailedLists = append(s.FailedLists, r.Failed[:min(len(r.Failed), maxListed-len(s.FailedLists))]...)
-	if s.Paused == "" {
-		s.Paused = r.Stop
-	}
 }
 
 // exportOrder is what a workflow has an activity export.

@@ -116,7 +116,7 @@ func orderOf(d deck) order {
 	batches := (d.n + batchSize - 1) / batchSize
 	return order{
 		Job: "job", Source: "deck", Snapshot: Snapshot{Cards: d.n, Checksum: d.checksum}, Span: span{To: batches},
-		Run: testRun, Attempt: 1, InFlight: 3, MaxUnknown: 1000,
+		Run: testRun, InFlight: 3, MaxUnknown: 1000,
 	}
 }
 

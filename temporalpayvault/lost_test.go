@@ -130,7 +130,14 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 					return a.submit
 				})
 				assert.Empty(t, audit(t, 30, performed(t, srv), done.statuses()))
-				if journal != nil { // another workflow, with the same journal
+				if journal != nil { // it has all of them, and another workflow sends nothing
+					for i, status := range done.statuses() {
+						state, err := journal.Begin(t.Context(), "job", i)
+						require.NoError(t, err)
+						assert.True(t, state.Begun, i)
+						assert.True(t, state.Outcome == nil && status == payvault.BatchUnknown ||
+							state.Outcome != nil && state.Outcome.Status == status, "%d is %s, and %+v", i, status, state.Outcome)
+					}
 					before := srv.Commits(op)
 					o := orderOf(d)
 					o.Run = "another"

@@ -1,6 +1,7 @@
 package temporalpayvault
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -34,8 +35,8 @@ type span struct {
 	Offset int `json:"o,omitempty"`
 }
 
-// Carried is what a run of a workflow hands to the next one when it continues as new.
-type Carried struct {
+// carried is what a run of a workflow hands to the next one when it continues as new.
+type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
 	Mark int    `json:"mark,omitempty"` // unknown batches before the last resume
@@ -43,7 +44,7 @@ type Carried struct {
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.
 type dispatch struct {
-	*Carried
+	*carried
 
 	total       int
 	per         int     // of total in a span
@@ -52,6 +53,7 @@ type dispatch struct {
 	paused      *string // why; "" if it is not
 	resumed     func()
 
+	resumes  int
 	started  int
 	inFlight int
 	failed   error
@@ -85,10 +87,19 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 func (d *dispatch) receive(ctx workflow.Context) {
 	for workflow.GetSignalChannel(ctx, SignalResume).ReceiveAsync(nil) {
 		*d.paused = ""
+		d.resumes++
 		d.resumed()
 	}
 	for workflow.GetSignalChannel(ctx, SignalPause).ReceiveAsync(nil) {
 		*d.paused = bySignal
+	}
+}
+
+// stop pauses since an activity wants it, if there is a reason. One that was started before the last resume does not
+// know what has been mended.
+func (d *dispatch) stop(reason string, resumes int) {
+	if resumes == d.resumes {
+		*d.paused = cmp.Or(*d.paused, reason)
 	}
 }
 

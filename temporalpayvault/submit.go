@@ -79,7 +79,8 @@ type Job struct {
 type JobState struct {
 	Snapshot Snapshot `json:"snapshot"`
 	Summary  Summary  `json:"summary"`
-	Carried
+	Again    bool     `json:"again,omitempty"` // a run before was reset or retried
+	carried
 }
 
 // Summary is the result of [SubmitCards], and while it runs the answer to [QueryProgress].
@@ -133,8 +134,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return nil, err
 	}
 	job.setDefaults()
-	interval := job.interval()
-	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*interval)
+	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	if sum.Cards == 0 {
 		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &state.Snapshot); err != nil {
 			return nil, err
@@ -143,27 +143,22 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
 	d := &dispatch{
-		Carried: &state.Carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
+		carried: &state.carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
 		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
 	}
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
-		info := workflow.GetInfo(ctx)
-		o := order{
-			Job: cmp.Or(job.Name, job.Source, info.WorkflowExecution.ID), Source: job.Source, Snapshot: state.Snapshot, Span: s,
-			Run: cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID), Attempt: info.Attempt,
-			InFlight: job.InFlight, Interval: interval, MaxUnknown: max(1, job.MaxUnknown-sum.Unknown+state.Mark),
-		}
+		resumes := d.resumes
 		var r report
-		if err := workflow.ExecuteActivity(ctx, activitySubmit, o).Get(ctx, &r); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activitySubmit, job.order(ctx, s)).Get(ctx, &r); err != nil {
 			d.lost(s, err)
 			return
 		}
 		state.Redo = append(state.Redo, r.left(s)...)
 		sum.add(r.Outcomes)
+		d.stop(r.Stop, resumes)
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
-			r.Stop = cmp.Or(r.Stop, stopUnknown)
+			d.stop(stopUnknown, d.resumes)
 		}
-		sum.Paused = cmp.Or(sum.Paused, r.Stop)
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -171,7 +166,27 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	case err != nil || done:
 		return sum, err
 	}
+	state.Again = state.Again || isAgain(ctx)
 	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
+}
+
+// isAgain reports whether a run was made by a reset or a retry of another one.
+func isAgain(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.Attempt > 1 || info.OriginalRunID != info.WorkflowExecution.RunID && info.OriginalRunID != ""
+}
+
+// order is what an activity is to do with a span.
+func (j *Job) order(ctx workflow.Context, s span) order {
+	info, sum := workflow.GetInfo(ctx), &j.State.Summary
+	o := order{
+		Job: cmp.Or(j.Name, j.Source, info.WorkflowExecution.ID), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
+		InFlight: j.InFlight, Interval: j.interval(), MaxUnknown: max(1, j.MaxUnknown-sum.Unknown+j.State.Mark),
+	}
+	if !j.State.Again && info.Attempt == 1 {
+		o.Run = cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID)
+	}
+	return o
 }
 
 func (j *Job) setDefaults() {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -184,6 +186,27 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	assert.Equal(t, 100, srv.Commits(op))
 }
 
+// An activity that was at work before the job was resumed does not pause it again.
+func TestSubmitCards_staleStop(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	var calls atomic.Int32
+	activity := func(_ context.Context, o order) (*report, error) {
+		if calls.Add(1) <= 2 {
+			return &report{Stop: "the key is refused"}, nil
+		}
+		return accept(o.Span), nil
+	}
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Minute).Once()
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
+	env.RegisterDelayedCallback(func() {
+		assert.NotEmpty(t, progressOf(t, env).Paused)
+		env.SignalWorkflow(SignalResume, nil)
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
+	assert.Equal(t, 30, summary(t, env).Accepted)
+}
+
 // An activity that has failed without a report is not done again as if nothing had been sent.
 func TestSubmitCards_activityLost(t *testing.T) {
 	t.Parallel()
@@ -235,6 +258,46 @@ func TestSubmitCards_cancel(t *testing.T) {
 	assert.GreaterOrEqual(t, s.Accepted, 20)
 	assert.Less(t, s.Accepted, 50)
 	assert.Equal(t, 100, s.Batches)
+}
+
+// What a job says is what its activities are told.
+func TestSubmitCards_orders(t *testing.T) {
+	t.Parallel()
+	told := order{
+		Job: "deck", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
+		InFlight: defaultInFlight, MaxUnknown: defaultMaxUnknown,
+	}
+	named := told
+	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n", 3, 9, 250*time.Millisecond
+	for name, test := range map[string]struct {
+		job       Job
+		want      order
+		heartbeat time.Duration
+		atLeast   time.Duration
+	}{
+		"by default": {Job{Source: "deck"}, told, 30 * time.Second, day},
+		"set": {Job{
+			Source: "deck", Name: "n", InFlight: 3, MaxUnknown: 9, RequestsPerSecond: 20, Concurrency: 5,
+			BatchesPerActivity: 1000, HeartbeatTimeout: 7 * time.Second,
+		}, named, 7 * time.Second, day + 250*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newWorkflows(&Activities{Cards: deck{n: 1000, checksum: "sum"}})
+			var got order
+			var info activity.Info
+			env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+				func(ctx context.Context, o order) (*report, error) {
+					got, info = o, activity.GetInfo(ctx)
+					return accept(o.Span), nil
+				})
+			env.ExecuteWorkflow(SubmitCards, test.job)
+			assert.Equal(t, 10, summary(t, env).Accepted)
+			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.heartbeat, info.HeartbeatTimeout)
+			assert.Equal(t, test.atLeast, info.StartToCloseTimeout)
+		})
+	}
 }
 
 func TestJob_interval(t *testing.T) {

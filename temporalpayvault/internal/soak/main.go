@@ -1,345 +1,166 @@
-// Soak runs SubmitCards on a real server of Temporal against the emulator, kills workers and the server, and audits
-// what was performed and what can be read:
+// Soak runs SubmitCards on a real server of Temporal against the emulator, with requests that fail, kills workers and
+// the server on the way, and audits what was performed and what can be read:
 //
-//	go run ./internal/soak -temporal ./temporal -cards 100000 -workers 2 -kills 6 -faults 0.05
+//	go run . -temporal ./temporal -cards 100000 -workers 3 -kills 6 -faults 0.12
+//
+// With -record it runs small jobs instead, and keeps their histories for the replay tests of the module.
 //
 // "make temporal-soak" builds the server first.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
-	enums "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-
-	"example.com/payvault"
-	"example.com/payvault/payvaulttest"
 	"example.com/payvault/temporalpayvault"
 )
 
-const (
-	queue = "soak"
-	batch = payvault.MaxAccountUpdaterCards
-	op    = payvault.OpAccountUpdaterSubmit
-)
-
 type settings struct {
-	temporal, history       string
-	cards, workers, kills   int
-	faults                  float64
-	restart, sealed         bool
-	perActivity, activities int
+	temporal, record      string
+	cards, workers, kills int
+	faults                float64
+	restart, sealed       bool
+	job                   temporalpayvault.Job
 
-	worker           bool // what follows is of a worker
-	address, url, id string
+	address, url, key, journal string // what a child connects to
 }
 
 func main() {
 	var s settings
 	flag.StringVar(&s.temporal, "temporal", "temporal", "the program of the development server")
-	flag.StringVar(&s.history, "history", "", "file to write the history of the first run to, as JSON")
-	flag.IntVar(&s.cards, "cards", 100_000, "how many")
+	flag.StringVar(&s.record, "record", "", "directory to write the histories of small jobs to, and nothing else")
+	flag.IntVar(&s.cards, "cards", 100_000, "how many a job has")
 	flag.IntVar(&s.workers, "workers", 2, "processes")
-	flag.IntVar(&s.kills, "kills", 6, "workers killed on the way")
+	flag.IntVar(&s.kills, "kills", 6, "workers killed in a job")
 	flag.Float64Var(&s.faults, "faults", 0.05, "share of requests that fail")
 	flag.BoolVar(&s.restart, "restart", true, "kill the server too")
 	flag.BoolVar(&s.sealed, "codec", true, "encrypt payloads")
-	flag.IntVar(&s.perActivity, "batches", 50, "batches per activity")
-	flag.IntVar(&s.activities, "run", 0, "activities per run; as many as the server wants by default")
-	flag.BoolVar(&s.worker, "worker", false, "be a worker")
-	flag.StringVar(&s.address, "address", "", "of the server")
-	flag.StringVar(&s.url, "url", "", "of the emulator")
-	flag.StringVar(&s.id, "key", "", "of the emulator")
+	flag.IntVar(&s.job.BatchesPerActivity, "batches", 50, "batches per activity")
+	flag.IntVar(&s.job.ActivitiesPerRun, "run", 0, "activities per run; as many as the server wants by default")
+	child := flag.String("child", "", "of this program itself: worker, or alone")
+	flag.StringVar(&s.address, "address", "", "of the server, for a child")
+	flag.StringVar(&s.url, "url", "", "of the emulator, for a child")
+	flag.StringVar(&s.key, "key", "", "of the emulator, for a child")
+	flag.StringVar(&s.journal, "journal", "", "file of the journal, for a child")
 	flag.Parse()
-	run := s.soak
-	if s.worker {
+	ctx, run := context.Background(), s.soak
+	switch {
+	case *child == childWorker:
 		run = s.work
+	case *child == childAlone:
+		run = s.submitAll
+	case s.record != "":
+		run = s.recordHistories
 	}
-	if err := run(context.Background(), os.Stdout); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 }
 
-// deck makes cards up.
-type deck struct{}
-
-func (deck) Snapshot(_ context.Context, ref string) (temporalpayvault.Snapshot, error) {
-	n, err := strconv.Atoi(ref)
-	return temporalpayvault.Snapshot{Cards: n}, err
-}
-
-func (deck) Cards(_ context.Context, _ string, start, end int) (cards []payvault.AccountUpdaterCard, _ error) {
-	for i := start; i < end; i++ {
-		cards = append(cards, payvault.AccountUpdaterCard{
-			CardNumber: payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), ExpDate: "1230", CardID: fmt.Sprint("c-", i),
-		})
-	}
-	return cards, nil
-}
-
-func (s *settings) dial(ctx context.Context) (client.Client, error) {
-	data, failures := temporalpayvault.NewConverters(nil)
-	if s.sealed {
-		codec, err := temporalpayvault.NewCodec("soak", map[string][]byte{"soak": bytes.Repeat([]byte("k"), 32)})
-		if err != nil {
-			return nil, err
-		}
-		data, failures = temporalpayvault.NewConverters(codec)
-	}
-	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	return client.DialContext(ctx, client.Options{
-		HostPort: s.address, DataConverter: data, FailureConverter: failures, Logger: log.NewStructuredLogger(quiet),
-	})
-}
-
-func (s *settings) work(ctx context.Context, _ io.Writer) error {
-	server, err := s.dial(ctx)
-	if err != nil {
-		return err
-	}
-	pv, err := payvault.NewClient(s.url, s.id)
-	if err != nil {
-		return err
-	}
-	w := worker.New(server, queue, worker.Options{WorkerStopTimeout: time.Minute})
-	temporalpayvault.Register(w, &temporalpayvault.Activities{Client: pv, Cards: deck{}})
-	return w.Run(worker.InterruptCh())
-}
-
-func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
-
-// start starts a program.
-func start(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // this program, or the server
-	cmd.Stderr = os.Stderr
-	return cmd, cmd.Start()
-}
-
-func kill(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-}
-
-// serve starts the development server, and waits until it answers.
-func (s *settings) serve(ctx context.Context, database string) (*exec.Cmd, client.Client, error) {
-	_, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd, err := start(ctx, s.temporal, "server", "start-dev", "--headless", "--port", port, "--db-filename", database,
-		"--log-level", "never")
-	if err != nil {
-		return nil, nil, err
-	}
-	for range 60 {
-		c, err := s.dial(ctx)
-		if err == nil {
-			return cmd, c, nil
-		}
-		<-time.After(time.Second)
-	}
-	kill(cmd)
-	return nil, nil, errors.New("the server does not answer")
-}
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 
 func (s *settings) soak(ctx context.Context, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "payvault-soak-")
+	w, err := s.build(ctx)
+	defer w.close()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of a directory for files that do not matter
-	free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.address = free.Addr().String()
-	if err := free.Close(); err != nil {
-		return err
-	}
-	emulator := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
-	defer emulator.Close()
-	database := filepath.Join(dir, "temporal.db")
-	server, c, err := s.serve(ctx, database)
-	if err != nil {
-		return err
-	}
-	defer func() { kill(server) }()
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "soak", TaskQueue: queue},
-		temporalpayvault.SubmitCards, temporalpayvault.Job{
-			Source: strconv.Itoa(s.cards), BatchesPerActivity: s.perActivity, ActivitiesPerRun: s.activities,
-			HeartbeatTimeout: 3 * time.Second, MaxUnknown: 1 << 30,
-		})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go s.harm(ctx, emulator)
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	worker := func() (*exec.Cmd, error) {
-		return start(ctx, program, "-worker", "-address", s.address, "-url", emulator.URL,
-			"-key", emulator.Merchant().APIKey, "-codec="+strconv.FormatBool(s.sealed))
-	}
-	workers := make([]*exec.Cmd, s.workers)
-	for i := range workers {
-		if workers[i], err = worker(); err != nil {
+	for _, part := range []func(context.Context, io.Writer) error{
+		w.alone, w.withoutJournal, w.continued, w.withJournal, w.exports, w.leaks, w.naive,
+	} {
+		if err := part(ctx, out); err != nil {
 			return err
 		}
-		defer func() { kill(workers[i]) }()
-	}
-	began := time.Now()
-	for n := range s.kills {
-		for emulator.Commits(op) < s.cards/batch*(n+1)/(s.kills+1) {
-			<-time.After(time.Millisecond)
-		}
-		i := n % len(workers)
-		kill(workers[i])
-		if s.restart && n == s.kills/2 {
-			kill(server)
-			if server, c, err = s.serve(ctx, database); err != nil {
-				return err
-			}
-		}
-		if workers[i], err = worker(); err != nil {
-			return err
-		}
-	}
-	var sum temporalpayvault.Summary
-	if err := c.GetWorkflow(ctx, run.GetID(), "").Get(ctx, &sum); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	say(out, "%d cards in %v: %.0f a second; %d batches accepted, %d refused, %d unknown; %d performed\n",
-		s.cards, took.Round(time.Millisecond), float64(s.cards)/took.Seconds(),
-		sum.Accepted, sum.Refused, sum.Unknown, emulator.Commits(op))
-	return errors.Join(audit(out, emulator, sum), s.search(ctx, out, c, run, database))
-}
-
-// harm makes a share of the requests fail.
-func (s *settings) harm(ctx context.Context, emulator *payvaulttest.Server) {
-	if s.faults <= 0 {
-		return
-	}
-	faults := []payvaulttest.Fault{
-		{Kind: payvaulttest.DropAfterCommit},
-		{Kind: payvaulttest.DropBeforeCommit},
-		{Kind: payvaulttest.RateLimit, RetryAfter: "0"},
-		{Kind: payvaulttest.Respond, Status: 503, AfterCommit: true},
-		{Kind: payvaulttest.Delay, Delay: 2 * time.Second, AfterCommit: true},
-	}
-	for next := 0; ctx.Err() == nil; {
-		if n := emulator.Commits(op); n >= next {
-			next = n + int(1/s.faults)
-			fault := faults[rand.IntN(len(faults))] //nolint:gosec // no secret
-			fault.Operation, fault.Times = op, 1
-			_, _ = emulator.Inject(fault)
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
-// audit finds batches that were performed twice, or accepted and not performed.
-func audit(out io.Writer, emulator *payvaulttest.Server, sum temporalpayvault.Summary) error {
-	performed := make([]int, sum.Batches)
-	for _, r := range emulator.AccountUpdaterRequests.All() {
-		first, err := strconv.Atoi(strings.TrimPrefix(r.Cards[0].CardID, "c-"))
-		if err != nil {
-			return err
-		}
-		performed[first/batch]++
-	}
-	twice, lost := 0, 0
-	for i, n := range performed {
-		if n > 1 {
-			twice++
-		}
-		if n == 0 && !slices.Contains(sum.UnknownBatches, i) {
-			lost++
-		}
-	}
-	say(out, "performed twice: %d; lost: %d\n", twice, lost)
-	if twice > 0 || lost > sum.Refused || sum.Accepted+sum.Refused+sum.Unknown != sum.Batches {
-		return errors.New("the audit has failed")
 	}
 	return nil
 }
 
-// search looks for cards in the histories of all runs, and in the files of the database.
-func (s *settings) search(
-	ctx context.Context, out io.Writer, c client.Client, first client.WorkflowRun, database string,
-) error {
-	var all historypb.History
-	events, size := 0, 0
-	for run := first.GetRunID(); run != ""; {
-		list := c.GetWorkflowHistory(ctx, first.GetID(), run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		run = ""
-		for list.HasNext() {
-			e, err := list.Next()
-			if err != nil {
-				return err
-			}
-			raw, err := proto.Marshal(e)
-			if err != nil {
-				return err
-			}
-			if bytes.Contains(raw, []byte("41111111")) {
-				return fmt.Errorf("event %d shows a card", e.GetEventId())
-			}
-			if all.Events = append(all.Events, e); e.GetWorkflowExecutionContinuedAsNewEventAttributes() != nil {
-				run = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-			}
-			events, size = events+1, size+len(raw)
-		}
-		if s.history != "" {
-			text, err := protojson.Marshal(&all)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(s.history, text, 0o600); err != nil {
-				return err
-			}
-			s.history = ""
-		}
-	}
-	files, err := filepath.Glob(database + "*")
+// alone is SubmitAll in one process, for comparison. Nothing fails.
+func (w *world) alone(ctx context.Context, out io.Writer) error {
+	child := w.child(ctx, childAlone)
+	child.Stdout = out
+	return child.Run()
+}
+
+// withoutJournal is a job that only heartbeats know of. A reset of it sends nothing.
+func (w *world) withoutJournal(ctx context.Context, out io.Writer) error {
+	const id = "heartbeats"
+	sum, err := w.harmed(ctx, out, id, queue, temporalpayvault.SubmitCards)
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
-		raw, err := os.ReadFile(name) //nolint:gosec // its own file
-		if err != nil {
-			return err
-		}
-		if bytes.Contains(raw, []byte("41111111")) {
-			return errors.New("the database shows a card")
-		}
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
 	}
-	million := 1e6 / float64(s.cards)
-	say(out, "events %d, %d bytes: %.0f and %.1f MB for a million cards; no card in them nor in %d files of the server\n",
-		events, size, float64(events)*million, float64(size)*million/1e6, len(files))
+	return errors.Join(w.audit(out, id, sum), w.weigh(ctx, out, id), w.resetFails(ctx, out, id, tasks[0]))
+}
+
+// continued resets the first run of a job to its last task, which continues as new: the runs after it send nothing either.
+func (w *world) continued(ctx context.Context, out io.Writer) error {
+	const id = "chain"
+	job := w.jobOf(id)
+	job.ActivitiesPerRun = max(1, w.cards/batch/job.BatchesPerActivity/2)
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
+	if err != nil {
+		return err
+	}
+	if err := run.Get(ctx, nil); err != nil {
+		return err
+	}
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	return w.resetFails(ctx, out, id, tasks[len(tasks)-1])
+}
+
+// withJournal is a job that a journal knows of, too. Neither a reset of it nor another job of the same cards sends
+// anything again; what a frozen worker has told the journal that it did not send is sent then.
+func (w *world) withJournal(ctx context.Context, out io.Writer) error {
+	const id = "journal"
+	sum, err := w.harmed(ctx, out, id, queueWithJournal, temporalpayvault.SubmitCards)
+	if err != nil {
+		return err
+	}
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(w.audit(out, id, sum), w.reset(ctx, id, tasks[0])); err != nil {
+		return err
+	}
+	if err := w.client.GetWorkflow(ctx, id, "").Get(ctx, &sum); err != nil {
+		return err
+	}
+	say(out, "%s: after a reset", id)
+	again, err := w.start(ctx, "again", queueWithJournal, temporalpayvault.SubmitCards, w.jobOf(id))
+	if err != nil {
+		return err
+	}
+	var other temporalpayvault.Summary
+	if err := errors.Join(w.audit(out, id, sum), again.Get(ctx, &other)); err != nil {
+		return err
+	}
+	say(out, "%s: under another ID", id)
+	return w.audit(out, id, other)
+}
+
+// naive is the activity that one writes first. The audit has to see what it does, also to fewer cards.
+func (w *world) naive(ctx context.Context, out io.Writer) error {
+	const id = "naive"
+	w.cards, w.kills = min(w.cards, 20_000), min(w.kills, 4)
+	sum, err := w.harmed(ctx, out, id, queue, naiveWorkflow)
+	if err != nil {
+		return err
+	}
+	if w.audit(out, id, sum) == nil && w.faults > 0 {
+		return errors.New("the audit does not see that the naive activity performs batches twice")
+	}
 	return nil
 }

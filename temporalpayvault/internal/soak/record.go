@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/temporalpayvault"
+)
+
+// recordHistories runs small jobs of each kind, and writes the histories of their runs.
+func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
+	s.workers, s.sealed = 0, false
+	w, err := s.build(ctx)
+	defer w.close()
+	if err != nil {
+		return err
+	}
+	pv, err := s.newPayvault()
+	if err != nil {
+		return err
+	}
+	worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
+	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
+	temporalpayvault.Register(here, &temporalpayvault.Activities{
+		Client: pv, Cards: deck{}, Subscriptions: numbers{}, Sink: folder(w.dir),
+	})
+	if err := here.Start(); err != nil {
+		return err
+	}
+	defer here.Stop()
+	for _, job := range []func(context.Context) error{
+		w.recordUnknown, w.recordKey, w.recordFailed, w.recordCanceled, w.recordReset, w.recordExports,
+	} {
+		if err := job(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// small is a job that takes some seconds, in two runs.
+func small(part string) temporalpayvault.Job {
+	return temporalpayvault.Job{
+		Source: part + ":1250", BatchesPerActivity: 1, Concurrency: 2, InFlight: 1, ActivitiesPerRun: 8, MaxUnknown: 2,
+		RequestsPerSecond: 10,
+	}
+}
+
+// recordUnknown is of a job that pauses since batches are unknown, and by a signal.
+func (w *world) recordUnknown(ctx context.Context) error {
+	const id = "unknown"
+	if _, err := w.emulator.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 3}); err != nil {
+		return err
+	}
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, small(id))
+	if err != nil {
+		return err
+	}
+	accepted := func(n int) func(temporalpayvault.Summary) bool {
+		return func(s temporalpayvault.Summary) bool { return s.Accepted >= n }
+	}
+	return errors.Join(
+		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		w.until(ctx, id, accepted(3)), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalPause, nil),
+		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		run.Get(ctx, nil), w.keep(ctx, id))
+}
+
+func isPaused(s temporalpayvault.Summary) bool { return s.Paused != "" }
+
+// recordKey is of a job whose key is refused for some time.
+func (w *world) recordKey(ctx context.Context) error {
+	const id = "key"
+	mend, err := w.emulator.Inject(payvaulttest.Fault{
+		Operation: op, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized,
+	})
+	if err != nil {
+		return err
+	}
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, small(id))
+	if err != nil {
+		return err
+	}
+	err = w.until(ctx, id, isPaused)
+	mend()
+	return errors.Join(err, w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		run.Get(ctx, nil), w.keep(ctx, id))
+}
+
+// recordFailed is of a job of which somebody fails an activity.
+func (w *world) recordFailed(ctx context.Context) error {
+	const id = "failed"
+	job := small(id)
+	job.MaxUnknown = 100 // its batches become unknown
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
+	if err != nil {
+		return err
+	}
+	for err = errNone; err != nil && wait(ctx, 10*time.Millisecond); {
+		err = w.failOne(ctx, id)
+	}
+	return errors.Join(err, w.until(ctx, id, isPaused),
+		w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		run.Get(ctx, nil), w.keep(ctx, id))
+}
+
+var errNone = errors.New("no activity is at work")
+
+// failOne fails an activity that is at work, as an operator does.
+func (w *world) failOne(ctx context.Context, id string) error {
+	d, err := w.client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	for _, pending := range d.GetPendingActivities() {
+		if pending.GetActivityType().GetName() == "payvault.submit" {
+			failure := temporal.NewNonRetryableApplicationError("failed by an operator", "Operator", nil)
+			return w.client.CompleteActivityByID(ctx, "default", id, "", pending.GetActivityId(), nil, failure)
+		}
+	}
+	return errNone
+}
+
+// recordCanceled is of a job that is canceled amid its activities, which say what they have done.
+func (w *world) recordCanceled(ctx context.Context) error {
+	const id = "canceled"
+	job, before := small(id), w.emulator.Commits(op)
+	job.BatchesPerActivity = 5
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
+	if err != nil {
+		return err
+	}
+	for w.emulator.Commits(op) < before+7 && wait(ctx, time.Millisecond) {
+	}
+	if err := w.client.CancelWorkflow(ctx, id, ""); err != nil {
+		return err
+	}
+	var sum temporalpayvault.Summary
+	canceled, ok := errors.AsType[*temporal.CanceledError](run.Get(ctx, nil))
+	if !ok || canceled.Details(&sum) != nil || sum.Accepted != w.emulator.Commits(op)-before {
+		return fmt.Errorf("canceled: %+v", sum)
+	}
+	return w.keep(ctx, id)
+}
+
+// recordReset is of the job before, reset.
+func (w *world) recordReset(ctx context.Context) error {
+	const id = "canceled"
+	tasks, err := w.tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := w.resetFails(ctx, io.Discard, id, tasks[0]); err != nil {
+		return err
+	}
+	events, err := w.events(ctx, id, "")
+	return errors.Join(err, w.write("reset", 1, events))
+}
+
+// recordExports is of exports, of which one pauses since the key is refused.
+func (w *world) recordExports(ctx context.Context) error {
+	pv := w.emulator.Client()
+	for i := range 25 {
+		customer := &payvault.CustomerCreateRequest{ID: fmt.Sprint("c", i), FirmName: "A"}
+		if _, err := pv.Customers.Create(ctx, customer); err != nil {
+			return err
+		}
+	}
+	mend, err := w.emulator.Inject(payvaulttest.Fault{
+		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
+	})
+	if err != nil {
+		return err
+	}
+	w.seed(20)
+	list := payvault.ListOptions{Count: 10}
+	all, err := w.start(ctx, "customers", queue, temporalpayvault.ExportLists,
+		temporalpayvault.ExportJob{Name: "customers", List: list})
+	if err != nil {
+		return err
+	}
+	err = w.until(ctx, "customers", isPaused)
+	mend()
+	if err := errors.Join(err, w.client.SignalWorkflow(ctx, "customers", "", temporalpayvault.SignalResume, nil)); err != nil {
+		return err
+	}
+	each, err := w.start(ctx, "transactions", queue, temporalpayvault.ExportLists, temporalpayvault.ExportJob{
+		Name: "transactions", Subscriptions: "20", List: list, ListsPerActivity: 3, Concurrency: 2, ActivitiesPerRun: 4,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(all.Get(ctx, nil), each.Get(ctx, nil), w.keep(ctx, "customers"), w.keep(ctx, "transactions"))
+}
+
+// until waits for progress of a job.
+func (w *world) until(ctx context.Context, id string, reached func(temporalpayvault.Summary) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for wait(ctx, 10*time.Millisecond) {
+		value, err := w.client.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
+		if err != nil {
+			return err
+		}
+		var sum temporalpayvault.Summary
+		if err := value.Get(&sum); err != nil {
+			return err
+		}
+		if reached(sum) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// keep writes the histories of a job.
+func (w *world) keep(ctx context.Context, id string) error {
+	histories, err := w.chain(ctx, id)
+	for i, events := range histories {
+		err = errors.Join(err, w.write(id, i+1, events))
+	}
+	return err
+}
+
+func (w *world) write(id string, run int, events []*historypb.HistoryEvent) error {
+	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&historypb.History{Events: events})
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(w.record, fmt.Sprintf("%s-%d.json", id, run))
+	return os.WriteFile(name, append(text, '\n'), 0o644) //nolint:gosec // no secret
+}

@@ -1,0 +1,102 @@
+package temporalpayvault
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+)
+
+// The histories of testdata are those of a real server:
+//
+//	go -C internal/soak run . -temporal ../../../bin/temporal -record "$PWD/testdata/histories"
+func history(t *testing.T, name string) *historypb.History {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", "histories", name+".json"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, file.Close()) })
+	h, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	return h
+}
+
+// replay replays a history, of a run of another ID if run is not empty, and returns what the workflow passed on.
+func replay(t *testing.T, h *historypb.History, run string, submit any) (string, error) {
+	t.Helper()
+	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: seen})
+	require.NoError(t, err)
+	r.RegisterWorkflowWithOptions(submit, workflow.RegisterOptions{Name: "SubmitCards"})
+	r.RegisterWorkflow(ExportLists)
+	started := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	if run == "" {
+		run = started.GetOriginalExecutionRunId()
+	}
+	err = r.ReplayWorkflowHistoryWithOptions(quiet(), h, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: run},
+	})
+	return seen.seen.String(), err
+}
+
+// Workflows that were started with the code of today go on with that of tomorrow. One that has to change what it does
+// asks for workflow.GetVersion.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1",
+		"customers-1", "transactions-1", "transactions-2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := history(t, name)
+			_, err := replay(t, h, "", SubmitCards)
+			require.NoError(t, err)
+			raw, err := proto.Marshal(h)
+			require.NoError(t, err)
+			assert.True(t, bytes.Contains(raw, []byte("json/plain")), "what is passed can be read")
+			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and shows no card")
+		})
+	}
+}
+
+// A replay sees a change of the workflow.
+func TestReplay_changed(t *testing.T) {
+	t.Parallel()
+	_, err := replay(t, history(t, "unknown-1"), "", func(ctx workflow.Context, job Job) (*Summary, error) {
+		job.Concurrency = 1
+		return SubmitCards(ctx, job)
+	})
+	require.ErrorContains(t, err, "TMPRL1100") // not deterministic
+}
+
+// The runs after one that was reset are of a reset, too.
+func TestReplay_resetOfChain(t *testing.T) {
+	t.Parallel()
+	h := history(t, "key-1")
+	last := h.GetEvents()[len(h.GetEvents())-1]
+	require.Equal(t, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, last.GetEventType())
+	original, err := replay(t, h, "", SubmitCards)
+	require.NoError(t, err)
+	assert.NotContains(t, original, `"again":true`)
+	reset, err := replay(t, h, "another", SubmitCards)
+	require.NoError(t, err)
+	assert.Contains(t, reset, `"again":true`)
+}
+
+func TestSubmitCards_afterReset(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 100}})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", State: &JobState{Again: true}})
+	assert.ErrorContains(t, env.GetWorkflowError(), "was reset or retried")
+}
