@@ -94,7 +94,7 @@ func (f *fault) cells(call *calls.Call) []*cell {
 	return all
 }
 
-// late reports whether a fault strikes only after the operation was performed, which is the worse case: it is the answer.
+// late reports whether a fault is the answer to what was performed: before that would be the better case.
 func (f *fault) late() bool {
 	return f.performs && slices.Contains([]effect{malformed, unreadable, tooLarge, redirected}, f.is)
 }
