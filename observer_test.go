@@ -242,9 +242,7 @@ func TestObserver_validation(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusUnprocessableEntity} {
 		var d diary
-		server := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-			service.Say(w, status, `{"code":2,"message":"Request validation failed","data":{"tax_id":["is required"]}}`)
-		})
+		server := service.Answer(t, status, `{"code":2,"message":"failed","data":{"tax_id":["is required"]}}`)
 		_, err := service.Client(t, server.URL, payvault.WithObserver(d.observer())).Applications.Validate(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Equal(t, "2", d.calls[0].end[0].Code)

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -20,97 +19,6 @@ import (
 )
 
 var errNoKey = errors.New("the vault is sealed")
-
-// TestRetryMatrix sends one request that fails in the same way each time, at most three times.
-func TestRetryMatrix(t *testing.T) {
-	t.Parallel()
-	hostname := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}
-	unverified := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
-	for name, test := range map[string]struct {
-		step           step
-		once, replayed int // attempts
-		status         int
-		delivery       Delivery
-		err            error
-	}{
-		"not sent":                  {refused(errRefused), 3, 3, 0, NotSent, errRefused},
-		"lost":                      {lost(errLost), 1, 3, 0, Unknown, errLost},
-		"no hooks":                  {silent(errRefused), 1, 3, 0, Unknown, errRefused},
-		"timeout of the attempt":    {hang, 1, 3, 0, Unknown, context.DeadlineExceeded},
-		"neither of both":           {silent(nil), 1, 3, 0, Unknown, errNoResponse},
-		"200":                       {answer(200, "{}"), 1, 1, 200, Answered, nil},
-		"200 cut off":               {cut(200), 1, 3, 200, Unknown, io.ErrUnexpectedEOF},
-		"200 too large":             {answer(200, repeated(101)), 1, 1, 200, Unknown, ErrTooLarge},
-		"204":                       {answer(204, ""), 1, 1, 204, Answered, nil},
-		"301":                       {answer(301, ""), 1, 1, 301, Answered, nil},
-		"307":                       {answer(307, ""), 1, 1, 307, Answered, nil},
-		"307 cut off":               {cut(307), 1, 3, 307, Unknown, io.ErrUnexpectedEOF},
-		"400":                       {answer(400, ""), 1, 1, 400, Answered, nil},
-		"401":                       {answer(401, ""), 1, 1, 401, Answered, nil},
-		"403":                       {answer(403, ""), 1, 1, 403, Answered, nil},
-		"404":                       {answer(404, ""), 1, 1, 404, Answered, nil},
-		"404 cut off":               {cut(404), 1, 1, 404, Answered, nil},
-		"404 too large":             {answer(404, repeated(101)), 1, 1, 404, Answered, nil},
-		"408":                       {answer(408, ""), 1, 1, 408, Answered, nil},
-		"409":                       {answer(409, ""), 1, 1, 409, Answered, nil},
-		"422":                       {answer(422, ""), 1, 1, 422, Answered, nil},
-		"425":                       {answer(425, ""), 1, 1, 425, Answered, nil},
-		"429":                       {answer(429, ""), 3, 3, 429, Answered, nil},
-		"429 cut off":               {cut(429), 3, 3, 429, Answered, nil},
-		"500":                       {answer(500, ""), 1, 1, 500, Answered, nil},
-		"501":                       {answer(501, ""), 1, 1, 501, Answered, nil},
-		"502":                       {answer(502, ""), 1, 3, 502, Answered, nil},
-		"503":                       {answer(503, ""), 1, 3, 503, Answered, nil},
-		"503 cut off":               {cut(503), 1, 3, 503, Answered, nil},
-		"503 too large":             {answer(503, repeated(101)), 1, 3, 503, Answered, nil},
-		"504":                       {answer(504, ""), 1, 3, 504, Answered, nil},
-		"505":                       {answer(505, ""), 1, 1, 505, Answered, nil},
-		"certificate":               {refused(unverified), 1, 1, 0, NotSent, unverified},
-		"certificate, wrapped":      {refused(fmt.Errorf("proxy: %w", unverified)), 1, 1, 0, NotSent, unverified},
-		"certificate of no CA":      {refused(x509.UnknownAuthorityError{}), 1, 1, 0, NotSent, x509.UnknownAuthorityError{}},
-		"certificate of a stranger": {refused(hostname), 1, 1, 0, NotSent, hostname},
-	} {
-		for _, replay := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, replay %t", name, replay), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					want := test.once
-					if replay {
-						want = test.replayed
-					}
-					s := &script{steps: times(9, test.step)}
-					config := testConfig(s)
-					config.MaxResponseBytes = 100
-					var observed []Attempt
-					request := post(replay)
-					request.Observe = func(a Attempt) { observed = append(observed, a) }
-
-					result, err := New(config).Do(t.Context(), request)
-
-					require.ErrorIs(t, err, test.err)
-					if test.err == nil {
-						require.NoError(t, err)
-					}
-					assert.Len(t, s.sent, want)
-					assert.Equal(t, want, result.Attempts)
-					assert.Equal(t, test.status, result.Status)
-					assert.Equal(t, test.delivery, result.Delivery)
-					s.assertClosed(t)
-					require.Len(t, observed, want)
-					for i, a := range observed {
-						if test.delivery != NotSent {
-							assert.Equal(t, `{"n":1}`, s.sent[i].body, "each attempt has the whole body")
-						}
-						assert.Equal(t, i+1, a.Number)
-						assert.Equal(t, test.status, a.Status)
-						assert.Equal(t, test.delivery, a.Delivery)
-						assert.Equal(t, test.err != nil, a.Err != nil)
-					}
-				})
-			})
-		}
-	}
-}
 
 func TestKeyErrorIsNotRepeated(t *testing.T) {
 	t.Parallel()

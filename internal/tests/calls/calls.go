@@ -113,26 +113,21 @@ func Root() string {
 	panic("calls: not run within the repository")
 }
 
-// All returns every way to make every operation, in the order of the table.
+// All returns every way to make every operation, in the order of the table. No two of them share a request.
 func All() []Call {
 	var all []Call
-	for _, o := range Table() {
+	for i, o := range Table() {
 		replay := o.Replay == payvault.ReplayRead || o.Replay == payvault.ReplaySame
 		if o.Replay != payvault.ReplayWithCardID {
 			all = append(all, Call{Operation: o, Name: string(o.Op), Repeats: replay})
 		}
 		for _, way := range o.ways {
-			way.OperationInfo = o.OperationInfo
-			all = append(all, Call{merge(o, way.Operation), string(o.Op) + " " + way.Name, replay || way.Repeats})
+			own := entries()[i]()
+			own.OperationInfo, own.do, own.GoName = o.OperationInfo, way.do, cmp.Or(way.GoName, o.GoName)
+			all = append(all, Call{own, string(o.Op) + " " + way.Name, replay || way.Repeats})
 		}
 	}
 	return all
-}
-
-// merge is o, made in another way.
-func merge(o, way Operation) Operation {
-	o.do, o.GoName = way.do, cmp.Or(way.GoName, o.GoName)
-	return o
 }
 
 // of makes a function of the table.
@@ -168,13 +163,15 @@ func first[T any](items iter.Seq2[*T, error]) (*T, error) {
 
 // Table returns every operation that the calls are known of, all values new.
 func Table() []Operation {
-	table := entries()
-	for i, info := range payvault.Operations() {
-		at := slices.IndexFunc(table, func(o Operation) bool { return o.Op == info.Op })
+	var table []Operation
+	for _, entry := range entries() {
+		o := entry()
+		at := slices.IndexFunc(payvault.Operations(), func(info payvault.OperationInfo) bool { return o.Op == info.Op })
 		if at < 0 {
-			panic(fmt.Sprintf("calls: operation %d, %s, is not in the table", i, info.Op))
+			panic("calls: there is no operation " + string(o.Op))
 		}
-		table[at].OperationInfo = info
+		o.OperationInfo = payvault.Operations()[at]
+		table = append(table, o)
 	}
 	return table
 }

@@ -31,10 +31,10 @@ const (
 )
 
 // entries are all operations, in the order of the table of the SDK.
-func entries() []Operation {
-	return []Operation{
-		tokens(), createCustomer(), listCustomers(), createPayee(), deletePayee(), createApplication(), saveData(),
-		validate(), respond(), transactions(), cancel(), sendInvoice(), submitCards(), addEvent(),
+func entries() []func() Operation {
+	return []func() Operation{
+		tokens, createCustomer, listCustomers, createPayee, deletePayee, createApplication, saveData,
+		validate, respond, transactions, cancel, sendInvoice, submitCards, addEvent,
 	}
 }
 

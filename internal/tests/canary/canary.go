@@ -25,81 +25,54 @@ const (
 	Raw    = "7awCanary"    // of every body, header and file
 )
 
-// Types returns all exported struct types, by name; Page is the one generic type.
+// Types returns all exported struct types, by name; Page is the one generic type. They are those that the methods,
+// fields and options of a client lead to.
 func Types() map[string]reflect.Type {
-	types := map[string]reflect.Type{"Page": reflect.TypeFor[payvault.Page[payvault.Payee]]()}
+	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[payvault.AccountUpdaterBatch](),
-		reflect.TypeFor[payvault.AccountUpdaterCard](),
-		reflect.TypeFor[payvault.AccountUpdaterRequest](),
-		reflect.TypeFor[payvault.AccountUpdaterService](),
-		reflect.TypeFor[payvault.Amount](),
-		reflect.TypeFor[payvault.Application](),
-		reflect.TypeFor[payvault.ApplicationAddress](),
-		reflect.TypeFor[payvault.ApplicationCreateRequest](),
-		reflect.TypeFor[payvault.ApplicationCreated](),
-		reflect.TypeFor[payvault.ApplicationData](),
-		reflect.TypeFor[payvault.ApplicationField](),
-		reflect.TypeFor[payvault.ApplicationsService](),
-		reflect.TypeFor[payvault.BatchOutcome](),
-		reflect.TypeFor[payvault.BatchState](),
-		reflect.TypeFor[payvault.BillingCard](),
-		reflect.TypeFor[payvault.BillingCardRequest](),
-		reflect.TypeFor[payvault.CallInfo](),
-		reflect.TypeFor[payvault.CallResult](),
-		reflect.TypeFor[payvault.CardBrands](),
-		reflect.TypeFor[payvault.Client](),
-		reflect.TypeFor[payvault.Confirmation](),
-		reflect.TypeFor[payvault.ContactType](),
-		reflect.TypeFor[payvault.Customer](),
-		reflect.TypeFor[payvault.CustomerCreateRequest](),
-		reflect.TypeFor[payvault.CustomersService](),
-		reflect.TypeFor[payvault.Date](),
-		reflect.TypeFor[payvault.DeliveryMethods](),
-		reflect.TypeFor[payvault.DisputeResponse](),
-		reflect.TypeFor[payvault.DisputesService](),
-		reflect.TypeFor[payvault.Error](),
-		reflect.TypeFor[payvault.FieldOption](),
-		reflect.TypeFor[payvault.FieldSettings](),
-		reflect.TypeFor[payvault.File](),
-		reflect.TypeFor[payvault.Filter](),
-		reflect.TypeFor[payvault.InvoiceSendRequest](),
-		reflect.TypeFor[payvault.InvoicesService](),
-		reflect.TypeFor[payvault.ListOptions](),
-		reflect.TypeFor[payvault.Notification](),
-		reflect.TypeFor[payvault.Observer](),
-		reflect.TypeFor[payvault.OperationInfo](),
-		reflect.TypeFor[payvault.Owner](),
-		reflect.TypeFor[payvault.OwnerName](),
-		reflect.TypeFor[payvault.Ownership](),
-		reflect.TypeFor[payvault.Pair](),
-		reflect.TypeFor[payvault.Payee](),
-		reflect.TypeFor[payvault.PayeeAccount](),
-		reflect.TypeFor[payvault.PayeeAddress](),
-		reflect.TypeFor[payvault.PayeeCreateRequest](),
-		reflect.TypeFor[payvault.PayeesService](),
-		reflect.TypeFor[payvault.PersonType](),
-		reflect.TypeFor[payvault.Pricing](),
-		reflect.TypeFor[payvault.Request](),
-		reflect.TypeFor[payvault.Response](),
-		reflect.TypeFor[payvault.RetryPolicy](),
-		reflect.TypeFor[payvault.SavedField](),
-		reflect.TypeFor[payvault.Secret](),
-		reflect.TypeFor[payvault.ShippingAddress](),
-		reflect.TypeFor[payvault.SubmitAllOptions](),
-		reflect.TypeFor[payvault.SubscriptionCancelRequest](),
-		reflect.TypeFor[payvault.SubscriptionsService](),
-		reflect.TypeFor[payvault.Timestamp](),
-		reflect.TypeFor[payvault.TokenizeRequest](),
-		reflect.TypeFor[payvault.TokenizeResponse](),
-		reflect.TypeFor[payvault.TokensService](),
-		reflect.TypeFor[payvault.Transaction](),
-		reflect.TypeFor[payvault.Validation](),
-		reflect.TypeFor[payvault.WebhooksService](),
+		reflect.TypeFor[*payvault.Client](), reflect.TypeFor[payvault.Error](), reflect.TypeFor[payvault.Observer](),
+		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](),
+		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](),
+		reflect.TypeFor[payvault.Pairs](), reflect.TypeFor[payvault.ApplicationData](),
 	} {
-		types[t.Name()] = t
+		reach(t, found)
+	}
+	types := map[string]reflect.Type{"Page": reflect.TypeFor[payvault.Page[payvault.Payee]]()}
+	for t := range found {
+		own := t.PkgPath() == reflect.TypeFor[payvault.Client]().PkgPath() && t.Kind() == reflect.Struct
+		if name := t.Name(); own && name[0] <= 'Z' && !strings.Contains(name, "[") {
+			types[name] = t
+		}
 	}
 	return types
+}
+
+// reach adds what a type leads to.
+func reach(t reflect.Type, found map[reflect.Type]bool) {
+	if found[t] {
+		return
+	}
+	found[t] = true
+	for method := range t.Methods() {
+		reach(method.Type, found)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		reach(t.Elem(), found)
+	case reflect.Func:
+		for in := range t.Ins() {
+			reach(in, found)
+		}
+		for out := range t.Outs() {
+			reach(out, found)
+		}
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if field.IsExported() {
+				reach(field.Type, found)
+			}
+		}
+	}
 }
 
 // Opens are the values with which fields of type any are filled for a type; a single nil for a type that has none.

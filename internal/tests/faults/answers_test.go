@@ -72,11 +72,13 @@ func coded(code string, f fault) fault {
 
 // wire is an answer that is written to the connection as it stands, after which the connection is closed.
 func wire(name, text string, status int, is effect) fault {
-	return fault{name: name, is: is, status: status, performs: true, serve: func(w http.ResponseWriter, _ *http.Request) {
+	f := fault{name: name, is: is, status: status, performs: ruleFor(is).delivery == payvault.Unknown}
+	f.serve = func(w http.ResponseWriter, _ *http.Request) {
 		conn := hijack(w)
 		_, _ = io.WriteString(conn, text)
 		_ = conn.Close()
-	}}
+	}
+	return f
 }
 
 // causedBy reports whether an error wraps target, and causedByA whether it wraps one of type T.
@@ -109,6 +111,8 @@ func lostFaults() []fault {
 		cut(wire("connection lost before the body", ok+"Content-Length: 8\r\n\r\n", 200, lost), ""),
 		cut(wire("connection lost in the body", ok+"Content-Length: 999\r\n\r\n"+success, 200, lost), success),
 		cut(wire("chunked body without its end", ok+"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 200, lost), "{}"),
+		wire("307 cut off", cutOff(307), 307, cutRedirect), wire("404 cut off", cutOff(404), 404, refused),
+		wire("429 cut off", cutOff(429), 429, turnedAway), wire("503 cut off", cutOff(503), 503, gatewayDown),
 		wire("chunked body with a bad length", ok+"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 200, lost),
 		wire("gzip that is none", ok+"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 24\r\n\r\n"+
 			success[:24], 200, lost),
@@ -122,6 +126,11 @@ func lostFaults() []fault {
 		wire("status 101 without an Upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 101, malformed),
 		{name: "status 101 on a connection that stays open", is: malformed, status: 101, performs: true, serve: upgrade},
 	}
+}
+
+// cutOff is an answer that loses its connection within the body.
+func cutOff(status int) string {
+	return "HTTP/1.1 " + strconv.Itoa(status) + " Status\r\nContent-Length: 99\r\n\r\n{"
 }
 
 // hang answers nothing until the client gives up.
@@ -167,7 +176,7 @@ func statusFaults() []fault {
 	var all []fault
 	for _, status := range []int{
 		400, 401, 402, 403, 404, 405, 408, 409, 410, 422, 425, 429, 451, 499,
-		500, 501, 502, 503, 504, 509, 529, 599,
+		500, 501, 502, 503, 504, 505, 509, 529, 599,
 	} {
 		is := refused
 		switch {
@@ -312,10 +321,13 @@ func sizes() []fault {
 	announced := func(length int) http.HandlerFunc {
 		return wire("", "HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(length)+"\r\n\r\n"+padded, 200, tooLarge).serve
 	}
-	late := coded(ownSuccess, body("500 oversized body", 500, padded, failed))
-	late.raw = new(padded[:sizeLimit])
-	return []fault{
-		late,
+	var all []fault
+	for status, is := range map[int]effect{404: refused, 500: failed, 503: gatewayDown} { // which say enough without it
+		f := coded(ownSuccess, body(strconv.Itoa(status)+" oversized body", status, padded, is))
+		f.raw = new(padded[:sizeLimit])
+		all = append(all, f)
+	}
+	return append(all, []fault{
 		large("200 oversized body, announced", "", announced(len(padded))),
 		large("200 Content-Length of 4 EiB", "", announced(1<<62)),
 		large("200 oversized body, not announced", padded[:sizeLimit], func(w http.ResponseWriter, _ *http.Request) {
@@ -333,7 +345,7 @@ func sizes() []fault {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(zipped.Bytes())
 		}),
-	}
+	}...)
 }
 
 // redirects point elsewhere, which must never hear of them.

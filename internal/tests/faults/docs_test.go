@@ -33,7 +33,7 @@ func rows() []struct {
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection dead, nothing written", []effect{healed}},
 		{"connection closed while it is made or written to", []effect{race}},
-		{"connection lost or attempt timed out", []effect{lost}},
+		{"connection lost or attempt timed out", []effect{lost, cutRedirect}},
 		{"429", []effect{turnedAway}},
 		{"429, Retry-After beyond the cap", []effect{heldOff}},
 		{"502, 503, 504", []effect{gatewayDown}},

@@ -86,12 +86,17 @@ func (f *fault) cells(call *calls.Call) []*cell {
 	var all []*cell
 	for n := range 8 {
 		c := &cell{fault: f, call: call, withReplay: n&1 != 0, stays: n&2 != 0, performs: n&4 != 0}
-		if c.stays && f.once || c.performs && !f.performs {
+		if c.stays && f.once || c.performs && !f.performs || !c.performs && f.late() {
 			continue
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// late reports whether a fault is the answer to what was performed: before that would be the better case.
+func (f *fault) late() bool {
+	return f.performs && slices.Contains([]effect{malformed, unreadable, tooLarge, redirected}, f.is)
 }
 
 // world is the service of the cells of a fault, which come one after the other.

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,6 +36,9 @@ func connectionFaults(t *testing.T) []fault {
 		failingDial("DNS failure", &net.OpError{Op: "dial", Net: "tcp", Err: unresolved}),
 		failingDial("DNS failure, not wrapped", unresolved),
 		failingDial("dialer with an error of its own", errOwn),
+		untrusting("certificate of a stranger", x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}),
+		untrusting("certificate of no CA", x509.UnknownAuthorityError{}),
+		untrusting("certificate of the proxy", fmt.Errorf("proxy: %w", &tls.CertificateVerificationError{Err: errOwn})),
 		{
 			name: "TLS: untrusted certificate", is: distrusted, tls: true, cause: causedByA[*tls.CertificateVerificationError],
 			network: func(c *cell) http.RoundTripper {
@@ -129,6 +134,13 @@ func handMade() []fault {
 func failingDial(name string, err error) fault {
 	return fault{name: name, is: unsent, cause: causedBy(err), network: dialing(
 		func(context.Context, *net.Dialer) (net.Conn, error) { return nil, err })}
+}
+
+// untrusting is a dialer that finds a certificate wanting.
+func untrusting(name string, err error) fault {
+	f := failingDial("TLS: "+name, err)
+	f.is, f.cause = distrusted, nil // what it wraps is not kept
+	return f
 }
 
 func writeError(err error) error { return &net.OpError{Op: "write", Net: "tcp", Err: err} }

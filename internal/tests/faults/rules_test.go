@@ -32,6 +32,7 @@ const (
 	unreadable  effect = "2xx that cannot be read"  // performed or not, and it would be the same again
 	tooLarge    effect = "2xx above the size limit" // performed or not
 	redirected  effect = "3xx"                      // not followed
+	cutRedirect effect = "3xx that is cut off"      // lost, but as a redirect it would be the same again
 )
 
 // when says for which operations something holds.
@@ -68,6 +69,7 @@ func ruleFor(e effect) rule {
 		malformed:   {never, payvault.Unknown, ifRepeated, payvault.ErrMalformedResponse},
 		unreadable:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
 		tooLarge:    {never, payvault.Unknown, never, payvault.ErrResponseTooLarge},
+		cutRedirect: {ifRepeated, payvault.Unknown, never, nil},
 		redirected:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
 	}[e]
 }

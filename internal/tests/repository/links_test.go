@@ -190,48 +190,6 @@ func sections(text string) []string {
 	return names
 }
 
-// TestCommandComments looks for the flags that the comments of the programs name.
-func TestCommandComments(t *testing.T) {
-	t.Parallel()
-	programs := 0
-	for dir, file := range commandComments(t) {
-		var usage strings.Builder
-		for _, content := range new(comment.Parser).Parse(file.Doc.Text()).Content {
-			if code, ok := content.(*comment.Code); ok {
-				text := regexp.MustCompile(`(?m)#.*$|^(go build|temporal) .*$|^go run -C \S+`).ReplaceAllString(code.Text, "")
-				if !strings.HasPrefix(dir, "cmd") { // it may have to run beside
-					text = regexp.MustCompile(`(?m)^go run \./cmd/.*$`).ReplaceAllString(text, "")
-				}
-				usage.WriteString(text)
-			}
-		}
-		flags := regexp.MustCompile(`[\s\[]-([a-z][\w-]*)`).FindAllStringSubmatch(usage.String(), -1)
-		for _, name := range flags {
-			assert.NoError(t, checkFlag(dir, name[1]), "the comment of %s", dir)
-		}
-		programs += min(1, len(flags))
-	}
-	assert.Greater(t, programs, 3)
-}
-
-// commandComments are the files with the comments of the programs of the repository, by directory.
-func commandComments(t *testing.T) map[string]*ast.File {
-	t.Helper()
-	files := map[string]*ast.File{}
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() || strings.HasPrefix(d.Name(), ".") && path != "." {
-			return err
-		}
-		for _, file := range parsePackage(t, path) {
-			if file.Name.Name == "main" && file.Doc != nil {
-				files[path] = file
-			}
-		}
-		return nil
-	}))
-	return files
-}
-
 // TestOperationTable holds the table of README against the table of operations, and against the methods of the
 // services.
 func TestOperationTable(t *testing.T) {

@@ -1,4 +1,5 @@
-package payvault_test
+// Package bulk holds SubmitAll, its journal, and the pace and budget of calls in bulk.
+package bulk
 
 import (
 	"context"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"runtime"
 	"slices"
@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // updater is a RoundTripper that stands for the account updater. It keeps which cards it was sent.
@@ -225,7 +226,7 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				gates := newGates(20, 0)
+				gates := newGates(0)
 				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
 					select {
 					case <-gates[batch]:
@@ -286,7 +287,7 @@ func TestSubmitAllStopsOnBreak(t *testing.T) {
 			t.Run(fmt.Sprintf("concurrency %d, after %d", concurrency, after), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					gates := newGates(20, after)
+					gates := newGates(after)
 					u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
 						select {
 						case <-gates[batch]:
@@ -470,7 +471,7 @@ func TestSubmitAllOfABlockedStream(t *testing.T) {
 					require.Len(t, got, 3)
 					last := got[2]
 					require.ErrorIs(t, last.Err, context.Canceled)
-					assert.Equal(t, payvault.NotSent, asError(t, last.Err).Delivery)
+					assert.Equal(t, payvault.NotSent, service.AsError(t, last.Err).Delivery)
 					last.Err = nil
 					assert.Equal(t, payvault.AccountUpdaterBatch{Index: 2, Start: 200, End: 200}, last)
 				}
@@ -532,15 +533,15 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 			switch i {
 			case 1:
 				assert.ErrorIs(t, batch.Err, payvault.ErrRejected)
-				assert.Equal(t, payvault.Answered, asError(t, batch.Err).Delivery)
+				assert.Equal(t, payvault.Answered, service.AsError(t, batch.Err).Delivery)
 			case 2:
-				assertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit, map[string][]string{
+				service.AssertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit, map[string][]string{
 					"data[10].exp_date": {"is not of the form MMYY"}, "data[99].exp_date": {"is not of the form MMYY"},
 				})
 			case 3, 4, 5:
 				assert.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown, "batch %d", i)
-				assert.Equal(t, payvault.Unknown, asError(t, batch.Err).Delivery)
-				assert.Equal(t, 1, asError(t, batch.Err).Attempts)
+				assert.Equal(t, payvault.Unknown, service.AsError(t, batch.Err).Delivery)
+				assert.Equal(t, 1, service.AsError(t, batch.Err).Attempts)
 				assert.False(t, payvault.SafeToRetry(batch.Err))
 			default:
 				assert.NoError(t, batch.Err)
@@ -551,33 +552,6 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 		}
 		u.assertOnce(t, [2]int{0, 200}, [2]int{300, 850})
 	})
-}
-
-// TestSubmitAllOverConnectionsThatBreak has a real server read some requests and drop their connections.
-func TestSubmitAllOverConnectionsThatBreak(t *testing.T) {
-	t.Parallel()
-	var u updater
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		batch, err := u.take(r)
-		assert.NoError(t, err)
-		if batch%3 == 1 {
-			panic(http.ErrAbortHandler)
-		}
-		_, _ = fmt.Fprintf(w, `{"code":0,"data":{"request_id":"REQ%d"}}`, batch)
-	}))
-	t.Cleanup(server.Close)
-	client, err := payvault.NewClient(server.URL+"/gateway/v1", "test-api-key")
-	require.NoError(t, err)
-	t.Cleanup(client.CloseIdleConnections)
-	want := batchesOf(2000)
-	for _, batch := range collect(client.AccountUpdater.SubmitAll(t.Context(), cardStream(2000, nil), nil)) {
-		if batch.Index%3 == 1 {
-			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
-			batch.Err, batch.RequestID = nil, want[batch.Index].RequestID
-		}
-		assert.Equal(t, want[batch.Index], batch)
-	}
-	u.assertOnce(t, [2]int{0, 2000})
 }
 
 func TestSubmitAllRepeatsWhatWasTurnedAway(t *testing.T) {
@@ -611,7 +585,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 				if after == 0 {
 					cancel()
 				}
-				gates := newGates(20, after)
+				gates := newGates(after)
 				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
 					select {
 					case <-gates[batch]:
@@ -636,9 +610,9 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 						assert.NoError(t, batch.Err)
 						continue
 					case batch.Index < sent:
-						assert.Equal(t, payvault.Unknown, asError(t, batch.Err).Delivery, "batch %d was in flight", batch.Index)
+						assert.Equal(t, payvault.Unknown, service.AsError(t, batch.Err).Delivery, "batch %d was in flight", batch.Index)
 					default:
-						assert.Equal(t, payvault.NotSent, asError(t, batch.Err).Delivery, "batch %d", batch.Index)
+						assert.Equal(t, payvault.NotSent, service.AsError(t, batch.Err).Delivery, "batch %d", batch.Index)
 						assert.True(t, payvault.SafeToRetry(batch.Err))
 					}
 					assert.ErrorIs(t, batch.Err, context.Canceled)
@@ -688,7 +662,7 @@ func TestSubmitAllForMerchant(t *testing.T) {
 	got := collect(cannedClient(t, &u).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), cardStream(250, nil), nil))
 	require.Len(t, got, 3)
 	for _, batch := range got {
-		assertNoMerchant(t, batch.Err, payvault.OpAccountUpdaterSubmit)
+		service.AssertMatches(t, batch.Err, payvault.ErrMerchantNotSupported)
 	}
 	assert.Zero(t, u.requests)
 }

@@ -1,4 +1,4 @@
-package payvault_test
+package bulk
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 const job = "cards of November"
@@ -237,7 +238,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 				return
 			}
 			assert.Zero(t, u.requests)
-			is, was := asError(t, second[0].Err), asError(t, first[0].Err)
+			is, was := service.AsError(t, second[0].Err), service.AsError(t, first[0].Err)
 			assert.True(t, second[0].Earlier)
 			assert.False(t, payvault.SafeToRetry(is))
 			assert.Equal(t, was.Op, is.Op)
@@ -303,7 +304,7 @@ func TestJournalThatFails(t *testing.T) {
 							continue
 						}
 						require.ErrorIs(t, batch.Err, failure)
-						assert.Equal(t, payvault.NotSent, asError(t, batch.Err).Delivery)
+						assert.Equal(t, payvault.NotSent, service.AsError(t, batch.Err).Delivery)
 						if step == "begin" && i == at && batch.End > batch.Start {
 							assert.False(t, payvault.SafeToRetry(batch.Err), "only the journal knows of earlier runs")
 						}
@@ -367,7 +368,7 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				j := newJournal(t, nil)
-				gates := newGates(20, 5)
+				gates := newGates(5)
 				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
 					select {
 					case <-gates[batch]:
@@ -427,7 +428,7 @@ func TestJournalNeedsAJob(t *testing.T) {
 	got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(150, nil), options))
 	require.Len(t, got, 2)
 	for _, batch := range got {
-		assertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit,
+		service.AssertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit,
 			map[string][]string{"Job": {"is required with a Journal"}})
 	}
 	assert.Zero(t, u.requests)

@@ -1,4 +1,4 @@
-package payvault_test
+package bulk
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // limited is a service that permits a rate, and takes 50 ms for an answer.
@@ -65,7 +66,7 @@ func (s *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (s *limited) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
-	c, err := payvault.NewClient("https://service.test", apiKey,
+	c, err := payvault.NewClient("https://service.test", service.APIKey,
 		append(opts, payvault.WithHTTPClient(&http.Client{Transport: s}))...)
 	require.NoError(t, err)
 	return c
@@ -129,8 +130,8 @@ func TestPace_holdsTheOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				at = append(at, time.Since(start))
 				if strings.HasSuffix(r.URL.Path, "/send") && len(at) == 1 {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), nil
@@ -150,7 +151,7 @@ func TestPace_holdsTheOperation(t *testing.T) {
 		defer cancel()
 		err = send(brief)
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		e := asError(t, err)
+		e := service.AsError(t, err)
 		assert.Equal(t, payvault.NotSent, e.Delivery)
 		assert.InDelta(t, 20, e.RetryAfter.Seconds(), 1, "behind the first one")
 		assert.Zero(t, e.Attempts)
@@ -176,8 +177,8 @@ func TestPace_beyondTheCap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				if sent++; sent > 3 {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "3600"), nil
 				}
@@ -193,7 +194,7 @@ func TestPace_beyondTheCap(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
-			assert.Equal(t, time.Hour, asError(t, batch.Err).RetryAfter)
+			assert.Equal(t, time.Hour, service.AsError(t, batch.Err).RetryAfter)
 			assert.True(t, payvault.SafeToRetry(batch.Err))
 		}
 		assert.Equal(t, 10, n)
@@ -211,7 +212,7 @@ func TestBudget(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			requests, spent, down := 0, 0, true
-			client, err := payvault.NewClient("https://service.test", apiKey,
+			client, err := payvault.NewClient("https://service.test", service.APIKey,
 				payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: ignore}),
 				payvault.WithObserver(payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo,
 					r payvault.CallResult,
@@ -220,7 +221,7 @@ func TestBudget(t *testing.T) {
 						spent++
 					}
 				}}),
-				payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 					if requests++; down {
 						return jsonAnswer(http.StatusServiceUnavailable, ``), nil
 					}
@@ -258,8 +259,8 @@ func refusing(t *testing.T, n int, retryAfter string, opts ...payvault.Option) (
 	t.Helper()
 	var mu sync.Mutex
 	requests = new(int)
-	c, err := payvault.NewClient("https://service.test", apiKey, append(opts, payvault.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	c, err := payvault.NewClient("https://service.test", service.APIKey, append(opts, payvault.WithHTTPClient(&http.Client{
+		Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if *requests++; *requests <= n {
@@ -272,7 +273,7 @@ func refusing(t *testing.T, n int, retryAfter string, opts ...payvault.Option) (
 	return c, requests
 }
 
-// TestPace_leavingTheLine: callers who give up hold nobody back.
+// TestPace_leavingTheLine: service.Callers who give up hold nobody back.
 func TestPace_leavingTheLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +344,7 @@ func TestPace_deadline(t *testing.T) {
 		_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.True(t, payvault.SafeToRetry(err))
-		assert.Equal(t, 1, asError(t, err).Attempts)
+		assert.Equal(t, 1, service.AsError(t, err).Attempts)
 		assert.Zero(t, time.Since(start))
 		assert.Equal(t, 1, *requests)
 	})
@@ -354,8 +355,8 @@ func TestPace_beyondTheCapIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var after string
-		c, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", after), nil
 			}),
 		}))
@@ -379,8 +380,8 @@ func TestPace_stoppedWalk(t *testing.T) {
 		failure := errors.New("disk full")
 		var mu sync.Mutex
 		requests := 0
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if requests++; requests == 1 {
@@ -412,8 +413,8 @@ func TestPace_stoppedWalk(t *testing.T) {
 func TestPace_stoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil || !strings.Contains(string(body), "first") {
 					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "20"), err
@@ -465,8 +466,8 @@ func TestBudget_costs(t *testing.T) {
 				var mu sync.Mutex
 				requests := 0
 				fails := func(n int) bool { return n == 1 }
-				client, err := payvault.NewClient("https://service.test", apiKey,
-					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				client, err := payvault.NewClient("https://service.test", service.APIKey,
+					payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 						mu.Lock()
 						defer mu.Unlock()
 						if requests++; fails(requests) {
@@ -531,8 +532,8 @@ func answering(t *testing.T, answers ...refusesIn) (c *payvault.Client, asked fu
 	start := time.Now()
 	var mu sync.Mutex
 	var at []time.Duration
-	c, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+		Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 			mu.Lock()
 			n := len(at)
 			at = append(at, time.Since(start))
@@ -583,7 +584,7 @@ func TestPace_longestHold(t *testing.T) {
 		defer cancel()
 		_, err := c.Webhooks.AddEvent(brief, "W1", "E1")
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Greater(t, asError(t, err).RetryAfter, 18*time.Second)
+		assert.Greater(t, service.AsError(t, err).RetryAfter, 18*time.Second)
 		all.Wait()
 		require.Len(t, asked(), 4)
 		assert.GreaterOrEqual(t, asked()[2], 20*time.Second)
@@ -620,8 +621,8 @@ func TestPace_patientWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
-		c, err := payvault.NewClient("https://service.test", apiKey, payvault.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		c, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
+			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				if requests++; requests <= 10 {
 					return jsonAnswer(http.StatusTooManyRequests, ``), nil
 				}
@@ -649,13 +650,13 @@ func TestPace_ignored(t *testing.T) {
 		first.Go(func() {
 			for batch := range c.AccountUpdater.SubmitAll(t.Context(), slices.Values(slices.Repeat(tableCards(), 300)), nil) {
 				assert.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
-				assert.Equal(t, 4, asError(t, batch.Err).Attempts)
+				assert.Equal(t, 4, service.AsError(t, batch.Err).Attempts)
 			}
 		})
 		synctest.Wait()
 		_, err := c.AccountUpdater.Submit(t.Context(), tableCards(), payvault.WithAttempts(1))
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Equal(t, 1, asError(t, err).Attempts, "it is sent")
+		assert.Equal(t, 1, service.AsError(t, err).Attempts, "it is sent")
 		assert.Zero(t, time.Since(start), "at once")
 		first.Wait()
 		assert.Equal(t, 13, *requests)
@@ -682,9 +683,9 @@ func TestPace_record(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(log.String(), " waited=20s"), log.String())
 		assert.NotContains(t, log.String(), "budget_spent")
 
-		down, err := payvault.NewClient("https://service.test", apiKey,
+		down, err := payvault.NewClient("https://service.test", service.APIKey,
 			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-			payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return jsonAnswer(http.StatusServiceUnavailable, ``), nil
 			})}))
 		require.NoError(t, err)
