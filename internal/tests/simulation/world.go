@@ -45,7 +45,7 @@ func NewWorld(testdata string) (*World, error) {
 	}
 	for _, info := range payvault.Operations() {
 		name := filepath.FromSlash(strings.ReplaceAll(string(info.Op), ".", "/") + ".response.json")
-		doc, err := os.ReadFile(filepath.Join(testdata, name)) //nolint:gosec // of the repository
+		doc, err := os.ReadFile(filepath.Join(testdata, name))
 		if err != nil {
 			return nil, err
 		}

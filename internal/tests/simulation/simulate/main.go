@@ -61,7 +61,7 @@ func scenario(t *testing.T, seed uint64, file string) simulation.Scenario {
 		return simulation.Draw(seed)
 	}
 	var s simulation.Scenario
-	text, err := os.ReadFile(file) //nolint:gosec // of whoever runs this
+	text, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}
