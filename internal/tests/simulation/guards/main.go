@@ -101,11 +101,11 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
-		{"redaction of card numbers", "erase.go", "r.mark(cardNumbers(r.text), ends)", ""},
+		{"redaction of card numbers", "erase.go", "plain.mark(cardNumbers(plain.text), ends)", ""},
 		{
 			"redaction of what is escaped", "erase.go",
-			"if escapes && !strings.ContainsAny(text, escapeSigns)",
-			"if escapes",
+			`if signs != "" && !strings.ContainsAny(all, signs)`,
+			`if signs != ""`,
 		},
 		{"what net/http quotes of an answer", "errors.go", `return "connection failed"`, `return e.err.Error()`},
 		{

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGuards: each guard is where the program breaks it.
+func TestGuards(t *testing.T) {
+	t.Parallel()
+	for _, g := range guards() {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", g.file))
+		require.NoError(t, err)
+		assert.Equal(t, 1, strings.Count(string(text), g.old), "%s: %s", g.name, g.old)
+		assert.NotEqual(t, g.old, g.broken, g.name)
+	}
+}
