@@ -222,7 +222,7 @@ type config struct {
 // from the operation and is not a setting; see docs/failures.md. Zero fields take the defaults.
 type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
-	MinBackoff    time.Duration // ceiling of the first wait, doubled for each further one; 200 ms by default
+	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
 	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of

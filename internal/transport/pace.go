@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,12 +29,13 @@ type Pace struct {
 	limited         atomic.Bool
 	second          atomic.Int64  // of now
 	current, before atomic.Int64  // answers in this second, and in the one before it
-	waiting         atomic.Int64  // calls
 	turn            chan struct{} // has one for the call that is next; the others wait in their order
 
 	mu        sync.Mutex
+	waiting   map[context.Context]context.CancelCauseFunc // what ends the calls that wait
 	limiter   *rate.Limiter
 	until     time.Time // nothing is sent before
+	jitter    float64   // is added to a wait, as a share of it, so that clients do not come back all at once
 	firstAt   time.Time // of the first refusal
 	refusedAt time.Time // of the last one
 	cutAt     time.Time // of the last cut; what was sent before is part of its cause
@@ -41,7 +43,7 @@ type Pace struct {
 
 // NewPace returns a pace without a limit.
 func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1)}
+	p := &Pace{turn: make(chan struct{}, 1), waiting: map[context.Context]context.CancelCauseFunc{}}
 	p.turn <- struct{}{}
 	return p
 }
@@ -49,6 +51,7 @@ func NewPace() *Pace {
 const (
 	lowestRate   = 1           // a second
 	rateCut      = 0.8         // by a refusal
+	mostJitter   = 0.1         // of a wait
 	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
 )
 
@@ -64,11 +67,9 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
 	if p == nil || !p.limited.Load() {
 		return place{at: start}, nil
 	}
-	delay := p.delay(p.waiting.Add(1))
-	defer p.waiting.Add(-1)
-	if end, ok := ctx.Deadline(); ok && end.Before(start.Add(delay)) {
-		return place{}, &HeldError{delay}
-	}
+	ctx, leave := context.WithCancelCause(ctx)
+	defer p.leave(ctx, leave)
+	p.join(ctx, leave)
 	if err := receive(ctx, stop, p.turn); err != nil {
 		return place{}, err
 	}
@@ -84,29 +85,57 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
 
 // receive waits for a channel, unless the context ends or the caller stops before.
 func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-from:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-stop:
 		return ErrStopped
 	}
 }
 
-// delay estimates how long the last of some calls has to wait.
-func (p *Pace) delay(calls int64) time.Duration {
+// join adds a call to those that wait, and ends it if it would wait for longer than it can.
+func (p *Pace) join(ctx context.Context, end context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gaps := float64(calls-1) / float64(p.limiter.Limit())
-	return max(0, time.Until(p.until)) + time.Duration(gaps*float64(time.Second))
+	held := p.held()
+	missing := float64(len(p.waiting)+1) - p.limiter.TokensAt(time.Now().Add(held))
+	p.waiting[ctx] = end
+	p.endLate(ctx, held+p.timeOf(missing))
+}
+
+// leave takes it out again.
+func (p *Pace) leave(ctx context.Context, end context.CancelCauseFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiting, ctx)
+	end(nil)
+}
+
+// endLate ends a call that waits, if its context ends before.
+func (p *Pace) endLate(ctx context.Context, after time.Duration) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < after {
+		p.waiting[ctx](&HeldError{after})
+	}
+}
+
+// held is how long nothing is sent.
+func (p *Pace) held() time.Duration { return max(0, time.Until(p.until)) }
+
+// timeOf is how long some requests take at the rate of now.
+func (p *Pace) timeOf(requests float64) time.Duration {
+	return time.Duration(requests / float64(p.limiter.Limit()) * float64(time.Second))
 }
 
 // next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile.
 func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if held := time.Until(p.until); held > 0 {
+	if held := p.held(); held > 0 {
 		return held
 	}
 	turn := p.limiter.Reserve()
@@ -129,7 +158,7 @@ func (p *Pace) answered(at place) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.refusedAt) > unlimitAfter {
+	if now.Sub(p.refusedAt) > unlimitAfter && now.Sub(p.until) > unlimitAfter {
 		p.limited.Store(false)
 		return
 	}
@@ -140,7 +169,8 @@ func (p *Pace) answered(at place) {
 	p.limiter.SetLimit(r + max(1, r/25)/r)
 }
 
-// refused is told of a refusal, of the place of its request, and how long the service asks to wait.
+// refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
+// until then, or for the time of one request.
 func (p *Pace) refused(at place, after time.Duration) {
 	if p == nil {
 		return
@@ -154,13 +184,19 @@ func (p *Pace) refused(at place, after time.Duration) {
 		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), lowestRate), 1), now
 	}
 	if at.at.After(p.cutAt) {
-		p.cutAt = now
+		p.cutAt, p.jitter = now, mostJitter*rand.Float64() //nolint:gosec // jitter need not be unpredictable
 		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
 	}
-	if until := now.Add(after); after > 0 && until.After(p.until) {
-		p.until = until
-	}
 	p.limited.Store(true)
+	if after == 0 {
+		after = p.timeOf(1)
+	}
+	if until := now.Add(after + time.Duration(p.jitter*float64(after))); until.After(p.until) {
+		p.until = until
+		for ctx := range p.waiting {
+			p.endLate(ctx, p.held())
+		}
+	}
 }
 
 // count returns the counter of the current second.
