@@ -602,8 +602,8 @@ func TestPace_nextInLine(t *testing.T) {
 	})
 }
 
-// TestPace_heldWhileTheyWait: calls that wait already fail at once, too, when they are held back for longer than they can
-// wait.
+// TestPace_heldWhileTheyWait: calls that wait already fail at once, too, when they are held back beyond their
+// deadline.
 func TestPace_heldWhileTheyWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
