@@ -52,6 +52,7 @@ type core struct {
 	server      string      // host and port, for the observers
 	header      http.Header // of each request; the values are shared
 	paces       map[Operation]*transport.Pace
+	longestWait time.Duration // for a Retry-After
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
@@ -90,7 +91,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		base: base, paces: paces, transport: transport.New(cfg.transport),
 		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
 		observers: cfg.allObservers(), server: hostPort(base),
-		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
+		longestWait: cfg.transport.Policy.MaxRetryAfter,
+		header:      http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
 	}, nil), nil
 }
 

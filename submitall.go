@@ -66,7 +66,8 @@ type AccountUpdaterBatch struct {
 //   - ctx ends; the batches in flight end with it, unless the options are Graceful,
 //   - the journal fails,
 //   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxRetryAfter, or
-//     RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for,
+//     RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for; with RetryPolicy.IgnoreOverload
+//     for the longer wait only,
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.
 //
@@ -370,8 +371,10 @@ func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpda
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
 		e.cause = fmt.Errorf("%w: %w", errStopped, w.why())
 	}
-	if errors.Is(err, ErrRateLimited) && w.service.client.core.paces != nil { // which was not waited for
-		w.stop(err)
+	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, ErrRateLimited) {
+		if core := w.service.client.core; core.paces != nil || e.RetryAfter > core.longestWait { // it was not waited for
+			w.stop(err)
+		}
 	}
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		w.lost.Store(0)

@@ -175,34 +175,35 @@ func TestPace_holdsTheOperation(t *testing.T) {
 // rest.
 func TestPace_beyondTheCap(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		sent := 0
-		client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithHTTPClient(&http.Client{
-			Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
-				if sent++; sent > 3 {
-					return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "3600"), nil
+	for _, policy := range []payvault.RetryPolicy{{}, {IgnoreOverload: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			sent := 0
+			client, err := payvault.NewClient("https://service.test", service.APIKey, payvault.WithRetryPolicy(policy),
+				payvault.WithHTTPClient(&http.Client{Transport: service.RoundTripper(func(*http.Request) (*http.Response, error) {
+					if sent++; sent > 3 {
+						return jsonAnswer(http.StatusTooManyRequests, ``, "Retry-After", "3600"), nil
+					}
+					return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"R"}}`), nil
+				})}))
+			require.NoError(t, err)
+			cards := slices.Values(slices.Repeat(tableCards(), 1000))
+			n := 0
+			for batch := range client.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 1}) {
+				if n++; n <= 3 {
+					require.NoError(t, batch.Err)
+					continue
 				}
-				return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"R"}}`), nil
-			}),
-		}))
-		require.NoError(t, err)
-		cards := slices.Values(slices.Repeat(tableCards(), 1000))
-		n := 0
-		for batch := range client.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 1}) {
-			if n++; n <= 3 {
-				require.NoError(t, batch.Err)
-				continue
+				require.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
+				assert.Equal(t, time.Hour, service.AsError(t, batch.Err).RetryAfter)
+				assert.True(t, payvault.SafeToRetry(batch.Err))
 			}
-			require.ErrorIs(t, batch.Err, payvault.ErrRateLimited)
-			assert.Equal(t, time.Hour, service.AsError(t, batch.Err).RetryAfter)
-			assert.True(t, payvault.SafeToRetry(batch.Err))
-		}
-		assert.Equal(t, 10, n)
-		assert.Equal(t, 4, sent)
-		_, err = client.AccountUpdater.Submit(t.Context(), tableCards())
-		require.ErrorIs(t, err, payvault.ErrRateLimited, "the pace is not that of the hour")
-		assert.Equal(t, 5, sent)
-	})
+			assert.Equal(t, 10, n)
+			assert.Equal(t, 4, sent)
+			_, err = client.AccountUpdater.Submit(t.Context(), tableCards())
+			require.ErrorIs(t, err, payvault.ErrRateLimited, "the pace is not that of the hour")
+			assert.Equal(t, 5, sent)
+		})
+	}
 }
 
 // TestBudget: when the service is down, calls soon fail after their first attempt, and the record of the attempt says
