@@ -556,12 +556,24 @@ func unsentError(op Operation, cause error) error {
 	if e, ok := cause.(*Error); ok && e.refusedLocally() { //nolint:errorlint // a cause of that kind is not wrapped
 		return e
 	}
-	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: cause}
+	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: inShort(cause)}
 	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
-		e.cause, e.RetryAfter = fmt.Errorf("%w: another request was refused for %v", ErrRateLimited, first.RetryAfter),
-			first.RetryAfter
+		e.RetryAfter = first.RetryAfter
 	}
 	return e
+}
+
+// inShort is the refusal of another request, as the cause why nothing more is sent; any other cause stays as it is.
+func inShort(cause error) error {
+	first, ok := errors.AsType[*Error](cause)
+	if !ok || !errors.Is(first, ErrRateLimited) {
+		return cause
+	}
+	text := "another request was refused"
+	if first.RetryAfter > 0 {
+		text += " for " + first.RetryAfter.Round(time.Millisecond).String()
+	}
+	return fmt.Errorf("%w: %s", ErrRateLimited, text)
 }
 
 // earlierError is the error of a batch that an earlier run has sent.

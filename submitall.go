@@ -369,7 +369,7 @@ func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpda
 		b.RequestID = accepted.RequestID
 	}
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
-		e.cause = fmt.Errorf("%w: %w", errStopped, w.why())
+		e.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
 	}
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, ErrRateLimited) {
 		if core := w.service.client.core; core.paces != nil || e.RetryAfter > core.longestWait { // it was not waited for

@@ -206,6 +206,35 @@ func TestPace_beyondTheCap(t *testing.T) {
 	}
 }
 
+// TestPace_endInShort: a batch that was not sent, or not again, names the refusal that has ended the walk, in short.
+func TestPace_endInShort(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		first, second string // Retry-After
+		attempts      int
+		want          string
+	}{
+		{"20", "Sat, 01 Jan 2000 01:00:00 GMT", 4, "rate limited: another request was refused for 59m59.999s"},
+		{"", "", 1, "rate limited: another request was refused"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := answering(t, refusesIn{time.Millisecond, test.first}, refusesIn{1100 * time.Microsecond, test.second})
+			var texts []string
+			for batch := range c.AccountUpdater.SubmitAll(t.Context(), slices.Values(slices.Repeat(tableCards(), 300)),
+				&payvault.SubmitAllOptions{Concurrency: 2}, payvault.WithAttempts(test.attempts)) {
+				texts = append(texts, batch.Err.Error())
+			}
+			require.Len(t, texts, 3)
+			assert.Equal(t, "payvault: account_updater.submit: "+test.want+" (not sent)", texts[2])
+			if test.attempts > 1 {
+				slices.Sort(texts)
+				assert.Contains(t, texts, "payvault: account_updater.submit: status 429 Too Many Requests: the walk was stopped: "+
+					test.want)
+			}
+		})
+	}
+}
+
 // TestBudget: when the service is down, calls soon fail after their first attempt, and the record of the attempt says
 // why.
 func TestBudget(t *testing.T) {
