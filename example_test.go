@@ -364,7 +364,7 @@ func ExampleSubscriptionsService_Transactions() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
 	}})
 	client := srv.Client()
 
@@ -381,8 +381,8 @@ func ExampleSubscriptionsService_AllTransactions() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), Amount: "19.90"},
-		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), Amount: "5.10"},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
+		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: "5.10"},
 	}})
 	client := srv.Client()
 

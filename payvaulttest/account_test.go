@@ -61,7 +61,7 @@ func TestActingForAnotherMerchant(t *testing.T) {
 	a.partner().get(t, "/platform/vault/customer?merchant_id=31").refused(t, http.StatusForbidden)
 
 	require.Len(t, a.srv.Customers.All(), 1)
-	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Customers.All()[0].MerchantID)
+	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Customers.All()[0].NodeID)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpCustomersCreate))
 }
 

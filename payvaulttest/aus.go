@@ -16,9 +16,9 @@ type AccountUpdaterRequest struct {
 
 // UpdaterCard is a card of an account updater request, its number masked.
 type UpdaterCard struct {
-	MaskedNumber string // first four and last six digits
-	ExpDate      string // MMYY
-	CardID       string // the caller's own ID
+	CardNumber string // first four and last six digits
+	ExpDate    string // MMYY
+	CardID     string // the caller's own ID
 }
 
 func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {

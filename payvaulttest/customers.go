@@ -20,7 +20,7 @@ type CustomerKey struct {
 type Customer struct {
 	ID                string              `json:"customer_id,omitzero"`
 	RecID             int64               `json:"rec_id"`  // counted up
-	MerchantID        payvault.MerchantID `json:"node_id"` // whose customer it is
+	NodeID            payvault.MerchantID `json:"node_id"` // whose customer it is
 	FirstName         string              `json:"customer_first_name,omitzero"`
 	LastName          string              `json:"customer_last_name,omitzero"`
 	FirmName          string              `json:"customer_firm_name,omitzero"`
@@ -30,36 +30,36 @@ type Customer struct {
 	Comments          string              `json:"comments,omitzero"`
 	DeveloperID       string              `json:"developer_id,omitzero"`
 	PrimaryCardNumber string              `json:"primary_card_number,omitzero"` // masked
-	Shipping          []map[string]any    `json:"shipping_addresses"`           // by wire name
-	Billing           []map[string]any    `json:"billing_cards"`                // by wire name
+	ShippingAddresses []map[string]any    `json:"shipping_addresses"`           // by wire name
+	BillingCards      []map[string]any    `json:"billing_cards"`                // by wire name
 }
 
 func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
-	return CustomerKey{c.MerchantID, c.ID}, &c.MerchantID
+	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
 func (c *Customer) prepare(v *service) error {
 	for c.ID == "" {
-		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.MerchantID, made}) {
+		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.NodeID, made}) {
 			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
 		c.RecID = v.ids.number("customer")
 	}
-	for _, address := range c.Shipping {
+	for _, address := range c.ShippingAddresses {
 		if address["shipping_id"] == nil {
 			address["shipping_id"] = v.ids.number("shipping")
 		}
 	}
-	for _, list := range [][]map[string]any{c.Shipping, c.Billing} {
+	for _, list := range [][]map[string]any{c.ShippingAddresses, c.BillingCards} {
 		primary := max(0, slices.IndexFunc(list, isPrimary))
 		for i, record := range list {
 			record["primary"] = i == primary
 		}
 	}
-	for _, billing := range c.Billing {
+	for _, billing := range c.BillingCards {
 		if card := v.cardOf(c, billing); card == nil {
 			return errors.New("billing_cards must name saved cards of the merchant")
 		}
@@ -71,7 +71,7 @@ func isPrimary(record map[string]any) bool { return record["primary"] == true }
 
 func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
-	if card := v.Cards.rows[id]; card != nil && card.MerchantID == c.MerchantID {
+	if card := v.Cards.rows[id]; card != nil && card.MerchantID == c.NodeID {
 		return card
 	}
 	return nil
@@ -79,11 +79,11 @@ func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 
 // refresh shows the cards of a customer as they are now.
 func (c *Customer) refresh(v *service) {
-	for _, billing := range c.Billing {
+	for _, billing := range c.BillingCards {
 		if card := v.cardOf(c, billing); card != nil {
 			card.show(billing)
 			if isPrimary(billing) {
-				c.PrimaryCardNumber = card.MaskedNumber
+				c.PrimaryCardNumber = card.CardNumber
 			}
 		}
 	}
@@ -91,7 +91,8 @@ func (c *Customer) refresh(v *service) {
 
 // show writes into a billing card what answers carry of its payment data.
 func (c *Card) show(billing map[string]any) {
-	for name, text := range map[string]string{"card_number": c.MaskedNumber, "exp_date": c.ExpDate, "card_type": c.Type} {
+	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
+	for name, text := range shown {
 		if billing[name] = text; text == "" {
 			delete(billing, name)
 		}
@@ -117,15 +118,15 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	record.MerchantID = c.merchant
+	record.NodeID = c.merchant
 	if err := v.checkCustomer(c, &record, &in); err != nil {
 		return nil, err
 	}
-	for _, address := range record.Shipping {
+	for _, address := range record.ShippingAddresses {
 		delete(address, "merchant_id")
 	}
 	for i, card := range in.Billing {
-		if err := v.saveBilling(c, card, record.Billing[i]); err != nil {
+		if err := v.saveBilling(c, card, record.BillingCards[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +150,7 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 	if err := p.err(); err != nil {
 		return err
 	}
-	if v.Customers.has(CustomerKey{record.MerchantID, record.ID}) {
+	if v.Customers.has(CustomerKey{record.NodeID, record.ID}) {
 		return refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
 	for _, part := range slices.Concat(in.Shipping, in.Billing) {
@@ -184,6 +185,6 @@ func (v *service) saveBilling(c *call, in partRequest, record map[string]any) er
 
 // listCustomers performs GET /platform/vault/customer.
 func (v *service) listCustomers(c *call) (any, error) {
-	rows := v.Customers.all(func(customer *Customer) bool { return customer.MerchantID == c.merchant })
+	rows := v.Customers.all(func(customer *Customer) bool { return customer.NodeID == c.merchant })
 	return list(c.query, v.document.customers, rows)
 }

@@ -58,8 +58,8 @@ func TestCustomerCreate(t *testing.T) {
 	view, ok := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "CUST1"})
 	require.True(t, ok)
 	assert.Equal(t, "Carla", view.FirstName)
-	assert.Len(t, view.Billing, 3)
-	assert.Len(t, view.Shipping, 1)
+	assert.Len(t, view.BillingCards, 3)
+	assert.Len(t, view.ShippingAddresses, 1)
 	_, ok = a.srv.Cards.Get(id)
 	assert.True(t, ok, "the card can be used by its ID")
 }

@@ -35,7 +35,7 @@ type Dispute struct {
 type DisputeResponse struct {
 	Message         string   `json:"message"`
 	Type            string   `json:"cbr_response_type"` // ND, CP, CE, OT or ID
-	Amount          Number   `json:"amt_tran"`
+	AmtTran         Number   `json:"amt_tran"`
 	BatchDate       string   `json:"batch_date"`       // YYYY-MM-DD
 	ReferenceNumber string   `json:"reference_number"` // as it was sent
 	EvidenceType    string   `json:"cbr_ce_type"`

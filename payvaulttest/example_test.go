@@ -56,7 +56,7 @@ func ExampleServer_Requests() {
 
 	request := srv.Requests()[0]
 	fmt.Println(request.Operation, request.Method, request.Path)
-	fmt.Println(len(request.Body()) > 0, srv.Cards.All()[0].MaskedNumber)
+	fmt.Println(len(request.Body()) > 0, srv.Cards.All()[0].CardNumber)
 	// Output:
 	// tokens.tokenize POST /sandbox/pg/tokenize
 	// true 4111xxxxxx111111

@@ -25,7 +25,7 @@ func newFuzzAPI(f *testing.F) api {
 	srv.Invoices.Seed(payvaulttest.Invoice{ID: "1"})
 	srv.Disputes.Seed(payvaulttest.Dispute{ID: 1})
 	srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
-		{PGID: "a", Amount: "1.50"}, {PGID: "b", Amount: "-2"},
+		{PGID: "a", AmtTran: "1.50"}, {PGID: "b", AmtTran: "-2"},
 	}})
 	return api{srv: srv, key: all.APIKey}
 }

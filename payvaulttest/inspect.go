@@ -90,13 +90,15 @@ func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
-			return []any{c.ID, c.MerchantID, c.Kind, c.MaskedNumber, c.ExpDate, c.Type, c.SingleUse, c.Updates}
+			return []any{c.ID, c.MerchantID, c.Kind, c.CardNumber, c.ExpDate, c.CardType, c.SingleUse, c.Updates}
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
-			return []any{cardnumber.Hide(c.ID), c.MerchantID, c.RecID, c.PrimaryCardNumber, len(c.Billing), len(c.Shipping)}
+			return []any{
+				cardnumber.Hide(c.ID), c.NodeID, c.RecID, c.PrimaryCardNumber, len(c.BillingCards), len(c.ShippingAddresses),
+			}
 		}),
 		table("payees", i.Payees, "payee_id merchant account emails", func(p Payee) []any {
-			return []any{p.ID, p.MerchantID, p.HasAccount, len(p.Emails)}
+			return []any{p.ID, p.MerchantID, p.HasAccount, len(p.Email)}
 		}),
 		table("applications", i.Applications, "app_id partner status fields missing", func(a Application) []any {
 			missing := slices.Sorted(maps.Keys(i.service.validate(&a)))

@@ -163,14 +163,14 @@ func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{
-		ID: "C", MaskedNumber: "4111111111111111", ExpDate: "1230",
+		ID: "C", CardNumber: "4111111111111111", ExpDate: "1230",
 		CardholderName: "canary",
 	})
 	i.srv.Customers.Seed(payvaulttest.Customer{
 		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
-		Billing: []map[string]any{{"card_id": "C", "canary": "canary"}},
+		BillingCards: []map[string]any{{"card_id": "C", "canary": "canary"}},
 	})
-	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Emails: []string{"canary"}, HasAccount: true})
+	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Email: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
 	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7, Response: &payvaulttest.DisputeResponse{Message: "canary"}})
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{

@@ -22,7 +22,7 @@ func TestCardsOfBothPrefixes(t *testing.T) {
 			`"}`).tokenized(t)["card_id"].(string)
 		card, ok := a.srv.Cards.Get(id)
 		require.True(t, ok)
-		assert.Equal(t, kind, card.Type, number)
+		assert.Equal(t, kind, card.CardType, number)
 	}
 }
 

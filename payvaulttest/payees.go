@@ -11,7 +11,7 @@ type Payee struct {
 	ID         payvault.PayeeID    `json:"payee_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
 	Name       string              `json:"payee_name"`
-	Emails     []string            `json:"payee_email"`
+	Email      []string            `json:"payee_email"`
 	HasAccount bool                `json:"has_account"`
 }
 
@@ -42,7 +42,7 @@ func (v *service) createPayee(c *call, in payeeRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := map[string]any{"payee_id": payee.ID, "payee_name": in.Name, "payee_phone": "", "payee_email": in.Emails}
+	answer := map[string]any{"payee_id": payee.ID, "payee_name": in.Name, "payee_phone": "", "payee_email": in.Email}
 	if in.Address != nil {
 		answer["payee_address"] = in.Address
 	}

@@ -38,7 +38,7 @@ func TestPayeeCreate(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Payee{
 		MerchantID: merchantID, ID: payvault.PayeeID(id), Name: "Paula",
-		Emails: []string{"p@example.com", "q@example.com"}, HasAccount: true,
+		Email: []string{"p@example.com", "q@example.com"}, HasAccount: true,
 	}, payee)
 }
 

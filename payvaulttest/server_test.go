@@ -91,7 +91,7 @@ func TestSeed(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.SubscriptionPaused, sub.State)
 	assert.Equal(t, payvault.MerchantID(5), sub.MerchantID)
-	assert.Equal(t, "125.50", string(sub.Transactions[0].Amount))
+	assert.Equal(t, "125.50", string(sub.Transactions[0].AmtTran))
 	_, ok = a.srv.Invoices.Get("I1")
 	assert.True(t, ok)
 	dispute, _ := a.srv.Disputes.Get(3)
@@ -143,9 +143,9 @@ func TestSeedIsChecked(t *testing.T) {
 		"a batch date":          {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
 		"a settle date":         {Subscriptions: of(payvaulttest.Transaction{SettleDate: "02/20/2026"})},
 		"a year":                {Subscriptions: of(payvaulttest.Transaction{Time: noon().AddDate(9000, 0, 0)})},
-		"an amount":             {Subscriptions: of(payvaulttest.Transaction{Amount: "12,50"})},
-		"an amount that is NaN": {Subscriptions: of(payvaulttest.Transaction{Amount: "NaN"})},
-		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmountFunded: ".5"})},
+		"an amount":             {Subscriptions: of(payvaulttest.Transaction{AmtTran: "12,50"})},
+		"an amount that is NaN": {Subscriptions: of(payvaulttest.Transaction{AmtTran: "NaN"})},
+		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmtFunded: ".5"})},
 		"a card with spaces":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
 		"a word as a card":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "hello"})},
 		"part of a card":        {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411111"})},
@@ -338,7 +338,7 @@ func TestSeedRoundTrip(t *testing.T) {
 	seed := payvaulttest.Seed{
 		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
 			Transactions: []payvaulttest.Transaction{
-				{Time: noon(), Amount: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
+				{Time: noon(), AmtTran: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
 			},
 		})},
 		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{

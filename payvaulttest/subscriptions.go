@@ -48,10 +48,10 @@ type Transaction struct {
 	PGID                string                  `json:"pg_id"`
 	CardholderFirstName string                  `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string                  `json:"cardholder_last_name,omitzero"`
-	Amount              Number                  `json:"amt_tran"`
+	AmtTran             Number                  `json:"amt_tran"`
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
-	AmountRefunded      Number                  `json:"amt_refunded"`
+	AmtRefunded         Number                  `json:"amt_refunded"`
 	BatchNumber         int64                   `json:"batch_number,omitzero"` // as it was seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
@@ -59,7 +59,7 @@ type Transaction struct {
 	BatchID             int64                   `json:"batch_id,omitzero"`    // as it was seeded
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
-	AmountFunded        Number                  `json:"amt_funded"`
+	AmtFunded           Number                  `json:"amt_funded"`
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 

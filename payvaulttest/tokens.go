@@ -25,9 +25,9 @@ type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
 	Kind           CardKind            `json:"kind"`
-	MaskedNumber   string              `json:"card_number"` // empty for ACH
+	CardNumber     string              `json:"card_number"` // empty for ACH
 	ExpDate        string              `json:"exp_date"`    // MMYY
-	Type           string              `json:"card_type"`
+	CardType       string              `json:"card_type"`
 	CardholderName string              `json:"cardholder_name"`
 	SingleUse      bool                `json:"single_use"`
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
@@ -38,11 +38,11 @@ func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantI
 func (c *Card) prepare(v *service) error {
 	freshText(v.Cards, &c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	if cardnumber.Valid(c.MaskedNumber) {
-		c.Type, c.MaskedNumber = cmp.Or(c.Type, cardnumber.Network(c.MaskedNumber)), cardnumber.Mask(c.MaskedNumber)
+	if cardnumber.Valid(c.CardNumber) {
+		c.CardType, c.CardNumber = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber)), cardnumber.Mask(c.CardNumber)
 	}
 	return cmp.Or(
-		fits(c.MaskedNumber == "" || cardnumber.IsMasked(c.MaskedNumber), "card_number must be 12 to 19 digits, or masked"),
+		fits(c.CardNumber == "" || cardnumber.IsMasked(c.CardNumber), "card_number must be 12 to 19 digits, or masked"),
 		oneOf("kind", c.Kind, CardKindCard, CardKindACH, CardKindWallet),
 	)
 }
@@ -100,7 +100,7 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	}
 	return tokenizeResponse{
 		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
-		CardID: card.ID, CardNumber: card.MaskedNumber, EchoFields: in.EchoFields,
+		CardID: card.ID, CardNumber: card.CardNumber, EchoFields: in.EchoFields,
 	}, nil
 }
 
@@ -116,11 +116,11 @@ func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
 	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
 	case number != "":
-		card.Kind, card.MaskedNumber, card.Type = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
+		card.Kind, card.CardNumber, card.CardType = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
 	case f.Routing != "" || f.Account != "":
 		card.Kind = CardKindACH
 	case f.WalletOne != "" || f.WalletTwo != "": // which the emulator cannot read, so that it makes a number up
-		card.Kind, card.MaskedNumber = CardKindWallet, cardnumber.Mask("4000000000000002")
+		card.Kind, card.CardNumber = CardKindWallet, cardnumber.Mask("4000000000000002")
 	}
 	return card
 }
@@ -136,7 +136,7 @@ func (v *service) saveCard(c *call, in paymentFields) (card *Card, err error) {
 		card.ExpDate = cmp.Or(with.ExpDate, card.ExpDate)
 		card.CardholderName = cmp.Or(with.CardholderName, card.CardholderName)
 		if with.Kind != "" {
-			card.Kind, card.MaskedNumber, card.Type = with.Kind, with.MaskedNumber, with.Type
+			card.Kind, card.CardNumber, card.CardType = with.Kind, with.CardNumber, with.CardType
 		}
 	}
 	if err == nil && card.Kind == CardKindACH {

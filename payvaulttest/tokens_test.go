@@ -28,8 +28,8 @@ func TestTokenizeCreates(t *testing.T) {
 	card, ok := a.srv.Cards.Get(id)
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Card{
-		MerchantID: merchantID, ID: id, Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111",
-		ExpDate: "1229", Type: "VI", CardholderName: "Jane Example", SingleUse: true,
+		MerchantID: merchantID, ID: id, Kind: payvaulttest.CardKindCard, CardNumber: "4111xxxxxx111111",
+		ExpDate: "1229", CardType: "VI", CardholderName: "Jane Example", SingleUse: true,
 	}, card)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
 }
@@ -50,7 +50,7 @@ func TestTokenizeMasks(t *testing.T) {
 	}
 	var types []string
 	for _, card := range a.srv.Cards.All() {
-		types = append(types, card.Type)
+		types = append(types, card.CardType)
 	}
 	assert.ElementsMatch(t, []string{"VI", "AM", "DI", "MC", ""}, types)
 }
@@ -67,13 +67,13 @@ func TestTokenizeUpdates(t *testing.T) {
 	require.Len(t, a.srv.Cards.All(), 1)
 	card := a.srv.Cards.All()[0]
 	assert.Equal(t, "0131", card.ExpDate)
-	assert.Equal(t, "MC", card.Type)
+	assert.Equal(t, "MC", card.CardType)
 	assert.Equal(t, 1, card.Updates)
 
 	a.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_id":"`+id+`","exp_date":"0232"}`).tokenized(t)
 	card, _ = a.srv.Cards.Get(id)
 	assert.Equal(t, "0232", card.ExpDate)
-	assert.Equal(t, "5454xxxxxx545454", card.MaskedNumber, "kept")
+	assert.Equal(t, "5454xxxxxx545454", card.CardNumber, "kept")
 }
 
 func TestTokenizeKinds(t *testing.T) {
@@ -102,7 +102,7 @@ func TestTokenizeKinds(t *testing.T) {
 			got.tokenized(t)
 			assert.NotContains(t, got.body, "0001112220")
 			assert.Equal(t, test.kind, a.srv.Cards.All()[0].Kind)
-			assert.Equal(t, test.number, a.srv.Cards.All()[0].MaskedNumber)
+			assert.Equal(t, test.number, a.srv.Cards.All()[0].CardNumber)
 		})
 	}
 }
@@ -112,10 +112,12 @@ func TestTokenizeRequiresTheMerchantOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for fields, want := range map[string]payvaulttest.Card{
-		``:                                  {Kind: payvaulttest.CardKindCard},
-		`,"card_number":"4111111111111111"`: {Kind: payvaulttest.CardKindCard, MaskedNumber: "4111xxxxxx111111", Type: "VI"},
-		`,"tr_number":"123456780"`:          {Kind: payvaulttest.CardKindACH},
-		`,"dda_number":"1"`:                 {Kind: payvaulttest.CardKindACH},
+		``: {Kind: payvaulttest.CardKindCard},
+		`,"card_number":"4111111111111111"`: {
+			Kind: payvaulttest.CardKindCard, CardNumber: "4111xxxxxx111111", CardType: "VI",
+		},
+		`,"tr_number":"123456780"`: {Kind: payvaulttest.CardKindACH},
+		`,"dda_number":"1"`:        {Kind: payvaulttest.CardKindACH},
 	} {
 		id, _ := a.post(t, "/pg/tokenize", `{"merchant_id":"100001"`+fields+`}`).tokenized(t)["card_id"].(string)
 		card, _ := a.srv.Cards.Get(id)
@@ -229,7 +231,7 @@ func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	got := a.second(t).post(t, "/pg/tokenize", `{"merchant_id":"100002","card_id":"`+id+
 		`","card_number":"5454545454545454"}`)
 	assert.Equal(t, http.StatusNotFound, got.status)
-	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards.All()[0].MaskedNumber)
+	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards.All()[0].CardNumber)
 }
 
 func TestTokenizeUpdatesKinds(t *testing.T) {
@@ -242,33 +244,33 @@ func TestTokenizeUpdatesKinds(t *testing.T) {
 	}{
 		"single_use off": {
 			card + `,"single_use":true`, card + `,"single_use":false`,
-			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"},
+			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI"},
 		},
 		"single_use on": {
 			card, `"single_use":true`,
-			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", SingleUse: true},
+			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI", SingleUse: true},
 		},
 		"single_use kept": {
 			card + `,"single_use":true`, `"exp_date":"0130"`,
-			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "0130", Type: "VI", SingleUse: true},
+			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "0130", CardType: "VI", SingleUse: true},
 		},
 		"a card to ACH": {card, ach, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
 		"ACH to a card": {ach, card, payvaulttest.Card{
-			Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229",
-			Type: "VI", CardholderName: "Jane",
+			Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229",
+			CardType: "VI", CardholderName: "Jane",
 		}},
 		"ACH has no expiry": {ach, `"exp_date":"0130"`, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
 		"the date is kept": {
 			card, `"card_number":"5454545454545454"`,
-			payvaulttest.Card{Kind: "card", MaskedNumber: "5454xxxxxx545454", ExpDate: "1229", Type: "MC"},
+			payvaulttest.Card{Kind: "card", CardNumber: "5454xxxxxx545454", ExpDate: "1229", CardType: "MC"},
 		},
 		"the name only": {card, `"cardholder_name":"Joe"`, payvaulttest.Card{
-			Kind:         "card",
-			MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI", CardholderName: "Joe",
+			Kind:       "card",
+			CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI", CardholderName: "Joe",
 		}},
 		"an address only": {
 			card, `"avs_zip":"12345"`,
-			payvaulttest.Card{Kind: "card", MaskedNumber: "4111xxxxxx111111", ExpDate: "1229", Type: "VI"},
+			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

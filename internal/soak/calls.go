@@ -52,8 +52,8 @@ func newPeriod(s *soak, srv *payvaulttest.Server) *period {
 	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
 	p.reads = slices.DeleteFunc(calls.Table(), func(o calls.Operation) bool { return o.Replay != payvault.ReplayRead })
 	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Amount: "19.90"},
-		{Amount: "5"},
+		{AmtTran: "19.90"},
+		{AmtTran: "5"},
 	}}).ID
 	return p
 }

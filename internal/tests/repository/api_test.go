@@ -3,6 +3,7 @@
 package repository
 
 import (
+	"cmp"
 	"flag"
 	"go/ast"
 	"go/parser"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +80,26 @@ func TestAPI(t *testing.T) {
 	assert.Empty(t, without(is, was), "added: "+hint, golden)
 	assert.Empty(t, without(was, is), "removed: "+hint, golden)
 	assert.True(t, slices.Equal(was, is), "order or repetition: "+hint, golden)
+}
+
+// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its own
+// ID just that.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	field := regexp.MustCompile("struct, (\\w+) \\S+ `(?:json|url):\"(\\w+)")
+	names := map[string]string{}
+	for _, dir := range []string{".", "payvaulttest"} {
+		for _, line := range exportedAPI(t, parsePackage(t, dir)) {
+			found := field.FindStringSubmatch(line)
+			if found == nil || found[1] == "ID" || found[2] == "data" { // data is all of an answer
+				continue
+			}
+			name, wire := found[1], found[2]
+			assert.Equal(t, cmp.Or(names[wire], name), name, "%s in %s", wire, line)
+			names[wire] = name
+		}
+	}
+	assert.Greater(t, len(names), 100)
 }
 
 // without returns the lines of a that b does not have.
