@@ -43,6 +43,9 @@
 //	if _, err := srv.Inject(rate); err != nil {
 //		return err
 //	}
+//	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{})) // which waits as others do
+//	page, err := client.Customers.List(ctx, nil)
+//	fmt.Println(page.TotalRecords, err)
 //
 // A fault takes a request as it arrives, before authentication and whether or not the request is
 // valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Server.Faults]

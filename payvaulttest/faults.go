@@ -47,7 +47,8 @@ const (
 	// RateLimit answers 429 with RetryAfter, if any, as the Retry-After header, whatever it says.
 	RateLimit FaultKind = "rate limit"
 	// PermitRate lets Rate requests a second through, of all clients together, as many at once as come in
-	// a second, and answers the others like RateLimit.
+	// a second, and answers the others like RateLimit. The clients of [Server.Client] ignore overload: give them
+	// [payvault.WithRetryPolicy] with a zero policy to see what other clients do, their waits included.
 	PermitRate FaultKind = "permit rate"
 	// Redirect answers with Status (307 if zero) and Location.
 	Redirect FaultKind = "redirect"

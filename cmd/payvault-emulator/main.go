@@ -19,6 +19,9 @@
 // The process that go run starts is not the emulator but its parent. It does not pass SIGTERM on: the
 // emulator would keep running, and its port with it. Ctrl+C in a terminal reaches both.
 //
+// With -rate 20 it permits 20 requests a second and answers 429 to the others; with -retry-after 1 it says when to come
+// back. -h shows all flags.
+//
 // With -inspect it serves a page, on loopback only, that shows requests as they come, the records, masked,
 // and the faults that wait, and that injects faults. All of it can be had as JSON, too; -h shows how.
 //

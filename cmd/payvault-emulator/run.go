@@ -60,6 +60,8 @@ type settings struct {
 	seedFile    string
 	allowRemote bool
 	inspect     string
+	rate        float64
+	retryAfter  string
 }
 
 // run serves until the context ends and returns the exit code.
@@ -123,6 +125,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&set.basePath, "base-path", "", "serve below this `path`")
 	flags.StringVar(&set.seedFile, "seed", "", "start with the records of this JSON `file`")
 	flags.StringVar(&set.inspect, "inspect", "", "show requests, records and faults on this loopback `host:port`")
+	flags.Float64Var(&set.rate, "rate", 0, "permit this `number` of requests a second and answer 429 to others; 0 for all")
+	flags.StringVar(&set.retryAfter, "retry-after", "", "send this Retry-After `header` with a 429 of -rate")
 	flags.BoolVar(&set.allowRemote, "allow-remote", false, "listen on and notify addresses that are not loopback")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, fmt.Errorf("parse the flags: %w", err)
@@ -159,6 +163,13 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	srv, err := payvaulttest.Start(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
+	}
+	if set.rate != 0 || set.retryAfter != "" {
+		limit := payvaulttest.Fault{Kind: payvaulttest.PermitRate, Rate: set.rate, RetryAfter: set.retryAfter}
+		if _, err := srv.Inject(limit); err != nil {
+			srv.Close()
+			return nil, fmt.Errorf("-rate: %w", err)
+		}
 	}
 	return srv, nil
 }

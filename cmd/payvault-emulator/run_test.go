@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,11 +15,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -265,6 +268,27 @@ func TestSeedFile(t *testing.T) {
 	assert.Equal(t, exitOK, <-p.exit)
 }
 
+// With -rate the program refuses what comes faster, and says when to come back.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, []string{"-addr", "127.0.0.1:0", "-rate", "0.01", "-retry-after", "7"}, stdout, stderr)
+	})
+	client, err := payvault.NewClient(p.url, "key")
+	require.NoError(t, err)
+	_, err = client.Customers.List(t.Context(), nil)
+	require.ErrorIs(t, err, payvault.ErrUnauthorized, "it is let through")
+	_, err = client.Customers.List(t.Context(), nil, payvault.WithAttempts(1))
+	require.ErrorIs(t, err, payvault.ErrRateLimited)
+	failed, ok := errors.AsType[*payvault.Error](err)
+	require.True(t, ok)
+	assert.Equal(t, 7*time.Second, failed.RetryAfter)
+	client.CloseIdleConnections()
+	cancel()
+	assert.Equal(t, exitOK, <-p.exit)
+}
+
 func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.json")
@@ -289,6 +313,8 @@ func TestRunThatFails(t *testing.T) {
 		"every IPv4 interface":  {[]string{"-addr", "0.0.0.0:0"}, exitFailed, "-allow-remote"},
 		"another host":          {[]string{"-addr", "example.com:80"}, exitFailed, "-allow-remote"},
 		"no port":               {[]string{"-addr", "127.0.0.1"}, exitFailed, "missing port"},
+		"a rate below zero":     {[]string{"-addr", "127.0.0.1:0", "-rate", "-1"}, exitFailed, "-rate: "},
+		"a header without rate": {[]string{"-addr", "127.0.0.1:0", "-retry-after", "1"}, exitFailed, "-rate: "},
 		"no such port":          {[]string{"-addr", "127.0.0.1:99999"}, exitFailed, "listen"},
 		"no such file":          {[]string{"-seed", bad + "x"}, exitFailed, "seed"},
 		"a broken file":         {[]string{"-seed", bad}, exitFailed, "seed"},
