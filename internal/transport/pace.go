@@ -32,7 +32,7 @@ type Pace struct {
 	turn            chan struct{} // has one for the call that is next; the others wait in their order
 
 	mu        sync.Mutex
-	waiting   map[context.Context]context.CancelCauseFunc // what ends the calls that wait
+	waiting   map[*waiter]bool
 	limiter   *rate.Limiter
 	until     time.Time // nothing is sent before
 	jitter    float64   // is added to a wait, as a share of it, so that clients do not come back all at once
@@ -43,7 +43,7 @@ type Pace struct {
 
 // NewPace returns a pace without a limit.
 func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1), waiting: map[context.Context]context.CancelCauseFunc{}}
+	p := &Pace{turn: make(chan struct{}, 1), waiting: map[*waiter]bool{}}
 	p.turn <- struct{}{}
 	return p
 }
@@ -67,9 +67,11 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
 	if p == nil || !p.limited.Load() {
 		return place{at: start}, nil
 	}
-	ctx, leave := context.WithCancelCause(ctx)
-	defer p.leave(ctx, leave)
-	p.join(ctx, leave)
+	ctx, end := context.WithCancelCause(ctx)
+	w := &waiter{end: end}
+	w.deadline, _ = ctx.Deadline()
+	p.join(w)
+	defer p.leave(w)
 	if err := receive(ctx, stop, p.turn); err != nil {
 		return place{}, err
 	}
@@ -98,29 +100,35 @@ func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) er
 	}
 }
 
-// join adds a call to those that wait, and ends it if it would wait for longer than it can.
-func (p *Pace) join(ctx context.Context, end context.CancelCauseFunc) {
+// waiter is a call that waits.
+type waiter struct {
+	deadline time.Time // zero for none
+	end      context.CancelCauseFunc
+}
+
+// endIfLate ends a call that cannot wait for so long.
+func (w *waiter) endIfLate(wait time.Duration) {
+	if !w.deadline.IsZero() && time.Until(w.deadline) < wait {
+		w.end(&HeldError{wait})
+	}
+}
+
+// join adds a call to those that wait.
+func (p *Pace) join(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	held := p.held()
 	missing := float64(len(p.waiting)+1) - p.limiter.TokensAt(time.Now().Add(held))
-	p.waiting[ctx] = end
-	p.endLate(ctx, held+p.timeOf(missing))
+	p.waiting[w] = true
+	w.endIfLate(held + p.timeOf(missing))
 }
 
 // leave takes it out again.
-func (p *Pace) leave(ctx context.Context, end context.CancelCauseFunc) {
+func (p *Pace) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.waiting, ctx)
-	end(nil)
-}
-
-// endLate ends a call that waits, if its context ends before.
-func (p *Pace) endLate(ctx context.Context, after time.Duration) {
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < after {
-		p.waiting[ctx](&HeldError{after})
-	}
+	delete(p.waiting, w)
+	w.end(nil)
 }
 
 // held is how long nothing is sent.
@@ -193,8 +201,8 @@ func (p *Pace) refused(at place, after time.Duration) {
 	}
 	if until := now.Add(after + time.Duration(p.jitter*float64(after))); until.After(p.until) {
 		p.until = until
-		for ctx := range p.waiting {
-			p.endLate(ctx, p.held())
+		for w := range p.waiting {
+			w.endIfLate(p.held())
 		}
 	}
 }
