@@ -82,8 +82,8 @@ func TestAPI(t *testing.T) {
 	assert.True(t, slices.Equal(was, is), "order or repetition: "+hint, golden)
 }
 
-// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its own
-// ID just that.
+// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its
+// own ID just that.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	field := regexp.MustCompile("struct, (\\w+) \\S+ `(?:json|url):\"(\\w+)")
