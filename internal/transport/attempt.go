@@ -150,7 +150,8 @@ func (c *Client) timeout(call *call) time.Duration {
 	return timeout
 }
 
-// readBody closes the body. One within the limit is read to its end, so that its connection can be used again.
+// readBody closes the body. One within the limit is read to its end, so that its connection can be used again. What it
+// returns may be kept for long, and has little memory to spare.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil
@@ -166,7 +167,10 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	buf.Grow(int(min(max(resp.ContentLength, 0), 1<<20)) + bytes.MinRead) // no more on the word of a header
 	n, err := buf.ReadFrom(io.LimitReader(resp.Body, max(limit+1, limit)))
 	if n > limit {
-		return buf.Bytes()[:limit], ErrTooLarge
+		return bytes.Clone(buf.Bytes()[:limit]), ErrTooLarge
 	}
-	return buf.Bytes(), err
+	if body := buf.Bytes(); cap(body) < 2*len(body)+2*bytes.MinRead {
+		return body, err
+	}
+	return bytes.Clone(buf.Bytes()), err
 }
