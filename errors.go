@@ -553,9 +553,6 @@ func (e *hiddenError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.E
 
 // unsentError is the error of what is not sent since nothing more may be.
 func unsentError(op Operation, cause error) error {
-	if e, ok := cause.(*Error); ok && e.refusedLocally() { //nolint:errorlint // a cause of that kind is not wrapped
-		return e
-	}
 	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: inShort(cause)}
 	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
 		e.RetryAfter = first.RetryAfter
@@ -566,14 +563,19 @@ func unsentError(op Operation, cause error) error {
 // inShort is the refusal of another request, as the cause why nothing more is sent; any other cause stays as it is.
 func inShort(cause error) error {
 	first, ok := errors.AsType[*Error](cause)
-	if !ok || !errors.Is(first, ErrRateLimited) {
+	if !ok {
 		return cause
 	}
 	text := "another request was refused"
 	if first.RetryAfter > 0 {
 		text += " for " + first.RetryAfter.Round(time.Millisecond).String()
 	}
-	return fmt.Errorf("%w: %s", ErrRateLimited, text)
+	for _, refusal := range []error{ErrRateLimited, ErrUnauthorized, ErrForbidden} {
+		if errors.Is(first, refusal) {
+			return fmt.Errorf("%w: %s", refusal, text)
+		}
+	}
+	return cause
 }
 
 // earlierError is the error of a batch that an earlier run has sent.

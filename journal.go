@@ -10,15 +10,19 @@ import (
 // so that a later run of the same job sends no batch twice, even if this one is killed. Package sqlpayvault, a
 // module of its own, keeps one in SQLite or Postgres.
 //
-// Its methods are called concurrently, for different batches, with a context that does not end with that of the
-// walk; what they write has to outlive the process. The first error of either ends the walk: nothing more is sent.
-// A batch after the last one stands for the end of the stream; its outcome is [BatchEnd].
+// Its methods are called concurrently, for different batches; what they write has to outlive the process. The first
+// error of either ends the walk: nothing more is sent. A batch after the last one stands for the end of the stream: it
+// is not begun, and its outcome is [BatchEnd].
 type Journal interface {
 	// Begin records that a batch is about to be sent, and returns what was recorded before. It records nothing if
-	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded.
+	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded. The context
+	// ends when nothing more is to be sent. A Begin that fails should record nothing: what it has recorded all the same
+	// is of unknown outcome for good.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
-	// End records what came of a batch, in place of what was recorded before. It may also be called between two
-	// runs, to record what somebody has found out about a batch of unknown outcome.
+	// End records what came of a batch, in place of what was recorded before. Its context does not end with that of
+	// the walk. It may also be called between two runs, to record what somebody has found out about a batch of unknown
+	// outcome. [BatchEnd] is recorded only if nothing is recorded of its batch and of those after it, but for that same
+	// end and for [BatchNotSent]: else it is an error, since an earlier run saw more batches.
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
@@ -76,15 +80,15 @@ func statusOf(e *Error) BatchStatus {
 	return BatchRefused
 }
 
-// check compares what is known of a batch with how many cards it has in this run; none after the end of the stream.
+// check compares what is known of a batch with how many cards it has in this run.
 func (s BatchState) check(cards int) error {
 	if s.Outcome == nil {
 		return nil
 	}
-	if ended := s.Outcome.Status == BatchEnd; ended != (cards == 0) {
-		return errors.New("it is of other cards: an earlier run saw another number of batches")
+	if s.Outcome.Status == BatchEnd {
+		return errors.New("it is of other cards: an earlier run saw fewer batches")
 	}
-	if cards > 0 && s.Outcome.Cards > 0 && s.Outcome.Cards != cards {
+	if s.Outcome.Cards > 0 && s.Outcome.Cards != cards {
 		return errors.New("it is of other cards: an earlier run saw another number of them in the batch")
 	}
 	return nil
@@ -92,9 +96,6 @@ func (s BatchState) check(cards int) error {
 
 // result gives what an earlier run would have yielded.
 func (s BatchState) result() (requestID string, err error) {
-	if s.Outcome != nil && s.Outcome.Status == BatchEnd {
-		return "", nil
-	}
 	if s.Outcome == nil {
 		lost := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
 		return "", earlierError(OpAccountUpdaterSubmit, lost)

@@ -15,19 +15,19 @@ type SubmitAllOptions struct {
 	// Concurrency is how many requests are in flight; 4 if it is not positive, which leaves the service and the
 	// connections to other callers and still sends 60,000 cards a second where a request takes 5 ms. More of them
 	// send in proportion: 32 eight times as many. Up to 128, each finds an idle connection of the client's own
-	// pool.
+	// pool. More than 10,000 are taken for 10,000.
 	Concurrency int
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
-	// Job names the cards in the Journal, which it is required for: the same in each run of the same cards, in the
-	// same order, for the same service and merchant.
+	// Job names the cards in the Journal. With one it is required, and it means nothing without: the same in each run
+	// of the same cards, in the same order, for the same service and merchant.
 	Job string
-	// Graceful lets the requests in flight go on when ctx ends, within the time of one attempt. They are cut off
-	// otherwise, which leaves their outcome unknown.
-	Graceful bool
 }
 
-const defaultConcurrency = 4
+const (
+	defaultConcurrency = 4
+	maxConcurrency     = 10_000
+)
 
 // mostLost is how many batches in a row may be of unknown outcome, at least.
 const mostLost = 10
@@ -48,36 +48,41 @@ type AccountUpdaterBatch struct {
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
 // and in the order of the stream, with the RequestID or with the error, as soon as it and those before it are
-// decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself. Memory
-// does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and one
-// more is being read.
+// decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself. Arguments
+// that are invalid are one batch without cards, with the error, and the stream is not read.
+//
+// Memory does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
+// one more is being read. Each takes what its cards take, and then what its error or RequestID says; with
+// [WithResponse] the whole answer. An answer has at most the bytes of [WithMaxResponseBytes].
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
-// good: up to Concurrency batches, and those whose answers were just being recorded. Without a Journal, what was sent
-// and not yielded yet is lost with the process.
+// good: up to 1.25 × Concurrency + 1 batches, some of which were not sent yet, and those whose answers were just being
+// recorded. Without a Journal, what was sent and not yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. It has to end at its end only: what it has given until then
-// are all cards there are, and one that fails has to cancel ctx before it returns.
+// are all cards there are, and one that fails has to cancel ctx before it returns. A panic of a transport, a key source
+// or the journal ends the walk in the same way.
 //
 // A walk sends nothing more, and yields the rest of the stream as not sent, when
 //
-//   - ctx ends; the batches in flight end with it, unless the options are Graceful,
+//   - ctx ends,
 //   - the journal fails,
+//   - the service answers with status 401 or 403, as it would to all other batches,
 //   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxRetryAfter, or
 //     RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for; with RetryPolicy.IgnoreOverload
 //     for the longer wait only,
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.
 //
-// Keep ranging to learn the outcome of every batch. In the last three cases those in flight go on to their end, and are
-// not repeated. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an
-// earlier run may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what
-// tells.
+// Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
+// attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
+// unknown. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an earlier run
+// may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what tells.
 //
-// Leaving the loop ends the batches in flight too; the outcome of those that were not yielded yet is known to the
-// journal only. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
+// Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
+// them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
 // after the loop was left: its goroutine stays until it gives the next card.
 //
 // POST /platform/aus/add.
@@ -86,24 +91,47 @@ func (s *AccountUpdaterService) SubmitAll(
 ) iter.Seq[*AccountUpdaterBatch] {
 	o := SubmitAllOptions{Concurrency: defaultConcurrency}
 	if opt != nil {
-		o.Journal, o.Job, o.Graceful = opt.Journal, opt.Job, opt.Graceful
-		setPositive(&o.Concurrency, opt.Concurrency)
+		o.Journal, o.Job = opt.Journal, opt.Job
+		setPositive(&o.Concurrency, min(opt.Concurrency, maxConcurrency))
 	}
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
-	keepRaw := newCallOptions(opts).response
 	return func(yield func(*AccountUpdaterBatch) bool) {
-		w := newBulkWalk(s, o, opts)
-		ctx, end := w.check(ctx)
-		go w.read(ctx, cards)
+		call := newCallOptions(opts)
+		if err := s.checkWalk(ctx, o, call.problems); err != nil {
+			yield(&AccountUpdaterBatch{Err: err})
+			return
+		}
+		w := newBulkWalk(ctx, s, o, opts)
+		w.keepRaw = call.response != nil
+		go w.read(cards)
 		defer w.leave()
-		defer end()
-		w.run(ctx, func(b *submitted) bool {
-			if keepRaw != nil {
-				*keepRaw = b.raw
+		w.run(func(b *submitted) bool {
+			if w.keepRaw {
+				*call.response = b.raw
 			}
 			return yield(&b.AccountUpdaterBatch)
 		})
 	}
+}
+
+// checkWalk finds what would fail in every batch.
+func (s *AccountUpdaterService) checkWalk(ctx context.Context, o SubmitAllOptions, p problems) error {
+	switch c := clientOf(s); {
+	case c == nil || c.core == nil:
+		return noClientError(OpAccountUpdaterSubmit)
+	case c.merchant != nil:
+		return merchantError(OpAccountUpdaterSubmit)
+	}
+	if ctx == nil {
+		p.add("context", "is nil")
+	}
+	switch {
+	case o.Journal != nil && o.Job == "":
+		p.add("Job", "is required with a Journal")
+	case o.Journal == nil && o.Job != "":
+		p.add("Journal", "is required with a Job")
+	}
+	return p.err(OpAccountUpdaterSubmit)
 }
 
 // bulkWalk is one pass over a stream of cards. One goroutine reads the stream and starts the batches, each in a
@@ -113,24 +141,26 @@ type bulkWalk struct {
 
 	service *AccountUpdaterService
 	opts    []CallOption
+	keepRaw bool // answers are asked for
 
-	why     func() error            // nothing more may be sent; nil while it may
-	stop    context.CancelCauseFunc // ends the walk; the first error counts
-	stopped <-chan struct{}         // closed when it is over
-	failed  atomic.Pointer[error]   // of the journal
+	sending  context.Context         //nolint:containedctx // of one walk; nothing more is sent after its end
+	requests context.Context         //nolint:containedctx // of those in flight
+	why      func() error            // why nothing more may be sent; nil while it may
+	stop     context.CancelCauseFunc // ends the walk; the first error counts
+	end      func()                  // ends the requests too, if the journal does not wait for them
+	failed   atomic.Pointer[error]   // of the journal
+	panicked atomic.Pointer[any]     // with what the caller's own code did
 
-	slots chan struct{}        // holds one for each batch that is being begun and sent
+	begun chan struct{}        // holds one for each batch that is being begun and sent
+	slots chan struct{}        // holds one for each that is sent
 	queue chan chan *submitted // of the batches that were started; closed at the end of the stream
 	turn  chan struct{}        // closed when the batch that was started last has been begun
 	lost  atomic.Int64         // batches of unknown outcome in a row
-	left  atomic.Bool          // the loop
+	left  chan struct{}        // closed when the loop is left
 
 	given   atomic.Int64 // cards
 	blocked bool         // the stream is not waited for any longer
-
-	// Of the stream, to be read when the queue is closed.
-	whole    bool // it returned before the walk was over
-	panicked any  // with what it did
+	whole   bool         // it returned before the walk was over; to be read when the queue is closed
 }
 
 // submitted is a batch that is decided.
@@ -141,44 +171,25 @@ type submitted struct {
 	unsent bool // the walk was over before
 }
 
-func newBulkWalk(s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
+func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
 	w := &bulkWalk{
-		SubmitAllOptions: o, service: s, opts: opts, turn: make(chan struct{}),
-		slots: make(chan struct{}, o.Concurrency), queue: make(chan chan *submitted, 2*o.Concurrency-2), // run has one more
+		SubmitAllOptions: o, service: s, opts: opts, turn: make(chan struct{}), left: make(chan struct{}),
+		begun: make(chan struct{}, o.Concurrency+o.Concurrency/4+1), slots: make(chan struct{}, o.Concurrency),
+		queue: make(chan chan *submitted, 2*o.Concurrency-2), // run has one more
 	}
 	close(w.turn)
-	return w
-}
-
-// check returns the context of the requests and what ends it, and stops a walk that cannot begin.
-func (w *bulkWalk) check(ctx context.Context) (requests context.Context, end func()) {
-	var p problems
-	if ctx == nil {
-		p.add("context", "is nil")
-		ctx = context.Background()
-	}
-	if w.Journal != nil && w.Job == "" {
-		p.add("Job", "is required with a Journal")
-	}
-	sending, stop := context.WithCancelCause(ctx)
-	w.stop, w.stopped = stop, sending.Done()
+	w.sending, w.stop = context.WithCancelCause(ctx)
 	w.why = func() error {
 		if ctx.Err() != nil {
 			return safeCause(ctx, ctx.Err())
 		}
-		return context.Cause(sending)
+		return context.Cause(w.sending)
 	}
-	if err := p.err(OpAccountUpdaterSubmit); err != nil {
-		stop(err)
+	w.requests, w.end = context.WithoutCancel(ctx), func() {}
+	if o.Journal == nil {
+		w.requests, w.end = context.WithCancel(ctx)
 	}
-	if requests = ctx; w.Graceful {
-		requests = context.WithoutCancel(ctx)
-	}
-	requests, cancel := context.WithCancel(requests)
-	return requests, func() {
-		stop(context.Canceled)
-		cancel()
-	}
+	return w
 }
 
 // over is the error of what is not sent since nothing more may be.
@@ -190,91 +201,113 @@ func (w *bulkWalk) over() error {
 }
 
 // read cuts the stream into batches and starts them.
-func (w *bulkWalk) read(ctx context.Context, cards iter.Seq[AccountUpdaterCard]) {
+func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	defer close(w.queue)
 	returned := false
 	defer func() {
-		if w.panicked = recover(); w.panicked == nil && !returned {
-			w.panicked = errors.New("payvault: the stream of cards has ended its goroutine")
+		if !returned {
+			w.caught(recover())
 		}
 	}()
 	var next AccountUpdaterBatch
 	var batch []AccountUpdaterCard
 	start := func() {
 		next.End = next.Start + len(batch)
-		w.start(ctx, next, batch)
+		w.start(next, batch)
 		next.Index, next.Start = next.Index+1, next.End
 		batch = make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 	}
 	if cards == nil {
 		cards = slices.Values(batch)
 	}
+stream:
 	for card := range cards {
 		w.given.Add(1)
 		if batch = append(batch, card); len(batch) == MaxAccountUpdaterCards {
 			start()
 		}
-		if w.left.Load() {
-			break
+		select {
+		case <-w.left:
+			break stream
+		default:
 		}
 	}
-	returned, w.whole = true, w.over() == nil
+	w.whole = w.over() == nil
 	if len(batch) > 0 {
 		start()
 	}
+	returned = true
 }
 
-// start has a batch decided in a goroutine of its own, when there is room for it. Batches are begun at the same time
-// and sent in their order, so that none is sent after one that the journal refused.
-func (w *bulkWalk) start(ctx context.Context, batch AccountUpdaterBatch, cards []AccountUpdaterCard) {
-	if w.left.Load() {
-		return
-	}
+// start has a batch decided in a goroutine of its own, when there is room for it.
+func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) {
 	decided := make(chan *submitted, 1)
-	w.queue <- decided
-	w.slots <- struct{}{}
-	turn, begun := w.turn, make(chan struct{})
-	w.turn = begun
+	select {
+	case <-w.left:
+		return
+	case w.queue <- decided:
+	}
+	w.begun <- struct{}{}
+	turn, next := w.turn, make(chan struct{})
+	w.turn = next
 	go func() {
-		b := &submitted{AccountUpdaterBatch: batch}
-		send := w.begin(ctx, b)
-		<-turn
-		close(begun)
-		if send {
-			w.submit(ctx, b, cards)
+		b, returned := &submitted{AccountUpdaterBatch: batch}, false
+		defer func() {
+			if !returned {
+				w.caught(recover())
+				w.stop(errors.New("panic"))
+				b.Err = panicError(OpAccountUpdaterSubmit)
+			}
+			decided <- b
+		}()
+		if w.send(b, cards, turn, next) { // the next one is begun while this one is recorded
+			w.record(b)
 		}
-		<-w.slots // the next one is begun while this one is recorded
-		if send {
-			w.record(ctx, b)
-		}
-		decided <- b
+		returned = true
 	}()
 }
 
+// send begins and sends a batch, and reports whether there is something to record.
+func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) bool {
+	defer func() { <-w.begun }()
+	if !w.admit(b, turn, next) {
+		return false
+	}
+	defer func() { <-w.slots }()
+	w.submit(b, cards)
+	return true
+}
+
+// admit reports whether a batch is to be sent, and then has a slot for it. Batches are begun at the same time and
+// sent in their order, so that none is sent after one that the journal refused.
+func (w *bulkWalk) admit(b *submitted, turn <-chan struct{}, next chan<- struct{}) (send bool) {
+	defer close(next)
+	defer func() {
+		if <-turn; send {
+			w.slots <- struct{}{}
+		}
+	}()
+	return w.begin(b)
+}
+
 // run yields the batches in their order.
-func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
+func (w *bulkWalk) run(yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
-	resumed := true // as far as is known, without a batch
 	for decided := range w.started() {
-		last = <-decided
-		if resumed = last.Earlier || resumed && last.Index > 0; !yield(last) {
+		if last = <-decided; !yield(last) {
 			return
 		}
 	}
 	w.rethrow()
 	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
-	// Only a job that goes on can have begun more: a Begin without its End would be taken for that.
-	if !resumed && w.over() == nil || w.begin(ctx, end) {
-		w.record(ctx, end)
+	if w.over() == nil {
+		w.record(end)
 	}
 	switch failed := w.failed.Load(); {
 	case failed != nil && !errors.Is(last.Err, *failed):
 		end.Err = unsentError(OpAccountUpdaterSubmit, *failed)
-	case end.Earlier && end.Err != nil: // something was begun after the last card
 	case !last.unsent && (w.blocked || !w.whole):
 		end.Err = w.over()
-	default:
-		return
 	}
 	if end.Err != nil {
 		yield(end)
@@ -284,7 +317,7 @@ func (w *bulkWalk) run(ctx context.Context, yield func(*submitted) bool) {
 // started gives what comes through the queue. When the walk is over, it does not wait long for a stream that blocks.
 func (w *bulkWalk) started() iter.Seq[chan *submitted] {
 	return func(yield func(chan *submitted) bool) {
-		stopped := w.stopped
+		stopped := w.sending.Done()
 		for {
 			var late <-chan time.Time
 			given := w.given.Load()
@@ -308,19 +341,26 @@ func (w *bulkWalk) started() iter.Seq[chan *submitted] {
 	}
 }
 
-// rethrow panics as the stream did.
-func (w *bulkWalk) rethrow() {
-	if w.blocked || w.panicked == nil {
-		return
+// caught keeps the first panic for the loop. Code that neither returned nor panicked has ended its goroutine.
+func (w *bulkWalk) caught(with any) {
+	if with == nil {
+		with = errors.New("payvault: the stream, the transport or the journal of SubmitAll has ended its goroutine")
 	}
-	with := w.panicked
-	w.panicked = nil
-	panic(with)
+	w.panicked.CompareAndSwap(nil, &with)
+}
+
+// rethrow panics as the caller's own code did.
+func (w *bulkWalk) rethrow() {
+	if with := w.panicked.Swap(nil); with != nil {
+		panic(*with)
+	}
 }
 
 // leave waits for the batches that were started, and for the stream unless it blocks.
 func (w *bulkWalk) leave() {
-	w.left.Store(true)
+	w.stop(context.Canceled)
+	w.end()
+	close(w.left)
 	if w.blocked {
 		return
 	}
@@ -330,11 +370,10 @@ func (w *bulkWalk) leave() {
 	w.rethrow()
 }
 
-// begin reports whether a batch is to be sent. The journal gets a context that does not end: a Begin that is cut
-// off may have been recorded.
-func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
+// begin reports whether a batch is to be sent.
+func (w *bulkWalk) begin(b *submitted) bool {
 	if b.Err = w.over(); b.Err != nil {
-		if e, ok := errors.AsType[*Error](b.Err); ok && w.Journal != nil && !e.refusedLocally() { // that one is shared
+		if e, ok := errors.AsType[*Error](b.Err); ok && w.Journal != nil {
 			e.unasked = true
 		}
 		b.unsent = true
@@ -343,13 +382,15 @@ func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	if w.Journal == nil {
 		return true
 	}
-	known, err := w.Journal.Begin(context.WithoutCancel(ctx), w.Job, b.Index)
+	known, err := w.Journal.Begin(w.sending, w.Job, b.Index)
 	if err == nil {
 		err = known.check(b.End - b.Start)
 	}
 	if err != nil {
-		w.fail(err)
-		return w.begin(ctx, b)
+		if w.why() == nil { // else it may have failed because the walk is over
+			w.fail(err)
+		}
+		return w.begin(b)
 	}
 	if known.Begun {
 		b.Earlier = true
@@ -358,23 +399,24 @@ func (w *bulkWalk) begin(ctx context.Context, b *submitted) bool {
 	return !known.Begun
 }
 
-func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpdaterCard) {
+func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
 	if b.Err = w.over(); b.Err != nil {
 		b.unsent = true
 		return
 	}
-	opts := append(slices.Clip(w.opts), WithResponse(&b.raw), patient, func(o *callOptions) { o.stop = w.stopped })
-	accepted, err := w.service.Submit(ctx, cards, opts...)
+	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) { o.stop = w.sending.Done() })
+	if w.keepRaw {
+		opts = append(opts, WithResponse(&b.raw))
+	}
+	accepted, err := w.service.Submit(w.requests, cards, opts...)
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
 	}
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
 		e.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
 	}
-	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, ErrRateLimited) {
-		if core := w.service.client.core; core.paces != nil || e.RetryAfter > core.longestWait { // it was not waited for
-			w.stop(err)
-		}
+	if w.endsWith(err) {
+		w.stop(err)
 	}
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		w.lost.Store(0)
@@ -383,12 +425,24 @@ func (w *bulkWalk) submit(ctx context.Context, b *submitted, cards []AccountUpda
 	}
 }
 
-// record records what came of a batch. That of no cards stands for the end of the stream.
-func (w *bulkWalk) record(ctx context.Context, b *submitted) {
+// endsWith reports whether the service would answer all other batches as it did this one: it refuses the key, or asks
+// for a wait that is not waited for.
+func (w *bulkWalk) endsWith(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if ok && errors.Is(err, ErrRateLimited) {
+		core := w.service.client.core
+		return core.paces != nil || e.RetryAfter > core.longestWait
+	}
+	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
+}
+
+// record records what came of a batch, even if the walk is over. That of no cards stands for the end of the stream.
+func (w *bulkWalk) record(b *submitted) {
 	if w.Journal == nil {
 		return
 	}
-	if err := w.Journal.End(context.WithoutCancel(ctx), w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
+	ctx := context.WithoutCancel(w.sending)
+	if err := w.Journal.End(ctx, w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
 		w.fail(err)
 	}
 }

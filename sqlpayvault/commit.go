@@ -98,7 +98,12 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		switch {
 		case o.outcome != nil:
-			ends = append(ends, o)
+			if o.err, err = checkEnd(ctx, tx, o); err != nil {
+				return err
+			}
+			if o.err == nil {
+				ends = append(ends, o)
+			}
 		case j.shared || held[o.job]:
 			begins[o.key] = o
 		default:
@@ -199,6 +204,21 @@ func read(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
 		}
 	}
 	return found.Err()
+}
+
+// checkEnd refuses an end of the stream where an earlier run saw more batches.
+func checkEnd(ctx context.Context, tx *sql.Tx, o *op) (refused, err error) {
+	if o.outcome.Status != payvault.BatchEnd {
+		return nil, nil
+	}
+	var more bool
+	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM payvault_batches WHERE job = $1 AND batch >= $2
+		AND status <> '`+string(payvault.BatchNotSent)+`'
+		AND NOT (batch = $2 AND status = '`+string(payvault.BatchEnd)+`'))`, o.job, o.batch).Scan(&more)
+	if more {
+		refused = errOtherCards
+	}
+	return refused, err
 }
 
 // end records outcomes, of each batch the last.

@@ -21,6 +21,8 @@ var (
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
+
+	errOtherCards = errors.New("sqlpayvault: the job is of other cards: an earlier run saw more batches")
 )
 
 const (
@@ -29,7 +31,8 @@ const (
 )
 
 // Journal is a [payvault.Journal] in a database. It holds the lease of each job that it has begun a batch of until
-// it is closed: open one for a run. It is safe for concurrent use.
+// it is closed: open one for a run. It is safe for concurrent use, by one walk of a job at a time: of two at the
+// same moment each may find that the other is at work.
 type Journal struct {
 	db      *sql.DB
 	own     bool   // db was opened here
@@ -58,11 +61,16 @@ type key struct {
 // Option sets up a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a job stays with a run that gives no sign of life; 5 s by default, and 1 ms at least. A run
+// WithLease sets how long a job stays with a run that gives no sign of life; 5 s if it is not positive, else 1 ms at
+// least. A run
 // gives one five times in that time. The next run of a job whose process was killed waits for so long before its first
 // batch, whatever lease it has itself.
 func WithLease(d time.Duration) Option {
-	return func(j *Journal) { j.lease = max(d, time.Millisecond) }
+	return func(j *Journal) {
+		if j.lease = defaultLease; d > 0 {
+			j.lease = max(d, time.Millisecond)
+		}
+	}
 }
 
 // WithoutLease lets several journals work on one job at a time, as the workers of Temporal or River do: these give each
@@ -136,11 +144,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (payvault.Ba
 // End records what came of a batch, as [payvault.Journal] says. It needs no lease.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	o := &op{key: key{job, batch}, outcome: &outcome, done: make(chan struct{})}
-	err := j.do(ctx, o)
-	if err == nil {
-		j.release(o.key)
-	}
-	return err
+	defer j.release(o.key) // what cannot be recorded stays begun, and of unknown outcome
+	return j.do(ctx, o)
 }
 
 // Close gives up the leases, and closes the file of [Open].

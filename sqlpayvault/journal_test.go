@@ -143,9 +143,11 @@ func TestBatches(t *testing.T) {
 		}
 		first := opened(t, place)
 		for i, outcome := range outcomes {
-			state, err := first.Begin(ctx, job, i)
-			require.NoError(t, err)
-			assert.Zero(t, state, "nothing is known of it")
+			if outcome.Status != payvault.BatchEnd {
+				state, err := first.Begin(ctx, job, i)
+				require.NoError(t, err)
+				assert.Zero(t, state, "nothing is known of it")
+			}
 			require.NoError(t, first.End(ctx, job, i, outcome))
 		}
 		lost := len(outcomes)
@@ -200,7 +202,7 @@ func TestBatchIsBegunOnce(t *testing.T) {
 		times := map[int]int{}
 		var running sync.WaitGroup
 		for range 3 {
-			j := opened(t, place, sqlpayvault.WithLease(time.Millisecond))
+			j := opened(t, place, sqlpayvault.WithLease(20*time.Millisecond))
 			for range 3 {
 				running.Go(func() {
 					for batch := range 50 {
@@ -404,6 +406,78 @@ func TestLockedFile(t *testing.T) {
 	require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), "locked")
 	assert.Less(t, time.Since(start), 15*time.Second, "5 s, and as much for the sign of life under way")
 	require.NoError(t, tx.Rollback())
+	require.NoError(t, db.Close())
+	state, err := j.Begin(t.Context(), job, 0)
+	require.NoError(t, err, "no other run is at work")
+	assert.Equal(t, payvault.BatchState{Begun: true}, state)
+}
+
+// TestEnd: it is recorded, again and again, unless an earlier run saw more batches.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		end := payvault.BatchOutcome{Status: payvault.BatchEnd}
+		for at := range 7 {
+			name := fmt.Sprint("job ", at)
+			for i, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "", "not sent"} {
+				_, err := j.Begin(t.Context(), name, i)
+				require.NoError(t, err)
+				if status != "" {
+					require.NoError(t, j.End(t.Context(), name, i, payvault.BatchOutcome{Status: status, RequestID: "REQ"}))
+				}
+			}
+			if at < 4 {
+				require.ErrorContains(t, j.End(t.Context(), name, at, end), "an earlier run saw more batches")
+				continue
+			}
+			for range 2 {
+				require.NoError(t, j.End(t.Context(), name, at, end))
+			}
+			state, err := j.Begin(t.Context(), name, at)
+			require.NoError(t, err)
+			assert.Equal(t, payvault.BatchState{Begun: true, Outcome: &end}, state)
+			state, err = j.Begin(t.Context(), name, 0)
+			require.NoError(t, err)
+			assert.Equal(t, "REQ", state.Outcome.RequestID)
+		}
+	})
+}
+
+// TestSubmitAllOfALease: the context ends a walk that waits for the lease of a dead run.
+func TestSubmitAllOfALease(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		_, err := opened(t, place, sqlpayvault.WithLease(time.Hour)).Begin(t.Context(), "other", 0)
+		require.NoError(t, err)
+		execute(t, place, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ('`+job+`', 'dead', 1, 3600000)`)
+		srv := payvaulttest.NewServer()
+		t.Cleanup(srv.Close)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		options := &payvault.SubmitAllOptions{Journal: opened(t, place), Job: job}
+		got := collect(srv.Client().AccountUpdater.SubmitAll(ctx, stream(300), options))
+		require.Len(t, got, 3)
+		for _, batch := range got {
+			require.ErrorIs(t, batch.Err, context.DeadlineExceeded)
+		}
+	})
+}
+
+// TestLeaseOfNoTime is the default.
+func TestLeaseOfNoTime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	_, err := opened(t, path, sqlpayvault.WithLease(0)).Begin(t.Context(), job, 0)
+	require.NoError(t, err)
+	driver, source := driverOf(path)
+	db, err := sql.Open(driver, source)
+	require.NoError(t, err)
+	var lease int
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT lease FROM payvault_jobs`).Scan(&lease))
+	assert.Equal(t, 5000, lease)
 	require.NoError(t, db.Close())
 }
 

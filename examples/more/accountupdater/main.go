@@ -92,7 +92,7 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 	}
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
-	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: job, Graceful: true}
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: job}
 	bar := progress.New(out, "cards", total)
 	accepted, unknown := 0, 0
 	for batch := range client.AccountUpdater.SubmitAll(ctx, readCards(cards, halt), options) {
@@ -130,5 +130,5 @@ func sameFile(ctx context.Context, journal payvault.Journal, job, sum string) er
 	if known.Outcome != nil {
 		return errors.New("it is of other cards: put those that are new or corrected into a file of another name")
 	}
-	return journal.End(ctx, job+", file", 0, payvault.BatchOutcome{Status: payvault.BatchEnd, Message: sum})
+	return journal.End(ctx, job+", file", 0, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: sum})
 }

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,8 @@ func newJournal(t *testing.T, known map[int]payvault.BatchState) *journal {
 func (j *journal) Begin(ctx context.Context, name string, batch int) (payvault.BatchState, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	assert.NoError(j.t, ctx.Err())
 	assert.Equal(j.t, job, name)
-	if err := j.fail("begin", batch); err != nil {
+	if err := cmp.Or(ctx.Err(), j.fail("begin", batch)); err != nil {
 		return payvault.BatchState{}, err
 	}
 	s := j.known[batch]
@@ -61,6 +61,13 @@ func (j *journal) End(ctx context.Context, name string, batch int, outcome payva
 	assert.Equal(j.t, job, name)
 	if err := j.fail("end", batch); err != nil {
 		return err
+	}
+	for i, known := range j.known {
+		notSent := known.Outcome != nil && known.Outcome.Status == payvault.BatchNotSent
+		same := known.Outcome != nil && known.Outcome.Status == payvault.BatchEnd && i == batch
+		if outcome.Status == payvault.BatchEnd && i >= batch && !notSent && !same {
+			return errors.New("it is of other cards: an earlier run saw more batches")
+		}
 	}
 	j.note(batch, payvault.BatchState{Begun: true, Outcome: &outcome})
 	return nil
@@ -351,14 +358,13 @@ func TestJournalOfOtherCards(t *testing.T) {
 			require.Equal(t, batchesOf(test.was), j.submitAll(t.Context(), &updater{}, test.was))
 			var u updater
 			got := j.submitAll(t.Context(), &u, test.is)
-			assert.ErrorContains(t, got[len(got)-1].Err, "journal: it is of other cards: an earlier run saw another number of")
+			assert.ErrorContains(t, got[len(got)-1].Err, "journal: it is of other cards: an earlier run saw ")
 			assert.Zero(t, u.requests)
 		})
 	}
 }
 
-// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, is known to the
-// next run.
+// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is recorded.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	for _, leave := range []bool{false, true} {
@@ -368,15 +374,18 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				j := newJournal(t, nil)
-				gates := newGates(5)
 				u := updater{before: func(req *http.Request, batch int) (*http.Response, error) {
+					if batch < 5 {
+						return nil, nil
+					}
 					select {
-					case <-gates[batch]:
+					case <-time.After(10 * time.Second):
 						return nil, nil
 					case <-req.Context().Done():
 						return nil, req.Context().Err()
 					}
 				}}
+				start := time.Now()
 				for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), j.options(3)) {
 					if batch.Index == 4 {
 						synctest.Wait()
@@ -386,24 +395,106 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 						cancel()
 					}
 				}
+				assert.Equal(t, 10*time.Second, time.Since(start))
 				require.Equal(t, 8, u.requests)
-				for i := 5; i < 8; i++ {
-					assert.Equal(t, payvault.BatchUnknown, j.known[i].Outcome.Status)
-				}
 				u.before = nil
-				got := j.submitAll(t.Context(), &u, 1950)
-				for i, want := range batchesOf(1950) {
+				for i, batch := range j.submitAll(t.Context(), &u, 1950) {
+					want := batchesOf(1950)[i]
 					want.Earlier = i < 8
-					if i >= 5 && i < 8 {
-						require.ErrorIs(t, got[i].Err, payvault.ErrOutcomeUnknown)
-						want.Err, want.RequestID = got[i].Err, ""
-					}
-					assert.Equal(t, want, got[i])
+					assert.Equal(t, want, batch)
 				}
 				u.assertOnce(t, [2]int{0, 1950})
 			})
 		})
 	}
+}
+
+// TestJournalThatHangs is left behind when the context ends, since nothing is begun.
+func TestJournalThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, leave := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var u updater
+			j := hanging{newJournal(t, map[int]payvault.BatchState{0: {Begun: true}})}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			n := 0
+			options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+			for batch := range cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), options) {
+				if n++; batch.Index == 0 {
+					if require.True(t, batch.Earlier); leave {
+						break
+					}
+					continue
+				}
+				assert.EqualError(t, batch.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
+				assert.False(t, payvault.SafeToRetry(batch.Err))
+			}
+			if !leave {
+				assert.Equal(t, 20, n)
+				assert.Equal(t, context.DeadlineExceeded, ctx.Err())
+			}
+			assert.Zero(t, u.requests)
+		})
+	}
+}
+
+// hanging answers for the first batch only.
+type hanging struct{ *journal }
+
+func (j hanging) Begin(ctx context.Context, name string, batch int) (payvault.BatchState, error) {
+	if batch > 0 {
+		<-ctx.Done()
+		return payvault.BatchState{}, ctx.Err()
+	}
+	return j.journal.Begin(ctx, name, batch)
+}
+
+// TestJournalOfFewerCards: the first batch was not sent, and what came after it must not be forgotten.
+func TestJournalOfFewerCards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t, nil)
+		u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+			if <-time.After(time.Second); batch == 0 {
+				return jsonAnswer(http.StatusForbidden, ``), nil
+			}
+			return nil, nil
+		}}
+		j.submitAll(t.Context(), &u, 300)
+		known := maps.Clone(j.known)
+		require.Equal(t, payvault.BatchNotSent, known[0].Outcome.Status)
+
+		got := j.submitAll(t.Context(), &updater{}, 100)
+		require.Len(t, got, 2)
+		require.NoError(t, got[0].Err)
+		require.ErrorContains(t, got[1].Err, "journal: it is of other cards")
+		for _, i := range []int{1, 2} {
+			assert.Equal(t, known[i], j.known[i])
+		}
+	})
+}
+
+// TestJournalWhoseEndIsLost: a resumed run dies when it is about to record the end.
+func TestJournalWhoseEndIsLost(t *testing.T) {
+	t.Parallel()
+	j := newJournal(t, nil)
+	j.submitAll(t.Context(), &updater{}, 300)
+	delete(j.known, 3)
+	j.fail = func(step string, batch int) error {
+		if step == "end" && batch == 3 {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	var u updater
+	got := j.submitAll(t.Context(), &u, 300)
+	require.ErrorContains(t, got[len(got)-1].Err, "killed")
+	j.fail = func(string, int) error { return nil }
+	for range 2 {
+		assert.Equal(t, earlier(300), j.submitAll(t.Context(), &u, 300))
+	}
+	assert.Zero(t, u.requests)
 }
 
 // TestJournalIsCorrected: somebody has found out what came of two batches.
@@ -421,29 +512,18 @@ func TestJournalIsCorrected(t *testing.T) {
 	u.assertOnce(t, [2]int{100, 200})
 }
 
-func TestJournalNeedsAJob(t *testing.T) {
-	t.Parallel()
-	var u updater
-	options := &payvault.SubmitAllOptions{Journal: newJournal(t, nil)}
-	got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(150, nil), options))
-	require.Len(t, got, 2)
-	for _, batch := range got {
-		service.AssertInvalid(t, batch.Err, payvault.OpAccountUpdaterSubmit,
-			map[string][]string{"Job": {"is required with a Journal"}})
-	}
-	assert.Zero(t, u.requests)
-}
-
-// TestJournalIsToldNextToSending: no more batches are begun than may be in flight, however many have been read.
+// TestJournalIsToldNextToSending: few more batches are begun than may be in flight, however many have been read.
 func TestJournalIsToldNextToSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const concurrency = 3
-		var begun, answered atomic.Int64
+		const concurrency, most = 8, 8 + 8/4 + 1
+		var begun, answered, highest atomic.Int64
 		j := newJournal(t, nil)
 		j.fail = func(step string, _ int) error {
 			if step == "begin" {
-				assert.LessOrEqual(t, begun.Add(1)-answered.Load(), int64(concurrency))
+				now := begun.Add(1) - answered.Load()
+				highest.Store(max(highest.Load(), now))
+				assert.LessOrEqual(t, now, int64(most))
 			}
 			return nil
 		}
@@ -456,5 +536,6 @@ func TestJournalIsToldNextToSending(t *testing.T) {
 		assert.Equal(t, batchesOf(1950),
 			collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
 		assert.Equal(t, concurrency, u.most)
+		assert.EqualValues(t, most, highest.Load())
 	})
 }

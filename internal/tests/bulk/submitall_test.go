@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
@@ -660,10 +661,8 @@ func TestSubmitAllForMerchant(t *testing.T) {
 	t.Parallel()
 	var u updater
 	got := collect(cannedClient(t, &u).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), cardStream(250, nil), nil))
-	require.Len(t, got, 3)
-	for _, batch := range got {
-		service.AssertMatches(t, batch.Err, payvault.ErrMerchantNotSupported)
-	}
+	require.Len(t, got, 1)
+	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 	assert.Zero(t, u.requests)
 }
 
@@ -778,8 +777,9 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	}
 }
 
-// TestSubmitAllGraceful: the end of the context cuts nothing off that is in flight, and ends what waits for its turn.
-func TestSubmitAllGraceful(t *testing.T) {
+// TestSubmitAllWhoseJournalOutlives: the end of the context cuts nothing off that is in flight, and ends what waits for
+// its turn.
+func TestSubmitAllWhoseJournalOutlives(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -797,9 +797,7 @@ func TestSubmitAllGraceful(t *testing.T) {
 			time.AfterFunc(5*time.Second, cancel)
 			start := time.Now()
 			j := newJournal(t, nil)
-			options := j.options(4)
-			options.Graceful = true
-			got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), options))
+			got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(ctx, cardStream(1950, nil), j.options(4)))
 			require.Len(t, got, 20)
 			assert.Equal(t, 10*time.Second, time.Since(start))
 			for i, batch := range got {
@@ -818,4 +816,178 @@ func TestSubmitAllGraceful(t *testing.T) {
 			assert.LessOrEqual(t, u.requests, 4)
 		})
 	}
+}
+
+// TestSubmitAllOfInvalidArguments: they are refused once, and nothing is read.
+func TestSubmitAllOfInvalidArguments(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ctx     context.Context //nolint:containedctx // an argument
+		options payvault.SubmitAllOptions
+		opts    []payvault.CallOption
+		want    map[string][]string
+	}{
+		"no context": {want: map[string][]string{"context": {"is nil"}}},
+		"no job": {
+			ctx: t.Context(), options: payvault.SubmitAllOptions{Journal: newJournal(t, nil)},
+			want: map[string][]string{"Job": {"is required with a Journal"}},
+		},
+		"no journal": {
+			ctx: t.Context(), options: payvault.SubmitAllOptions{Job: job},
+			want: map[string][]string{"Journal": {"is required with a Job"}},
+		},
+		"option": {
+			ctx: t.Context(), opts: []payvault.CallOption{payvault.WithAttempts(-1)},
+			want: map[string][]string{"WithAttempts": {"is not positive"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var u updater
+			var taken atomic.Int64
+			client := cannedClient(t, &u)
+			seq := client.AccountUpdater.SubmitAll(test.ctx, cardStream(1950, &taken), &test.options, test.opts...)
+			for range 2 {
+				got := collect(seq)
+				require.Len(t, got, 1)
+				service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, test.want)
+			}
+			assert.Zero(t, taken.Load())
+			assert.Zero(t, u.requests)
+		})
+	}
+}
+
+func TestSubmitAllWithTheHighestConcurrency(t *testing.T) {
+	t.Parallel()
+	var u updater
+	options := &payvault.SubmitAllOptions{Concurrency: math.MaxInt}
+	assert.Equal(t, batchesOf(1950),
+		collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), options)))
+}
+
+// TestSubmitAllWithAWrongKey: one that the service does not take is not tried on a million cards.
+func TestSubmitAllWithAWrongKey(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{401: payvault.ErrUnauthorized, 403: payvault.ErrForbidden} {
+		u := updater{before: func(*http.Request, int) (*http.Response, error) { return jsonAnswer(status, ``), nil }}
+		got := collect(cannedClient(t, &u).AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), nil))
+		require.Len(t, got, 20)
+		assert.LessOrEqual(t, u.requests, 4)
+		for _, batch := range got {
+			require.ErrorIs(t, batch.Err, want)
+			if _, sent := u.sizes[batch.Index]; !sent {
+				assert.True(t, payvault.SafeToRetry(batch.Err))
+				assert.ErrorContains(t, batch.Err, "another request was refused (not sent)")
+			}
+		}
+	}
+}
+
+// TestSubmitAllOfABrokenTransport: what the caller's own code does in the goroutine of a batch comes to the loop.
+func TestSubmitAllOfABrokenTransport(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
+		for _, place := range []string{"transport", "begin", "end"} {
+			t.Run(name+" in "+place, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					u := updater{before: func(_ *http.Request, batch int) (*http.Response, error) {
+						if place == "transport" && batch == 2 {
+							broken()
+						}
+						return nil, nil
+					}}
+					j := newJournal(t, nil)
+					j.fail = func(step string, batch int) error {
+						if step == place && batch == 2 {
+							broken()
+						}
+						return nil
+					}
+					n := 0
+					defer func() {
+						with := recover()
+						if name == "panic" {
+							assert.Equal(t, "broken", with)
+						}
+						assert.NotNil(t, with)
+						assert.Equal(t, 20, n)
+						assert.LessOrEqual(t, u.requests, 7)
+					}()
+					client := cannedClient(t, &u)
+					for batch := range client.AccountUpdater.SubmitAll(t.Context(), cardStream(1950, nil), j.options(3)) {
+						if n++; batch.Index == 2 || batch.Index > 8 {
+							assert.Error(t, batch.Err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSubmitAllOfAStreamThatComesBack: it was given up, and gives more while the last batch is looked at.
+func TestSubmitAllOfAStreamThatComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		wake, returned := make(chan struct{}), false
+		stream := func(yield func(payvault.AccountUpdaterCard) bool) {
+			cancel()
+			<-wake
+			cardStream(1000, nil)(yield)
+			returned = true
+		}
+		options := &payvault.SubmitAllOptions{Concurrency: 1}
+		for batch := range cannedClient(t, &updater{}).AccountUpdater.SubmitAll(ctx, stream, options) {
+			require.ErrorIs(t, batch.Err, context.Canceled)
+			close(wake)
+			synctest.Wait()
+		}
+		synctest.Wait()
+		assert.True(t, returned)
+	})
+}
+
+// padded accepts every submission with an answer of 1 MB, of the first one late.
+type padded struct {
+	requests atomic.Int64
+	release  chan struct{}
+}
+
+func (p *padded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if p.requests.Add(1) == 1 {
+		<-p.release
+	}
+	_, _ = io.Copy(io.Discard, req.Body)
+	_ = req.Body.Close()
+	return jsonAnswer(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+strings.Repeat(" ", 1<<20)), nil
+}
+
+//nolint:paralleltest // it measures the memory of the process
+func TestSubmitAllKeepsNoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		p := &padded{release: make(chan struct{})}
+		before := heap()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			options := &payvault.SubmitAllOptions{Concurrency: 16}
+			for batch := range cannedClient(t, p).AccountUpdater.SubmitAll(t.Context(), cardStream(5000, nil), options) {
+				assert.NoError(t, batch.Err)
+			}
+		}()
+		synctest.Wait()
+		assert.EqualValues(t, 31, p.requests.Load())
+		assert.Less(t, heap(), before+8<<20, "30 answers of 1 MB have come")
+		close(p.release)
+		<-done
+	})
 }

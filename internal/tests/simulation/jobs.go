@@ -157,6 +157,13 @@ func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.B
 		if !e.known[batch].Begun && outcome.Status != payvault.BatchEnd {
 			e.life.caller.fail("batch %d ended and had not begun", batch)
 		}
+		for i, known := range e.known {
+			same := i == batch && known.Outcome != nil && known.Outcome.Status == payvault.BatchEnd
+			notSent := known.Outcome != nil && known.Outcome.Status == payvault.BatchNotSent
+			if outcome.Status == payvault.BatchEnd && i >= batch && !same && !notSent {
+				e.life.caller.fail("the stream ends with batch %d, and batch %d is recorded", batch, i)
+			}
+		}
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
@@ -287,8 +294,9 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// A refusal for longer than it waits ends the job.
-		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited)
+		// A refusal for longer than it waits ends the job, and so does one of the key.
+		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) ||
+			errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
 		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
