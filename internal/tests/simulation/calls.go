@@ -158,12 +158,17 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 
 const patience = 100 * time.Millisecond
 
-// patience is how long after its context a call may take. A journal and a stream that block are waited for.
+// patience is how long after its context a call may take. A journal and a stream that block are waited for, and with a
+// journal requests in flight.
 func (c *caller) patience() time.Duration {
-	if c.plan.Form == formBulk {
-		return patience + time.Duration(1+c.plan.Length+3*len(c.plan.Journal))*time.Second
+	if c.plan.Form != formBulk {
+		return patience
 	}
-	return patience
+	most := patience + time.Duration(1+c.plan.Length+3*len(c.plan.Journal))*time.Second
+	if c.plan.Job {
+		most += c.run.Client.Timeout + c.run.Client.MaxBackoff
+	}
+	return most
 }
 
 // mostPages is more than any walk takes, also one that an answer has misled.

@@ -246,10 +246,10 @@ func (d die) call() Call {
 	if d.chance(5) {
 		c.Panic = pick(d, panics())
 		// A panic in a goroutine of the SDK ends the process, as it should.
-		if c.Form == formBulk || c.Form == formWalk && c.Width > 0 {
+		if c.Form == formWalk && c.Width > 0 {
 			c.Panic = "loop"
 		}
-		if c.Form == formBulk && d.chance(50) {
+		if c.Form == formBulk && d.chance(20) {
 			c.Panic = "stream"
 		}
 	}

@@ -132,13 +132,13 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "submitall.go",
-			"w.fail(err)\n\t\treturn w.begin(ctx, b)",
-			"return true",
+			"\t\treturn w.begin(b)\n\t}\n\tif known",
+			"\t\treturn true\n\t}\n\tif known",
 		},
 		{
 			"journal: a batch is recorded before it is sent", "submitall.go",
-			"send := w.begin(ctx, b)\n\t\t<-turn\n\t\tclose(begun)\n\t\tif send {\n\t\t\tw.submit(ctx, b, cards)\n\t\t}",
-			"<-turn\n\t\tclose(begun)\n\t\tw.submit(ctx, b, cards)\n\t\tsend := w.begin(ctx, b)",
+			"\tif !w.admit(b, turn, next) {\n",
+			"\t<-turn\n\tw.submit(b, cards)\n\tcards = nil\n\tif !w.admit(b, turn, next) {\n",
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
