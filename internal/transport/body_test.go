@@ -34,6 +34,7 @@ func TestBodyCap(t *testing.T) {
 		"one more, not announced":    {limit + 1, -1, ErrTooLarge, limit + 1},
 		"one more, announced":        {limit + 1, limit + 1, ErrTooLarge, 0},
 		"announced smaller":          {limit + 1, 10, ErrTooLarge, limit + 1},
+		"announced larger":           {10, limit, nil, 10},
 		"only announced":             {10, 1 << 62, ErrTooLarge, 0},
 		"endless":                    {1 << 30, -1, ErrTooLarge, 3 * limit},
 	} {
@@ -48,6 +49,7 @@ func TestBodyCap(t *testing.T) {
 			require.ErrorIs(t, err, test.want)
 			assert.Equal(t, 200, result.Status)
 			assert.LessOrEqual(t, len(result.Body), limit)
+			assert.Less(t, cap(result.Body), 2*len(result.Body)+1025, "it may be kept for long")
 			assert.LessOrEqual(t, s.bodies[0].read, test.read)
 			s.assertClosed(t)
 			if test.want == nil {
