@@ -19,8 +19,8 @@ type SubmitAllOptions struct {
 	Concurrency int
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
-	// Job names the cards in the Journal. With one it is required, and it means nothing without: the same in each run
-	// of the same cards, in the same order, for the same service and merchant.
+	// Job names the cards in the Journal, which it is required for and an error without: the same in each run of the
+	// same cards, in the same order, for the same service and merchant.
 	Job string
 }
 
@@ -36,7 +36,7 @@ const mostLost = 10
 const streamPatience = time.Second
 
 // AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
-// the last of a walk that ended before its stream, or whose journal failed: it has the error.
+// the last of a walk that did not begin, that ended before its stream, or whose journal failed: it has the error.
 type AccountUpdaterBatch struct {
 	Index     int    // zero-based, counted from the start of the stream
 	Start     int    // position of the first card in the stream, zero-based
@@ -78,8 +78,8 @@ type AccountUpdaterBatch struct {
 //
 // Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
 // attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
-// unknown. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an earlier run
-// may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what tells.
+// unknown. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an earlier
+// run may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what tells.
 //
 // Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
 // them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
@@ -144,10 +144,10 @@ type bulkWalk struct {
 	keepRaw bool // answers are asked for
 
 	sending  context.Context         //nolint:containedctx // of one walk; nothing more is sent after its end
-	requests context.Context         //nolint:containedctx // of those in flight
+	requests context.Context         //nolint:containedctx // of those in flight, and of what is recorded of them
 	why      func() error            // why nothing more may be sent; nil while it may
 	stop     context.CancelCauseFunc // ends the walk; the first error counts
-	end      func()                  // ends the requests too, if the journal does not wait for them
+	end      func()                  // ends the requests too; with a journal they go on
 	failed   atomic.Pointer[error]   // of the journal
 	panicked atomic.Pointer[any]     // with what the caller's own code did
 
@@ -178,12 +178,13 @@ func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptio
 		queue: make(chan chan *submitted, 2*o.Concurrency-2), // run has one more
 	}
 	close(w.turn)
-	w.sending, w.stop = context.WithCancelCause(ctx)
+	sending, stop := context.WithCancelCause(ctx)
+	w.sending, w.stop = sending, stop
 	w.why = func() error {
 		if ctx.Err() != nil {
 			return safeCause(ctx, ctx.Err())
 		}
-		return context.Cause(w.sending)
+		return context.Cause(sending)
 	}
 	w.requests, w.end = context.WithoutCancel(ctx), func() {}
 	if o.Journal == nil {
@@ -256,7 +257,9 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 			if !returned {
 				w.caught(recover())
 				w.stop(errors.New("panic"))
-				b.Err = panicError(OpAccountUpdaterSubmit)
+				if b.Err == nil && b.RequestID == "" { // it was not decided before
+					b.Err = panicError(OpAccountUpdaterSubmit)
+				}
 			}
 			decided <- b
 		}()
@@ -441,8 +444,7 @@ func (w *bulkWalk) record(b *submitted) {
 	if w.Journal == nil {
 		return
 	}
-	ctx := context.WithoutCancel(w.sending)
-	if err := w.Journal.End(ctx, w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
+	if err := w.Journal.End(w.requests, w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
 		w.fail(err)
 	}
 }

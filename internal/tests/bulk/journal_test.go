@@ -364,7 +364,8 @@ func TestJournalOfOtherCards(t *testing.T) {
 	}
 }
 
-// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is recorded.
+// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is
+// recorded.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	for _, leave := range []bool{false, true} {
