@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -195,9 +196,11 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	switch {
 	case canceled:
 		s.halt("", nil)
-	case errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+	case b.Start == b.End && invalid(e): // no batch can be sent
+		s.halt(e.Error(), nil)
+	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
-	case errors.Is(e, payvault.ErrInvalidRequest), errors.Is(e, payvault.ErrMerchantNotSupported): // and would again
+	case invalid(e): // and would be again
 		i := s.todo[b.Index]
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
@@ -206,6 +209,10 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	case e.Delivery == payvault.Unknown:
 		s.checkUnknown()
 	}
+}
+
+func invalid(e *payvault.Error) bool {
+	return errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 }
 
 // checkUnknown has the job pause when too many batches are of unknown outcome, those of earlier attempts included.

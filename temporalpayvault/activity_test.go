@@ -393,3 +393,13 @@ func TestLeft(t *testing.T) {
 	assert.Equal(t, []span{{From: 2, To: 3}, {From: 4, To: 5}, {From: 7, To: 9}}, r.left(span{From: 2, To: 9}))
 	assert.Empty(t, r.left(span{From: 5, To: 7}))
 }
+
+// A client that cannot submit has the job pause, and decides nothing.
+func TestActivity_clientOfAnotherMerchant(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	done, err := newAttempt(&Activities{Client: srv.Client().ForMerchant(7), Cards: d}, nil).submit(orderOf(d))
+	require.NoError(t, err)
+	assert.Contains(t, done.Stop, "cannot act for another merchant")
+	assert.Empty(t, done.Outcomes)
+}
