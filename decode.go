@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -170,6 +171,7 @@ const (
 	mostAllocated = 40 << 20
 	fewElements   = 20_000
 	mostUnread    = 20 // places that are named
+	largeBody     = 1 << 20
 )
 
 // tolerantForm reads what encoding/json took and JSON v2 refuses.
@@ -199,9 +201,13 @@ func isHarmless(body []byte) bool {
 	return count(",")+count("{")+count("[") < fewElements && count("null") == count(":null")+count(": null")
 }
 
-// decode counts, and tolerates.
+// decode counts, and tolerates. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a question mark,
+// which takes no more memory than it.
 func (r *reader) decode(body []byte, into any) error {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	body = bytes.TrimRight(bytes.TrimPrefix(body, []byte("\ufeff")), "\x00")
+	if len(body) > largeBody && !utf8.Valid(body) {
+		body = bytes.ToValidUTF8(body, []byte("?"))
+	}
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
