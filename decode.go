@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/govalues/decimal"
+
+	"example.com/payvault/internal/jsonskip"
 )
 
 // The codes that the document of the service shows.
@@ -260,7 +262,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		*number = stdjson.Number(raw)
 		return err
 	case r.open:
-		return errors.ErrUnsupported
+		return jsonskip.Err
 	case kind == 'n' && !v.IsZero(): // it comes twice
 		return dec.SkipValue()
 	case v.Kind() == reflect.Interface && kind == '0':
@@ -270,7 +272,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	case ok && kind == '{':
 		return own.readForm(r, dec)
 	case isFrom, fits(kind, v.Kind()) && !readsItself(pointer):
-		return errors.ErrUnsupported
+		return jsonskip.Err
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
