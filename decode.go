@@ -162,16 +162,18 @@ type reader struct {
 
 	options   json.Options
 	allocated uintptr // besides texts
+	most      int     // that may be allocated, if it is more than mostAllocated
 	values    int
 	unread    []string
 	err       error // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists,
-// records and members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
+// The bounds of what an answer may allocate besides its texts, which its size bounds; five times its size if that is
+// more. With fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they
+// need not be counted.
 const (
-	mostAllocated = 40 << 20
-	fewElements   = 20_000
+	mostAllocated = 36 << 20
+	fewElements   = 18_000
 	mostUnread    = 20 // places that are named
 	largeBody     = 1 << 20
 )
@@ -187,13 +189,41 @@ var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext
 //nolint:gochecknoglobals // never changed
 var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 
-// read decodes strictly first, so that an answer as documented pays neither for tolerance nor for counting. What that
-// reads before it fails is read in the same way again.
+// read decodes strictly first, so that an answer as documented pays nothing for tolerance, and for counting only if it
+// is a large page. What that reads before it fails is read in the same way again.
 func (r *reader) read(body []byte, into any) error {
-	if isHarmless(body) && json.Unmarshal(body, into, anyCase) == nil {
-		return nil
+	form := anyCase
+	page, isPage := into.(interface {
+		counters(r *reader) *json.Unmarshalers
+	})
+	switch {
+	case isHarmless(body):
+	case !isPage:
+		return r.decode(body, into)
+	default:
+		r.most = max(r.most, 5*len(body))
+		form = json.JoinOptions(anyCase, json.WithUnmarshalers(page.counters(r)),
+			jsontext.AllowDuplicateNames(true)) // or all names would be kept
+	}
+	err := json.Unmarshal(body, into, form)
+	if err == nil || r.err != nil {
+		return r.err
 	}
 	return r.decode(body, into)
+}
+
+// counter counts the values of a type, of which a list may have many, and refuses null for one of them.
+func counter[T any](r *reader) *json.Unmarshalers {
+	t := reflect.TypeFor[T]()
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ *T) error {
+		if err := r.count(t, dec); err != nil {
+			return r.end(err)
+		}
+		if t.Kind() == reflect.Struct && dec.PeekKind() == 'n' && inList(dec) {
+			return errNullRecord
+		}
+		return jsonskip.Err
+	})
 }
 
 // isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object
@@ -210,6 +240,7 @@ func (r *reader) decode(body []byte, into any) error {
 	if len(body) > largeBody && !utf8.Valid(body) {
 		body = bytes.ToValidUTF8(body, []byte("?"))
 	}
+	r.most = max(r.most, 5*len(body))
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
@@ -343,7 +374,7 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	case reflect.Interface: // for what it holds
 		r.allocated += 48
 	}
-	if r.allocated > mostAllocated {
+	if r.allocated > uintptr(max(mostAllocated, r.most)) {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 	}
 	if r.values++; r.values%1024 == 0 {

@@ -450,6 +450,24 @@ func TestReading_nullRecord(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// TestReading_largePage: a page that is read with bounds is no other page.
+func TestReading_largePage(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
+	for odd, want := range map[string]string{
+		`{"customer_id":"C2","comments":"a null"}],"data":null`: "C2",
+		`{"customer_id":"C2","customer_id":"C3"}]`:              "C3",
+		`{"customer_id":17}]`:                                   "17",
+	} {
+		page, err := answered(t, `{"code":0,"data":[`+many+odd+`}`).Customers.List(t.Context(), nil)
+		require.NoError(t, err, odd)
+		require.Len(t, page.Items, 15_001, odd)
+		assert.Equal(t, want, page.Items[15_000].ID, odd)
+	}
+	_, err := answered(t, `{"code":0,"data":[`+many+`null]}`).Customers.List(t.Context(), nil)
+	require.ErrorContains(t, err, "/data/15000 is null")
+}
+
 // TestReading_oneOddValue: it does not lose what stands beside it, and what cannot be read is named.
 func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
