@@ -172,8 +172,8 @@ type reader struct {
 // more. With fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they
 // need not be counted.
 const (
-	mostAllocated = 36 << 20
-	fewElements   = 18_000
+	mostAllocated = 40 << 20
+	fewElements   = 20_000
 	mostUnread    = 20 // places that are named
 	largeBody     = 1 << 20
 )
