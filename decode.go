@@ -133,7 +133,8 @@ type ignored struct{}
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an
-// operation that changes something it is not lost to a value that cannot be read: unread has the places of those.
+// operation that changes something it is not lost to a value that cannot be read: unread has the places of those, also
+// with an error.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead}
 	if call, ok := into.(*callReply); ok {
@@ -141,16 +142,22 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	} else {
 		err = r.read(body, into)
 	}
+	if err == nil {
+		err = into.result().check(op)
+	}
 	if err != nil {
-		return nil, err
+		return r.unread, err
 	}
-	if err := into.result().check(op); err != nil {
-		return nil, err
+	field := into.missing()
+	if field == "" {
+		return r.unread, nil
 	}
-	if field := into.missing(); field != "" {
-		return nil, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
+	for i, at := range r.unread {
+		if strings.HasPrefix(field+"/", at+"/") {
+			return r.unread, r.reasons[i]
+		}
 	}
-	return r.unread, nil
+	return r.unread, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
 }
 
 // reader decodes an answer within bounds of memory and time, and takes what services really send for what is
@@ -165,7 +172,8 @@ type reader struct {
 	most      int     // that may be allocated, if it is more than mostAllocated
 	values    int
 	unread    []string
-	err       error // why it ended
+	reasons   []error // why each of them is
+	err       error   // why it ended
 }
 
 // The bounds of what an answer may allocate besides its texts, which its size bounds; five times its size if that is
@@ -314,10 +322,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return nil
 	}
 	at := string(dec.StackPointer())
-	if r.lenient && at != "" && !isCode(pointer) {
-		if len(r.unread) < mostUnread {
-			r.unread = append(r.unread, at)
-		}
+	goOn := r.lenient && at != "" && !isCode(pointer)
+	if goOn && len(r.unread) == mostUnread {
 		return nil
 	}
 	reason := fmt.Errorf("cannot be read as %s", typeName(v.Type()))
@@ -326,7 +332,12 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	} else if errors.Is(err, errRedacted) {
 		reason = fmt.Errorf("is %w", err)
 	}
-	return r.end(fmt.Errorf("%w: %s %w", errUnreadable, at, reason))
+	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
+	if goOn {
+		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+		return nil
+	}
+	return r.end(reason)
 }
 
 // fits reports whether the decoder reads a value by itself, or finds that there is none.
@@ -471,6 +482,8 @@ func integer(raw []byte, v reflect.Value) error {
 
 func typeName(t reflect.Type) string {
 	switch {
+	case t == reflect.TypeFor[resultCode](), t == reflect.TypeFor[tokenizeCode]():
+		return "a result code"
 	case strings.Contains(t.Name(), "["), t.Name() == "" && t.Kind() == reflect.Struct:
 		return "an object"
 	case t.Kind() == reflect.Slice && t.Name() == "":

@@ -404,6 +404,8 @@ func TestReading_unreadable(t *testing.T) {
 			}
 			if field.needed(&r) {
 				require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
+				assert.Contains(t, err.Error(), pointer+" cannot be read as ", body)
+				assert.Equal(t, []string{pointer}, response.Unread, body)
 				continue
 			}
 			require.NoError(t, err, body)
@@ -550,6 +552,14 @@ func TestReading_oneOddValue(t *testing.T) {
 	} {
 		_, err := test.perform(answered(t, test.body), nil)
 		assert.Error(t, err, test.body)
+	}
+	for body, reason := range map[string]string{
+		`{"code":0,"data":{"payee_id":"P17"}}`: "/data/payee_id cannot be read as PayeeID",
+		`{"code":0,"data":"P17"}`:              "/data cannot be read as Payee",
+		`{"code":{},"data":{"payee_id":4}}`:    "/code cannot be read as a result code",
+	} {
+		_, err := payee(answered(t, body), nil)
+		assert.ErrorContains(t, err, reason)
 	}
 }
 
