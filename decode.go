@@ -317,6 +317,10 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if err != nil {
 		return err
 	}
+	if v.Kind() == reflect.Slice && dec.StackDepth() > 1 && isEmpty(raw) { // but not all records of a page
+		v.SetZero()
+		return nil
+	}
 	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
 	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
 		return nil
@@ -443,6 +447,12 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 		return nil
 	}
 	return json.Unmarshal(raw, pointer, tolerantForm)
+}
+
+// isEmpty reports whether an empty object or text stands for an empty list, as PHP may write it.
+func isEmpty(raw jsontext.Value) bool {
+	inner, isObject := bytes.CutPrefix(raw, []byte("{"))
+	return isObject && len(bytes.TrimLeft(inner, " \t\r\n")) == 1 || string(raw) == `""`
 }
 
 var errNullRecord = errors.New("is null")

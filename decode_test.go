@@ -210,7 +210,9 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15T10:20:30.123-07"`, day},
 			{`"20260115"`, day},
 			{`20260115`, day},
+			{`"2026-01-15Z"`, day},
 			{`"0000-00-00"`, payvault.Date{}},
+			{`0`, payvault.Date{}},
 			{`""`, payvault.Date{}},
 		}
 	case payvault.Timestamp:
@@ -221,7 +223,10 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15t10:20:30z"`, instant("2026-01-15T10:20:30Z")},
 			{`"2026-01-15 10:20:30 -07:00"`, instant("2026-01-15T10:20:30-07:00")},
 			{`"2026-01-15T10:20Z"`, instant("2026-01-15T10:20:00Z")},
+			{`"2026-01-15 10:20:30 UTC"`, instant("2026-01-15T10:20:30Z")},
+			{`"2026-01-15T10:20:30 gmt"`, instant("2026-01-15T10:20:30Z")},
 			{`"0000-00-00 00:00:00"`, payvault.Timestamp{}},
+			{`0`, payvault.Timestamp{}},
 			{`""`, payvault.Timestamp{}},
 		}
 	case payvault.Secret:
@@ -512,7 +517,9 @@ func TestReading_oneOddValue(t *testing.T) {
 		{call, `{"rcode":0,"N":5}`, 5, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[]}`, payvault.Confirmation{}, []string{"/data"}},
-		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), []string{"/data/fields"}},
+		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), nil},
+		{list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`, payvault.Customer{ID: "A"}, nil},
+		{list, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", payvault.Customer{ID: "A"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":null}`, payvault.Payee{ID: 4}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, payvault.Payee{ID: 4}, []string{"/data"}},
@@ -549,6 +556,10 @@ func TestReading_oneOddValue(t *testing.T) {
 		{tokenize, `{"rcode":5,"card_id":"A"}`},
 		{cancel, `{"code":0}`},
 		{cancel, `{"code":0,"data":null}`},
+		{list, `{"code":0,"data":{}}`},
+		{list, `{"code":0,"data":"","totalRecords":0}`},
+		{list, `{"code":0,"data":{"customers":[]}}`},
+		{list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`},
 	} {
 		_, err := test.perform(answered(t, test.body), nil)
 		assert.Error(t, err, test.body)

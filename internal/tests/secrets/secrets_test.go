@@ -176,8 +176,12 @@ func TestRedaction_rawBodies(t *testing.T) {
 			continue
 		}
 		for _, value := range []any{
-			response, &response, []payvault.Response{response}, map[string]any{"a": &response},
-			notification, &notification, []*payvault.Notification{&notification}, struct{ N payvault.Notification }{notification},
+			response, &response,
+			[]payvault.Response{response},
+			map[string]any{"a": &response},
+			notification, &notification,
+			[]*payvault.Notification{&notification},
+			struct{ N payvault.Notification }{notification},
 		} {
 			text, err := encode(value)
 			assertSilent(t, text, name, raw)
