@@ -241,8 +241,8 @@ func isHarmless(body []byte) bool {
 	return count(",")+count("{")+count("[") < fewElements && count("null") == count(":null")+count(": null")
 }
 
-// decode counts, and tolerates. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a question mark,
-// which takes no more memory than it.
+// decode counts, and tolerates. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a question
+// mark, which takes no more memory than it.
 func (r *reader) decode(body []byte, into any) error {
 	body = bytes.TrimRight(bytes.TrimPrefix(body, []byte("\ufeff")), "\x00")
 	if len(body) > largeBody && !utf8.Valid(body) {

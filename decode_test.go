@@ -518,7 +518,11 @@ func TestReading_oneOddValue(t *testing.T) {
 		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[]}`, payvault.Confirmation{}, []string{"/data"}},
 		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), nil},
-		{list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`, payvault.Customer{ID: "A"}, nil},
+		{
+			list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
+			payvault.Customer{ID: "A"},
+			nil,
+		},
 		{list, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", payvault.Customer{ID: "A"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":null}`, payvault.Payee{ID: 4}, nil},

@@ -38,8 +38,8 @@ func (s *WebhooksService) AddEvent(
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
-// any signature, so both are handed over untouched. They may hold anything, so that JSON, XML and YAML leave them out: to
-// keep a notification, keep its fields.
+// any signature, so both are handed over untouched. They may hold anything, so that JSON, XML and YAML leave them out:
+// to keep a notification, keep its fields.
 type Notification struct {
 	Header http.Header `json:"-" xml:"-" yaml:"-"` // as it arrived
 	Body   []byte      `json:"-" xml:"-" yaml:"-"` // as it arrived, all of it

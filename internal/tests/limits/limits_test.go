@@ -337,7 +337,7 @@ func peak(f func()) uint64 {
 	return highest - min(before, highest)
 }
 
-// TestHonestPage: as many records as a page may hold by far are no attack, also in another form than the documented one.
+// TestHonestPage: as many records as a page may hold by far are no attack, also if one of them is odd.
 //
 //nolint:paralleltest // beside tests that measure the heap of the process
 func TestHonestPage(t *testing.T) {
