@@ -434,11 +434,11 @@ func newCallOptions(opts []CallOption) callOptions {
 	return o
 }
 
-// Response is the answer as it came over the wire.
+// Response is the answer as it came over the wire. JSON, XML and YAML of it leave out header and body.
 type Response struct {
 	StatusCode int           // 0 if no response arrived
-	Header     http.Header   // of the last response
-	Body       []byte        // raw, as far as it was read
+	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // of the last response
+	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
 	// JSON pointers to what could not be read of the answer of an operation that was performed, 20 at most.

@@ -10,11 +10,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/govalues/decimal"
+
+	"example.com/payvault/internal/jsonskip"
 )
 
 // The codes that the document of the service shows.
@@ -130,7 +133,8 @@ type ignored struct{}
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. Of an
-// operation that changes something it is not lost to a value that cannot be read: unread has the places of those.
+// operation that changes something it is not lost to a value that cannot be read: unread has the places of those, also
+// with an error.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead}
 	if call, ok := into.(*callReply); ok {
@@ -138,16 +142,22 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	} else {
 		err = r.read(body, into)
 	}
+	if err == nil {
+		err = into.result().check(op)
+	}
 	if err != nil {
-		return nil, err
+		return r.unread, err
 	}
-	if err := into.result().check(op); err != nil {
-		return nil, err
+	field := into.missing()
+	if field == "" {
+		return r.unread, nil
 	}
-	if field := into.missing(); field != "" {
-		return nil, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
+	for i, at := range r.unread {
+		if strings.HasPrefix(field+"/", at+"/") {
+			return r.unread, r.reasons[i]
+		}
 	}
-	return r.unread, nil
+	return r.unread, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
 }
 
 // reader decodes an answer within bounds of memory and time, and takes what services really send for what is
@@ -159,17 +169,21 @@ type reader struct {
 
 	options   json.Options
 	allocated uintptr // besides texts
+	most      int     // that may be allocated, if it is more than mostAllocated
 	values    int
 	unread    []string
-	err       error // why it ended
+	reasons   []error // why each of them is
+	err       error   // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds. With fewElements of lists,
-// records and members it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
+// The bounds of what an answer may allocate besides its texts, which its size bounds; five times its size if that is
+// more. With fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they
+// need not be counted.
 const (
 	mostAllocated = 40 << 20
 	fewElements   = 20_000
 	mostUnread    = 20 // places that are named
+	largeBody     = 1 << 20
 )
 
 // tolerantForm reads what encoding/json took and JSON v2 refuses.
@@ -183,13 +197,41 @@ var tolerantForm = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext
 //nolint:gochecknoglobals // never changed
 var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 
-// read decodes strictly first, so that an answer as documented pays neither for tolerance nor for counting. What that
-// reads before it fails is read in the same way again.
+// read decodes strictly first, so that an answer as documented pays nothing for tolerance, and for counting only if it
+// is a large page. What that reads before it fails is read in the same way again.
 func (r *reader) read(body []byte, into any) error {
-	if isHarmless(body) && json.Unmarshal(body, into, anyCase) == nil {
-		return nil
+	form := anyCase
+	page, isPage := into.(interface {
+		counters(r *reader) *json.Unmarshalers
+	})
+	switch {
+	case isHarmless(body):
+	case !isPage:
+		return r.decode(body, into)
+	default:
+		r.most = max(r.most, 5*len(body))
+		form = json.JoinOptions(anyCase, json.WithUnmarshalers(page.counters(r)),
+			jsontext.AllowDuplicateNames(true)) // or all names would be kept
+	}
+	err := json.Unmarshal(body, into, form)
+	if err == nil || r.err != nil {
+		return r.err
 	}
 	return r.decode(body, into)
+}
+
+// counter counts the values of a type, of which a list may have many, and refuses null for one of them.
+func counter[T any](r *reader) *json.Unmarshalers {
+	t := reflect.TypeFor[T]()
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ *T) error {
+		if err := r.count(t, dec); err != nil {
+			return r.end(err)
+		}
+		if t.Kind() == reflect.Struct && dec.PeekKind() == 'n' && inList(dec) {
+			return errNullRecord
+		}
+		return jsonskip.Err
+	})
 }
 
 // isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object
@@ -199,9 +241,14 @@ func isHarmless(body []byte) bool {
 	return count(",")+count("{")+count("[") < fewElements && count("null") == count(":null")+count(": null")
 }
 
-// decode counts, and tolerates.
+// decode counts, and tolerates. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a question
+// mark, which takes no more memory than it.
 func (r *reader) decode(body []byte, into any) error {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	body = bytes.TrimRight(bytes.TrimPrefix(body, []byte("\ufeff")), "\x00")
+	if len(body) > largeBody && !utf8.Valid(body) {
+		body = bytes.ToValidUTF8(body, []byte("?"))
+	}
+	r.most = max(r.most, 5*len(body))
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
@@ -254,7 +301,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		*number = stdjson.Number(raw)
 		return err
 	case r.open:
-		return errors.ErrUnsupported
+		return jsonskip.Err
 	case kind == 'n' && !v.IsZero(): // it comes twice
 		return dec.SkipValue()
 	case v.Kind() == reflect.Interface && kind == '0':
@@ -264,21 +311,23 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	case ok && kind == '{':
 		return own.readForm(r, dec)
 	case isFrom, fits(kind, v.Kind()) && !readsItself(pointer):
-		return errors.ErrUnsupported
+		return jsonskip.Err
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
+	}
+	if v.Kind() == reflect.Slice && dec.StackDepth() > 1 && isEmpty(raw) { // but not all records of a page
+		v.SetZero()
+		return nil
 	}
 	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
 	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
 		return nil
 	}
 	at := string(dec.StackPointer())
-	if r.lenient && at != "" && !isCode(pointer) {
-		if len(r.unread) < mostUnread {
-			r.unread = append(r.unread, at)
-		}
+	goOn := r.lenient && at != "" && !isCode(pointer)
+	if goOn && len(r.unread) == mostUnread {
 		return nil
 	}
 	reason := fmt.Errorf("cannot be read as %s", typeName(v.Type()))
@@ -287,7 +336,12 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	} else if errors.Is(err, errRedacted) {
 		reason = fmt.Errorf("is %w", err)
 	}
-	return r.end(fmt.Errorf("%w: %s %w", errUnreadable, at, reason))
+	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
+	if goOn {
+		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+		return nil
+	}
+	return r.end(reason)
 }
 
 // fits reports whether the decoder reads a value by itself, or finds that there is none.
@@ -335,7 +389,7 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	case reflect.Interface: // for what it holds
 		r.allocated += 48
 	}
-	if r.allocated > mostAllocated {
+	if r.allocated > uintptr(max(mostAllocated, r.most)) {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 	}
 	if r.values++; r.values%1024 == 0 {
@@ -395,6 +449,12 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	return json.Unmarshal(raw, pointer, tolerantForm)
 }
 
+// isEmpty reports whether an empty object or text stands for an empty list, as PHP may write it.
+func isEmpty(raw jsontext.Value) bool {
+	inner, isObject := bytes.CutPrefix(raw, []byte("{"))
+	return isObject && len(bytes.TrimLeft(inner, " \t\r\n")) == 1 || string(raw) == `""`
+}
+
 var errNullRecord = errors.New("is null")
 
 var errNotFlag = errors.New("neither true nor false")
@@ -432,6 +492,8 @@ func integer(raw []byte, v reflect.Value) error {
 
 func typeName(t reflect.Type) string {
 	switch {
+	case t == reflect.TypeFor[resultCode](), t == reflect.TypeFor[tokenizeCode]():
+		return "a result code"
 	case strings.Contains(t.Name(), "["), t.Name() == "" && t.Kind() == reflect.Struct:
 		return "an object"
 	case t.Kind() == reflect.Slice && t.Name() == "":

@@ -210,7 +210,9 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15T10:20:30.123-07"`, day},
 			{`"20260115"`, day},
 			{`20260115`, day},
+			{`"2026-01-15Z"`, day},
 			{`"0000-00-00"`, payvault.Date{}},
+			{`0`, payvault.Date{}},
 			{`""`, payvault.Date{}},
 		}
 	case payvault.Timestamp:
@@ -221,7 +223,10 @@ func oddities(of reflect.Type) []oddity {
 			{`"2026-01-15t10:20:30z"`, instant("2026-01-15T10:20:30Z")},
 			{`"2026-01-15 10:20:30 -07:00"`, instant("2026-01-15T10:20:30-07:00")},
 			{`"2026-01-15T10:20Z"`, instant("2026-01-15T10:20:00Z")},
+			{`"2026-01-15 10:20:30 UTC"`, instant("2026-01-15T10:20:30Z")},
+			{`"2026-01-15T10:20:30 gmt"`, instant("2026-01-15T10:20:30Z")},
 			{`"0000-00-00 00:00:00"`, payvault.Timestamp{}},
+			{`0`, payvault.Timestamp{}},
 			{`""`, payvault.Timestamp{}},
 		}
 	case payvault.Secret:
@@ -404,6 +409,8 @@ func TestReading_unreadable(t *testing.T) {
 			}
 			if field.needed(&r) {
 				require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
+				assert.Contains(t, err.Error(), pointer+" cannot be read as ", body)
+				assert.Equal(t, []string{pointer}, response.Unread, body)
 				continue
 			}
 			require.NoError(t, err, body)
@@ -450,6 +457,24 @@ func TestReading_nullRecord(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// TestReading_largePage: a page that is read with bounds is no other page.
+func TestReading_largePage(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
+	for odd, want := range map[string]string{
+		`{"customer_id":"C2","comments":"a null"}],"data":null`: "C2",
+		`{"customer_id":"C2","customer_id":"C3"}]`:              "C3",
+		`{"customer_id":17}]`:                                   "17",
+	} {
+		page, err := answered(t, `{"code":0,"data":[`+many+odd+`}`).Customers.List(t.Context(), nil)
+		require.NoError(t, err, odd)
+		require.Len(t, page.Items, 15_001, odd)
+		assert.Equal(t, want, page.Items[15_000].ID, odd)
+	}
+	_, err := answered(t, `{"code":0,"data":[`+many+`null]}`).Customers.List(t.Context(), nil)
+	require.ErrorContains(t, err, "/data/15000 is null")
+}
+
 // TestReading_oneOddValue: it does not lose what stands beside it, and what cannot be read is named.
 func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
@@ -492,7 +517,13 @@ func TestReading_oneOddValue(t *testing.T) {
 		{call, `{"rcode":0,"N":5}`, 5, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[]}`, payvault.Confirmation{}, []string{"/data"}},
-		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), []string{"/data/fields"}},
+		{save, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), nil},
+		{
+			list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
+			payvault.Customer{ID: "A"},
+			nil,
+		},
+		{list, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", payvault.Customer{ID: "A"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":null}`, payvault.Payee{ID: 4}, nil},
 		{payee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, payvault.Payee{ID: 4}, []string{"/data"}},
@@ -529,9 +560,21 @@ func TestReading_oneOddValue(t *testing.T) {
 		{tokenize, `{"rcode":5,"card_id":"A"}`},
 		{cancel, `{"code":0}`},
 		{cancel, `{"code":0,"data":null}`},
+		{list, `{"code":0,"data":{}}`},
+		{list, `{"code":0,"data":"","totalRecords":0}`},
+		{list, `{"code":0,"data":{"customers":[]}}`},
+		{list, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`},
 	} {
 		_, err := test.perform(answered(t, test.body), nil)
 		assert.Error(t, err, test.body)
+	}
+	for body, reason := range map[string]string{
+		`{"code":0,"data":{"payee_id":"P17"}}`: "/data/payee_id cannot be read as PayeeID",
+		`{"code":0,"data":"P17"}`:              "/data cannot be read as Payee",
+		`{"code":{},"data":{"payee_id":4}}`:    "/code cannot be read as a result code",
+	} {
+		_, err := payee(answered(t, body), nil)
+		assert.ErrorContains(t, err, reason)
 	}
 }
 

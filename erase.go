@@ -5,6 +5,7 @@ import (
 	"html"
 	"iter"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,11 +27,22 @@ const (
 // its tags too.
 //
 //nolint:gochecknoglobals // never changed
-var scripts = []string{"", `%&\`, `%&\<`}
+var scripts = []string{"", "%&\\\x1b", "%&\\\x1b<"}
+
+var (
+	// codePoint is an escape with the number of a character, as JavaScript has them.
+	codePoint = regexp.MustCompile(`^(?:%u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,6})\})`)
+	// color is an escape sequence of a terminal.
+	color = regexp.MustCompile(`^\x1b\[[0-9:;?]*[@-~]`)
+	// noCard is what no card number is written as: a calendar day, or a list of numbers such as 10, 20, 500.
+	noCard = regexp.MustCompile(`\b(?:(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|` +
+		`[1-9]\d\d?(?:, [1-9]\d\d?)+)\b`)
+)
 
 // eraser clears texts of the service, as they stand, with their escapes read and without their tags, of
-//   - every run of 12 digits or more, whatever stands between the digits, but for letters. A run that is longer than a
-//     card number may hold one. Dates with times and long IDs go too: clearing too much does no harm;
+//   - every run of 12 digits or more, whatever stands between the digits, but for letters, days of the calendar, and
+//     lists of numbers of two or three digits. A run that is longer than a card number may hold one. Phone numbers with
+//     an extension and long IDs go too: clearing too much does no harm;
 //   - the secrets, in any case;
 //   - the long ones, and what a magnetic track holds, whatever stands between their letters and digits.
 type eraser struct{ exact, loose *words.Tree }
@@ -85,10 +97,11 @@ func (e eraser) clean(texts ...string) []string {
 			continue
 		}
 		r := read(all, signs)
-		exact, plain := r.mapped(asciiDigits), r.mapped(plain)
+		exact, loose := r.mapped(asciiDigits), r.mapped(plain)
 		exact.mark(e.exact.Find(exact.text), ends)
-		plain.mark(e.loose.Find(plain.text), ends)
-		plain.mark(cardNumbers(plain.text), ends)
+		loose.mark(e.loose.Find(loose.text), ends)
+		digits := r.without(noCard).mapped(plain)
+		digits.mark(cardNumbers(digits.text), ends)
 	}
 	cleared, at, end := make([]string, len(texts)), 0, 0
 	for i, text := range texts {
@@ -148,7 +161,13 @@ func read(text, signs string) reading {
 // is 0.
 func unescape(text []byte) (meaning string, length int) {
 	start := string(text[:min(len(text), longestEscape)])
+	if number := codePoint.FindStringSubmatch(start); number != nil {
+		char, _ := strconv.ParseInt(number[1]+number[2], 16, 32)
+		return string(rune(char)), len(number[0])
+	}
 	switch start[0] {
+	case '\x1b':
+		return "", len(color.FindString(start))
 	case '<':
 		return "", bytes.IndexByte(text[:min(len(text), longestTag)], '>') + 1
 	case '%':
@@ -169,6 +188,12 @@ func unescape(text []byte) (meaning string, length int) {
 		}
 	}
 	return meaning, length
+}
+
+// without puts letters in place of what matches.
+func (r reading) without(pattern *regexp.Regexp) reading {
+	letters := func(match []byte) []byte { return bytes.Repeat([]byte("x"), len(match)) }
+	return reading{pattern.ReplaceAllFunc(r.text, letters), r.at}
 }
 
 // mapped changes the characters, and drops those that become negative.

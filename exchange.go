@@ -238,7 +238,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
 		return nil, nil
 	}
-	return nil, failed
+	return unread, failed
 }
 
 // private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own

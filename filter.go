@@ -201,6 +201,11 @@ type pageReply[T any] struct {
 
 func (r *pageReply[T]) result() codes { return r.codes }
 
+// counters are for all that lists in a page have.
+func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
+	return json.JoinUnmarshalers(counter[T](r), counter[BillingCard](r), counter[ShippingAddress](r), counter[string](r))
+}
+
 // missing accepts null for no records.
 func (r *pageReply[T]) missing() string {
 	if !r.Data.given || r.Data.list == nil && r.TotalRecords > 0 {
@@ -215,8 +220,11 @@ type records[T any] struct {
 	given bool
 }
 
-// UnmarshalJSONFrom reads a list or null.
+// UnmarshalJSONFrom reads a list or null, which does not take back a list.
 func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if r.given && dec.PeekKind() == 'n' {
+		return dec.SkipValue()
+	}
 	r.given = true
 	return json.UnmarshalDecode(dec, &r.list)
 }

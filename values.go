@@ -301,17 +301,17 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time behind it, and YYYYMMDD. An empty string, null and 0000-00-00 are no
-// date.
+// UnmarshalJSON reads YYYY-MM-DD, also with a time or a Z behind it, and YYYYMMDD. An empty string, null, 0 and
+// 0000-00-00 are no date.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	text := strings.TrimSpace(string(numberText(b)))
-	if i := strings.IndexAny(text, "Tt "); i > 0 && strings.Trim(text[i:], "Tt0123456789:.,+-Zz ") == "" {
+	if i := strings.IndexAny(text, "TtZz "); i > 0 && strings.Trim(text[i:], "Tt0123456789:.,+-Zz ") == "" {
 		text = text[:i]
 	}
 	if len(text) == len("20060102") {
 		text = text[:4] + "-" + text[4:6] + "-" + text[6:]
 	}
-	if text == "" && len(b) > 0 || text == noDay {
+	if text == "" && len(b) > 0 || text == noDay || text == "0" {
 		*d = Date{}
 		return nil
 	}
@@ -333,8 +333,9 @@ func checkDate(path string, d Date, p *problems) {
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
-// from ISO 8601 with Z, +07:00, +0700 or +07, with or without seconds and a fraction. The zero value is no time: it is
-// read from an empty string, from null and from the day 0000-00-00.
+// from ISO 8601 with Z, UTC, GMT, +07:00, +0700 or +07, with or without seconds and a fraction; without an offset it is
+// no instant and cannot be read. The zero value is no time: it is read from an empty string, from null, from 0 and from
+// the day 0000-00-00.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -342,7 +343,7 @@ type Timestamp struct {
 // UnmarshalJSON reads an instant or no time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	text := bytes.TrimSpace(numberText(b))
-	if len(text) == 0 && len(b) > 0 || bytes.HasPrefix(text, []byte(noDay)) {
+	if len(text) == 0 && len(b) > 0 || string(text) == "0" || bytes.HasPrefix(text, []byte(noDay)) {
 		*t = Timestamp{}
 		return nil
 	}
@@ -369,6 +370,11 @@ func parseInstant(b []byte) (time.Time, error) {
 		text = text[:day] + "T" + text[day+1:]
 	}
 	text = strings.ReplaceAll(text, " ", "") // before the offset
+	for _, zone := range []string{"UTC", "GMT"} {
+		if before, ok := strings.CutSuffix(text, zone); ok {
+			text = before + "Z"
+		}
+	}
 	for _, clock := range []string{"15:04:05", "15:04"} {
 		for _, offset := range []string{"Z07:00", "Z0700", "Z07"} {
 			if t, err := time.Parse(time.DateOnly+"T"+clock+offset, text); err == nil {

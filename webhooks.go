@@ -38,10 +38,11 @@ func (s *WebhooksService) AddEvent(
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
-// any signature, so both are handed over untouched.
+// any signature, so both are handed over untouched. They may hold anything, so that JSON, XML and YAML leave them out:
+// to keep a notification, keep its fields.
 type Notification struct {
-	Header http.Header // as it arrived
-	Body   []byte      // as it arrived, all of it
+	Header http.Header `json:"-" xml:"-" yaml:"-"` // as it arrived
+	Body   []byte      `json:"-" xml:"-" yaml:"-"` // as it arrived, all of it
 }
 
 // Format writes the size of the body, without header and body, under every verb.

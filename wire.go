@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json" // from Go 1.27 on the standard encoding/json/v2 by another name
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"example.com/payvault/internal/jsonskip"
 )
 
 // MarshalWire returns the JSON that is sent for v, with the texts of its secrets: v is a request, a result, or a value
@@ -99,7 +101,7 @@ func writeSecret(enc *jsontext.Encoder, s Secret) error {
 // writeMarshaler refuses marks in raw JSON, and those of a MarshalJSON method, which no option reaches.
 func writeMarshaler(enc *jsontext.Encoder, v json.Marshaler) error {
 	if _, takesOptions := v.(json.MarshalerTo); takesOptions {
-		return errors.ErrUnsupported
+		return jsonskip.Err
 	}
 	text, err := v.MarshalJSON()
 	if err == nil && isMarked(text) {

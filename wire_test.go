@@ -122,7 +122,7 @@ func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {
 		for field := range typ.Fields() {
-			if tag := field.Tag.Get("json"); tag != "" && name != "File" || name == "SavedField" {
+			if tag := field.Tag.Get("json"); tag != "" && tag != "-" || name == "SavedField" {
 				types[name] = typ
 			}
 		}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/jsonskip"
 )
 
 // Numbers keeps the digits of numbers where a type is open: they become [stdjson.Number].
 func Numbers() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
 		if dec.PeekKind() != '0' {
-			return errors.ErrUnsupported // by this function; the package goes on by itself
+			return jsonskip.Err // by this function; the package goes on by itself
 		}
 		text, err := dec.ReadValue()
 		if *v = stdjson.Number(text); err == nil && !isShort(string(text)) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	htmltemplate "html/template"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -161,6 +162,38 @@ func TestRedaction_encoders(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRedaction_rawBodies: what came over the wire is in no JSON or XML, by which most loggers write.
+func TestRedaction_rawBodies(t *testing.T) {
+	t.Parallel()
+	raw := canary.Forms(canary.Raw)
+	header := http.Header{"X": {canary.Raw}}
+	response := payvault.Response{StatusCode: 418, Header: header, Body: []byte(canary.Raw)}
+	notification := payvault.Notification{Header: header, Body: []byte(canary.Raw)}
+	for name, encode := range encoders() {
+		if name == "gob" || strings.HasPrefix(name, "text/") { // which is asked for all
+			continue
+		}
+		for _, value := range []any{
+			response, &response,
+			[]payvault.Response{response},
+			map[string]any{"a": &response},
+			notification, &notification,
+			[]*payvault.Notification{&notification},
+			struct{ N payvault.Notification }{notification},
+		} {
+			text, err := encode(value)
+			assertSilent(t, text, name, raw)
+			if strings.HasPrefix(name, "encoding/json") {
+				require.NoError(t, err, name)
+			}
+			assertSilent(t, service.Logged(value), "slog", raw)
+		}
+	}
+	text, err := encoders()["encoding/json"](response)
+	require.NoError(t, err)
+	assert.Contains(t, text, "418")
 }
 
 // TestRedaction_shows: what shows nothing at all would pass the tests above.
