@@ -58,7 +58,10 @@ func connectionFaults(t *testing.T) []fault {
 		},
 		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown.
 		{
-			name: "reset before the request is written", is: lost, cause: causedBy(syscall.ECONNRESET),
+			name: "reset before the request is written", is: lost,
+			cause: func(err error) bool { // whichever end of the connection net/http sees first
+				return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
+			},
 			network: writing(func(net.Conn, []byte) (int, error) { return 0, writeError(syscall.ECONNRESET) }),
 		},
 		// The reset may be seen while the connection is made.
