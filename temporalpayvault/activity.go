@@ -42,6 +42,7 @@ type report struct {
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
 
 // left returns the batches of s that are not decided.
@@ -75,6 +76,9 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error
 	if err != nil {
 		return nil, silent(err, TypeSource, "the source of the cards has failed")
 	}
+	if a.Journal != nil && s.Checksum == "" {
+		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
+	}
 	return &s, nil
 }
 
@@ -103,7 +107,7 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}), journal: a.Journal,
 		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(),
+		due:       time.Now(), lost: map[int]bool{},
 	}
 	if a.record != nil {
 		s.record = a.record
@@ -118,6 +122,7 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 		}
 	}
 	for _, i := range lost {
+		s.lost[i] = true
 		if _, decided := s.outcomes[i]; !decided && a.Journal == nil {
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
 		}
@@ -136,7 +141,8 @@ type submission struct {
 	order
 	heartbeat
 
-	todo     []int // batches that are not decided, in order
+	todo     []int        // batches that are not decided, in order
+	lost     map[int]bool // batches that an earlier attempt has announced, or may have
 	journal  payvault.Journal
 	given    atomic.Int64    // batches of todo that the stream has begun to give
 	due      time.Time       // of the last request
@@ -314,12 +320,32 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 	switch {
 	case err != nil:
 		s.settle(i, nil)
-	case state.Outcome != nil:
-		s.settle(i, outcomeOf(i, *state.Outcome))
 	case state.Begun:
-		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchUnknown})
+		s.known(i, state.Outcome)
 	}
 	return state, err
+}
+
+// known takes over what the journal has of a batch, unless it is of other cards.
+func (s *submission) known(i int, o *payvault.BatchOutcome) {
+	outcome := &Outcome{Batch: i, Status: payvault.BatchUnknown}
+	if o != nil {
+		if o.Status == payvault.BatchEnd || o.Cards > 0 && o.Cards != s.size(i) {
+			s.settle(i, nil)
+			s.halt(stopOther, nil)
+			return
+		}
+		if ended := outcomeOf(i, *o); ended != nil {
+			outcome = ended
+		}
+	}
+	outcome.Earlier = !s.lost[i]
+	s.settle(i, outcome)
+}
+
+// size is how many cards a batch has.
+func (s *submission) size(batch int) int {
+	return min((batch+1)*batchSize, s.Snapshot.Cards) - batch*batchSize
 }
 
 // End keeps what came of a batch for the next heartbeat, and records it in the journal.

@@ -71,6 +71,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 		0: payvault.BatchUnknown, 1: payvault.BatchAccepted, 2: payvault.BatchAccepted, 3: payvault.BatchAccepted,
 	}, done.statuses())
 	assert.Equal(t, map[int]int{2: 1, 3: 1}, performed(t, srv))
+	assert.False(t, slices.ContainsFunc(done.Outcomes, func(o Outcome) bool { return o.Earlier }), "all are of this job")
 	assert.Len(t, b.rows, 4, "the end of an activity is not that of the cards")
 
 	// The same job under another ID, or after a reset.
@@ -80,6 +81,32 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, done.statuses(), 4)
 	assert.Equal(t, 2, srv.Commits(op))
+}
+
+// A retry does not take over what the journal has of other cards.
+func TestSubmit_journalOfOtherCards(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]payvault.BatchOutcome{
+		"other number": {Status: payvault.BatchAccepted, Cards: 50, RequestID: "r"},
+		"the end":      {Status: payvault.BatchEnd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, b, d := newServer(t), newBook(), deck{n: 100}
+			require.NoError(t, b.End(t.Context(), "job", 0, known))
+			a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
+			r := newAttempt(a, nil)
+			for range 2 {
+				done, err := r.submit(orderOf(d))
+				require.NoError(t, err)
+				assert.Equal(t, stopOther, done.Stop)
+				assert.Empty(t, done.Outcomes)
+				last := r.recorded()
+				r = newAttempt(a, &last)
+			}
+			assert.Empty(t, srv.Requests())
+		})
+	}
 }
 
 func TestSubmit_resetWithoutJournal(t *testing.T) {

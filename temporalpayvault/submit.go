@@ -26,7 +26,7 @@ type CardSource interface {
 // Snapshot is what a reference to cards stands for.
 type Snapshot struct {
 	Cards    int    `json:"cards"`    // how many there are
-	Checksum string `json:"checksum"` // another one for other cards, or another order; nothing that gives a card away
+	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away
 }
 
 // Activities are what a worker needs. The journal and whatever the workflows it runs do not use may be nil.
@@ -61,7 +61,7 @@ func Register(r worker.Registry, a *Activities) {
 // Job is the input of [SubmitCards].
 type Job struct {
 	Source string // reference of the cards, for the CardSource
-	Name   string // names the cards in the journal, for the same service and merchant; Source if it is empty
+	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
 	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive
 	Concurrency        int     // activities in flight; 8 if it is not positive
@@ -90,6 +90,7 @@ type Summary struct {
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"` // by the service, or by a local check
 	Unknown  int `json:"unknown"` // may have been performed; not sent again
+	Earlier  int `json:"earlier"` // of these, what the journal knew of another job or before a reset: nothing was sent
 
 	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them; all are in the journal
@@ -104,6 +105,7 @@ type Outcome struct {
 	RequestID  string               `json:"r,omitempty"` // if it was accepted
 	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
 	Code       string               `json:"c,omitempty"` // platform code of a refusal
+	Earlier    bool                 `json:"e,omitempty"` // the journal knew it, of another job or before a reset
 }
 
 const (
@@ -123,7 +125,8 @@ const (
 // activities in flight go on to their end, so a few more batches may become unknown.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. With one, the same Name sends nothing again, whatever is started.
+// nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
+// started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
 		job.State = &JobState{}
@@ -180,13 +183,18 @@ func isAgain(ctx workflow.Context) bool {
 func (j *Job) order(ctx workflow.Context, s span) order {
 	info, sum := workflow.GetInfo(ctx), &j.State.Summary
 	o := order{
-		Job: cmp.Or(j.Name, j.Source, info.WorkflowExecution.ID), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
+		Job: j.journalName(), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
 		InFlight: j.InFlight, Interval: j.interval(), MaxUnknown: max(1, j.MaxUnknown-sum.Unknown+j.State.Mark),
 	}
 	if !j.State.Again && info.Attempt == 1 {
 		o.Run = cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID)
 	}
 	return o
+}
+
+// journalName is under what the journal knows the cards: others have another checksum, though the name be the same.
+func (j *Job) journalName() string {
+	return cmp.Or(j.Name, j.Source) + "@" + j.State.Snapshot.Checksum
 }
 
 func (j *Job) setDefaults() {
@@ -206,6 +214,9 @@ func (j *Job) interval() time.Duration {
 
 func (s *Summary) add(outcomes []Outcome) {
 	for _, o := range outcomes {
+		if o.Earlier {
+			s.Earlier++
+		}
 		switch o.Status {
 		case payvault.BatchAccepted:
 			s.Accepted++

@@ -265,11 +265,11 @@ func TestSubmitCards_cancel(t *testing.T) {
 func TestSubmitCards_orders(t *testing.T) {
 	t.Parallel()
 	told := order{
-		Job: "deck", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
+		Job: "deck@sum", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
 		InFlight: defaultInFlight, MaxUnknown: defaultMaxUnknown,
 	}
 	named := told
-	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n", 3, 9, 250*time.Millisecond
+	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 9, 250*time.Millisecond
 	for name, test := range map[string]struct {
 		job       Job
 		want      order
@@ -317,4 +317,32 @@ func TestSummary_bounded(t *testing.T) {
 	}
 	assert.Equal(t, []int{3000, 3000, maxListed, maxListed},
 		[]int{s.Unknown, s.Refused, len(s.UnknownBatches), len(s.RefusedBatches)})
+}
+
+// A reference whose cards are others than last night's is not taken for done; the same cards are, and it is said.
+func TestSubmitCards_otherNight(t *testing.T) {
+	t.Parallel()
+	srv, b := newServer(t), newBook()
+	night := func(d deck) Summary {
+		env := newWorkflows(&Activities{Client: srv.Client(), Cards: d, Journal: b})
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "cards.csv", Name: "november"})
+		return summary(t, env)
+	}
+	first := night(deck{n: 1050, checksum: "first"})
+	assert.Equal(t, []int{11, 0}, []int{first.Accepted, first.Earlier})
+	assert.Equal(t, 11, srv.Commits(op))
+	second := night(deck{n: 1050, checksum: "second"})
+	assert.Equal(t, []int{11, 0}, []int{second.Accepted, second.Earlier})
+	assert.Equal(t, 22, srv.Commits(op))
+	again := night(deck{n: 1050, checksum: "second"})
+	assert.Equal(t, []int{11, 11}, []int{again.Accepted, again.Earlier})
+	assert.Equal(t, 22, srv.Commits(op))
+}
+
+// Without a checksum the journal could not tell the cards of two nights apart.
+func TestSubmitCards_noChecksum(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 100}, Journal: newBook()})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
 }
