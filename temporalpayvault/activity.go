@@ -45,6 +45,16 @@ const (
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
 
+// unknownEarlier counts the unknown batches of another job.
+func (r *report) unknownEarlier() (n int) {
+	for _, o := range r.Outcomes {
+		if o.Earlier && o.Status == payvault.BatchUnknown {
+			n++
+		}
+	}
+	return n
+}
+
 // left returns the batches of s that are not decided.
 func (r *report) left(s span) []span {
 	decided := make(map[int]bool, len(r.Outcomes))
@@ -221,11 +231,11 @@ func invalid(e *payvault.Error) bool {
 	return errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 }
 
-// checkUnknown has the job pause when too many batches are of unknown outcome, those of earlier attempts included.
+// checkUnknown has the job pause when the share of unknown batches is used, those of earlier attempts included.
 func (s *submission) checkUnknown() {
 	unknown := 0
 	for _, o := range s.progress().Outcomes {
-		if o.Status == payvault.BatchUnknown {
+		if o.Status == payvault.BatchUnknown && !o.Earlier {
 			unknown++
 		}
 	}

@@ -39,7 +39,7 @@ type span struct {
 type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
-	Mark int    `json:"mark,omitempty"` // unknown batches before the last resume
+	Mark int    `json:"mark,omitempty"` // unknown batches that do not count: before the last resume, or of another job
 }
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.

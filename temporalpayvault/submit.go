@@ -68,7 +68,7 @@ type Job struct {
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities together, each has its share; 0 for no limit but that of the service
 
-	MaxUnknown       int           // pauses after so many batches of unknown outcome; 100 if it is not positive
+	MaxUnknown       int           // pauses at about so many batches of unknown outcome; 100 if it is not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
@@ -120,9 +120,14 @@ const (
 // order.
 //
 // It pauses until [SignalResume], with the reason in [Summary], after [SignalPause], when the service answers 401 or
-// 403 (nothing was performed, and the batch is sent again after the pause), when MaxUnknown batches have become
-// unknown since it began or was resumed, when the snapshot has changed, and when an activity fails for good. Then
-// activities in flight go on to their end, so a few more batches may become unknown.
+// 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
+// when the snapshot has changed, and when an activity fails for good.
+//
+// Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
+// was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
+// within its share, but for its requests in flight. So when the service is gone, about MaxUnknown + Concurrency ×
+// (1 + 2 × InFlight) batches are unknown at most; twice MaxUnknown plus as many if faults come by and by. What the
+// journal knew of another job does not count.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
 // nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
@@ -158,6 +163,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		}
 		state.Redo = append(state.Redo, r.left(s)...)
 		sum.add(r.Outcomes)
+		state.Mark += r.unknownEarlier()
 		d.stop(r.Stop, resumes)
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(stopUnknown, d.resumes)
@@ -184,8 +190,10 @@ func (j *Job) order(ctx workflow.Context, s span) order {
 	info, sum := workflow.GetInfo(ctx), &j.State.Summary
 	o := order{
 		Job: j.journalName(), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
-		InFlight: j.InFlight, Interval: j.interval(), MaxUnknown: max(1, j.MaxUnknown-sum.Unknown+j.State.Mark),
+		InFlight: j.InFlight, Interval: j.interval(),
 	}
+	left := max(1, j.MaxUnknown-sum.Unknown+j.State.Mark)
+	o.MaxUnknown = (left + j.Concurrency - 1) / j.Concurrency // its share
 	if !j.State.Again && info.Attempt == 1 {
 		o.Run = cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID)
 	}

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -266,10 +267,10 @@ func TestSubmitCards_orders(t *testing.T) {
 	t.Parallel()
 	told := order{
 		Job: "deck@sum", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
-		InFlight: defaultInFlight, MaxUnknown: defaultMaxUnknown,
+		InFlight: defaultInFlight, MaxUnknown: 13,
 	}
 	named := told
-	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 9, 250*time.Millisecond
+	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 2, 250*time.Millisecond
 	for name, test := range map[string]struct {
 		job       Job
 		want      order
@@ -345,4 +346,41 @@ func TestSubmitCards_noChecksum(t *testing.T) {
 	env := newWorkflows(&Activities{Cards: deck{n: 100}, Journal: newBook()})
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
 	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
+}
+
+// When the service is gone, all activities together stop where the limit is.
+func TestSubmitCards_unknownLimitOfAll(t *testing.T) {
+	t.Parallel()
+	for _, job := range []Job{{}, {Concurrency: 32}, {MaxUnknown: 10}, {MaxUnknown: 1}} {
+		t.Run(fmt.Sprint(job.MaxUnknown, " by ", job.Concurrency), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 300_000}
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+			var paused Summary
+			env.RegisterDelayedCallback(func() {
+				paused = progressOf(t, env)
+				env.CancelWorkflow()
+			}, 24*time.Hour)
+			job.Source = "deck"
+			env.ExecuteWorkflow(SubmitCards, job)
+			assert.Equal(t, stopUnknown, paused.Paused)
+			job.setDefaults()
+			assert.LessOrEqual(t, paused.Unknown, job.MaxUnknown+job.Concurrency*(1+2*job.InFlight))
+		})
+	}
+}
+
+// What another job left unknown is known already, and is no reason to pause.
+func TestSubmitCards_unknownOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	srv, b := newServer(t), newBook()
+	for i := range 5 {
+		_, err := b.Begin(t.Context(), "deck@sum", i)
+		require.NoError(t, err)
+	}
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: deck{n: 1000, checksum: "sum"}, Journal: b})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", MaxUnknown: 2, Concurrency: 1})
+	s := summary(t, env)
+	assert.Equal(t, []int{5, 5, 5}, []int{s.Accepted, s.Unknown, s.Earlier})
 }
