@@ -90,7 +90,7 @@ const defaultLists = 100
 // ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
 // each page to the [Sink]. It only reads, so it may be started again at any time.
 //
-// It pauses until [SignalResume], with the reason in [ExportSummary], after [SignalPause], when the service answers 401
+// It pauses until it is told to [Resume], with the reason in [ExportSummary], after [Pause], when the service answers 401
 // or 403, and when an activity fails for good. A list that the service refuses otherwise is left and counted.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	if job.State == nil {

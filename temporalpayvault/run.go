@@ -9,11 +9,16 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the query and of the signals of both workflows.
+// Names of the query and of the signal of both workflows.
 const (
 	QueryProgress = "progress" // answers with what the workflow would return
-	SignalPause   = "pause"    // hands out nothing more; what is in flight goes on to its end
-	SignalResume  = "resume"   // goes on, also after a pause of the workflow's own
+	SignalControl = "control"  // has Pause or Resume for its input: signals of one name are taken in their order
+)
+
+// What [SignalControl] says. Anything else is ignored.
+const (
+	Pause  = "pause"  // hands out nothing more; what is in flight goes on to its end
+	Resume = "resume" // goes on, also after a pause of the workflow's own
 )
 
 const (
@@ -83,15 +88,21 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
-// receive takes the signals that have come. If both have, it is the pause that counts.
+// receive takes the signals that have come.
 func (d *dispatch) receive(ctx workflow.Context) {
-	for workflow.GetSignalChannel(ctx, SignalResume).ReceiveAsync(nil) {
-		*d.paused = ""
-		d.resumes++
-		d.resumed()
-	}
-	for workflow.GetSignalChannel(ctx, SignalPause).ReceiveAsync(nil) {
-		*d.paused = bySignal
+	for {
+		var control string
+		if !workflow.GetSignalChannel(ctx, SignalControl).ReceiveAsync(&control) {
+			return
+		}
+		switch control {
+		case Pause:
+			*d.paused = bySignal
+		case Resume:
+			*d.paused = ""
+			d.resumes++
+			d.resumed()
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ const (
 // most once. It returns when every batch is accepted, refused or unknown. Batches are neither sent nor decided in
 // order.
 //
-// It pauses until [SignalResume], with the reason in [Summary], after [SignalPause], when the service answers 401 or
+// It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
 // 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
 // when the snapshot has changed, and when an activity fails for good.
 //

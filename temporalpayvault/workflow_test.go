@@ -131,11 +131,11 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
 	accepting(env).After(time.Minute)
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalPause, nil) }, 90*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Pause) }, 90*time.Second)
 	var paused Summary
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 5*time.Hour)
 	began := env.Now()
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
@@ -145,6 +145,36 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	assert.Equal(t, bySignal, paused.Paused)
 	assert.Equal(t, 40, paused.Accepted, "what was in flight has ended")
 	assert.Equal(t, 5*time.Hour+3*time.Minute, env.Now().Sub(began).Round(time.Second))
+}
+
+// Signals that come while no worker is up count in their order.
+func TestSubmitCards_signalsInOrder(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		signals []string
+		paused  string
+	}{
+		"paused, resumed": {[]string{Pause, Resume}, ""},
+		"resumed, paused": {[]string{Resume, Pause}, bySignal},
+		"neither":         {[]string{Pause, "stop", ""}, bySignal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+			accepting(env).After(time.Minute)
+			env.RegisterDelayedCallback(func() {
+				for _, signal := range test.signals {
+					env.SignalWorkflow(SignalControl, signal)
+				}
+			}, time.Second)
+			env.RegisterDelayedCallback(func() {
+				assert.Equal(t, test.paused, progressOf(t, env).Paused)
+				env.SignalWorkflow(SignalControl, Resume)
+			}, 90*time.Second)
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
+			assert.Equal(t, 30, summary(t, env).Accepted)
+		})
+	}
 }
 
 // It does not send the whole job into a service that refuses the key.
@@ -157,7 +187,7 @@ func TestSubmitCards_keyRefused(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
 		mend()
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 24*time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10})
 	assert.Contains(t, paused.Paused, "401")
@@ -175,7 +205,7 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
 		mend()
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 24*time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{
 		Source: "deck", BatchesPerActivity: 10, Concurrency: 1, InFlight: 1, MaxUnknown: 4,
@@ -203,7 +233,7 @@ func TestSubmitCards_staleStop(t *testing.T) {
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
 	env.RegisterDelayedCallback(func() {
 		assert.NotEmpty(t, progressOf(t, env).Paused)
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 2*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
 	assert.Equal(t, 30, summary(t, env).Accepted)
@@ -222,7 +252,7 @@ func TestSubmitCards_activityLost(t *testing.T) {
 	})
 	env.RegisterDelayedCallback(func() {
 		assert.Contains(t, progressOf(t, env).Paused, "failed by an operator")
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
 	assert.Equal(t, 30, summary(t, env).Accepted)
