@@ -25,6 +25,7 @@ type order struct {
 	Job        string
 	Source     string
 	Snapshot   Snapshot
+	Journal    bool // of the worker that began the job
 	Span       span
 	Run        string        // the run that may send without a journal: a reset makes another one; "" if none may
 	InFlight   int           // requests
@@ -38,10 +39,18 @@ type report struct {
 	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
+// beginning is what an activity finds out before a job hands out anything.
+type beginning struct {
+	Snapshot
+
+	Journal bool `json:"journal,omitempty"` // the worker has one
+}
+
 // Reasons to pause.
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	stopJournal = "the job was begun with a journal, and a worker has none"
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
 
@@ -80,7 +89,7 @@ func activityOptions(name string) activity.RegisterOptions {
 }
 
 // snapshot describes the cards of a job.
-func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error) {
+func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, error) {
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	s, err := a.Cards.Snapshot(ctx, ref)
 	if err != nil {
@@ -89,15 +98,18 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error
 	if a.Journal != nil && s.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
 	}
-	return &s, nil
+	return &beginning{s, a.Journal != nil}, nil
 }
 
 // submit submits batches. Each is sent at most once, whatever happens to workers.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	info := activity.GetInfo(ctx)
-	if o.Run != info.WorkflowExecution.RunID && a.Journal == nil {
+	if o.Run != info.WorkflowExecution.RunID && !o.Journal {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
+	}
+	if o.Journal && a.Journal == nil {
+		return &report{Stop: stopJournal}, nil
 	}
 	var known progress
 	if activity.HasHeartbeatDetails(ctx) {
@@ -115,12 +127,15 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 // that is for the journal to say.
 func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
 	s := &submission{
-		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}), journal: a.Journal,
+		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
 		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
 		due:       time.Now(), lost: map[int]bool{},
 	}
 	if a.record != nil {
 		s.record = a.record
+	}
+	if o.Journal { // one that was added since does not know what was sent before
+		s.journal = a.Journal
 	}
 	for _, outcome := range known.Outcomes {
 		s.outcomes[outcome.Batch] = outcome
@@ -133,7 +148,7 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 	}
 	for _, i := range lost {
 		s.lost[i] = true
-		if _, decided := s.outcomes[i]; !decided && a.Journal == nil {
+		if _, decided := s.outcomes[i]; !decided && s.journal == nil {
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
 		}
 	}

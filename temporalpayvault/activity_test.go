@@ -65,7 +65,9 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 	known := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "r1"}
 	require.NoError(t, b.End(t.Context(), "job", 1, known))
 	a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
-	done, err := newAttempt(a, &progress{Sending: []int{0, 1, 2}}).submit(orderOf(d))
+	o := orderOf(d)
+	o.Journal = true
+	done, err := newAttempt(a, &progress{Sending: []int{0, 1, 2}}).submit(o)
 	require.NoError(t, err)
 	assert.Equal(t, map[int]payvault.BatchStatus{
 		0: payvault.BatchUnknown, 1: payvault.BatchAccepted, 2: payvault.BatchAccepted, 3: payvault.BatchAccepted,
@@ -76,6 +78,7 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 
 	// The same job under another ID, or after a reset.
 	again := orderOf(d)
+	again.Journal = true
 	again.Run = ""
 	done, err = newAttempt(a, nil).submit(again)
 	require.NoError(t, err)
@@ -96,8 +99,10 @@ func TestSubmit_journalOfOtherCards(t *testing.T) {
 			require.NoError(t, b.End(t.Context(), "job", 0, known))
 			a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
 			r := newAttempt(a, nil)
+			o := orderOf(d)
+			o.Journal = true
 			for range 2 {
-				done, err := r.submit(orderOf(d))
+				done, err := r.submit(o)
 				require.NoError(t, err)
 				assert.Equal(t, stopOther, done.Stop)
 				assert.Empty(t, done.Outcomes)
@@ -107,6 +112,40 @@ func TestSubmit_journalOfOtherCards(t *testing.T) {
 			assert.Empty(t, srv.Requests())
 		})
 	}
+}
+
+// A journal that is added to a job does not know what was sent before.
+func TestSubmit_journalAdded(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	a := &Activities{Client: srv.Client(), Cards: d, Journal: newBook()}
+	o := orderOf(d)
+	o.Journal = false
+	done, err := newAttempt(a, &progress{Sending: []int{0, 1}}).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{
+		0: payvault.BatchUnknown, 1: payvault.BatchUnknown, 2: payvault.BatchAccepted,
+	}, done.statuses())
+	assert.Equal(t, 1, srv.Commits(op))
+
+	o.Run = "the run before the reset"
+	_, err = newAttempt(a, nil).submit(o)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, TypeReset, app.Type())
+	assert.Equal(t, 1, srv.Commits(op))
+}
+
+// Without its journal a job sends nothing.
+func TestSubmit_journalTaken(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	o := orderOf(d)
+	o.Journal = true
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, &report{Stop: stopJournal}, &done)
+	assert.Empty(t, srv.Requests())
 }
 
 func TestSubmit_resetWithoutJournal(t *testing.T) {
@@ -170,7 +209,9 @@ func TestSubmit_announcementFails(t *testing.T) {
 			fail(a, h)
 			r := newAttempt(a, nil)
 			r.refuse = h.refuse
-			_, err := r.submit(orderOf(d))
+			o := orderOf(d)
+			o.Journal = a.Journal != nil
+			_, err := r.submit(o)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			require.True(t, ok)
 			assert.False(t, app.NonRetryable())

@@ -33,7 +33,7 @@ type Snapshot struct {
 type Activities struct {
 	Client        *payvault.Client
 	Cards         CardSource
-	Journal       payvault.Journal // shared by all workers; sends a job no second time, see SubmitCards
+	Journal       payvault.Journal // shared by all workers, see SubmitCards; of sqlpayvault one WithoutLease
 	Subscriptions SubscriptionSource
 	Sink          Sink
 
@@ -79,7 +79,8 @@ type Job struct {
 type JobState struct {
 	Snapshot Snapshot `json:"snapshot"`
 	Summary  Summary  `json:"summary"`
-	Again    bool     `json:"again,omitempty"` // a run before was reset or retried
+	Journal  bool     `json:"journal,omitempty"` // the worker that began the job had one
+	Again    bool     `json:"again,omitempty"`   // a run before was reset or retried
 	carried
 }
 
@@ -129,6 +130,9 @@ const (
 // (1 + 2 × InFlight) batches are unknown at most; twice MaxUnknown plus as many if faults come by and by. What the
 // journal knew of another job does not count.
 //
+// A job is done with a journal if the worker that begins it has one. Otherwise it goes on without one, also on workers
+// that have been given one since; a job with a journal pauses on a worker without.
+//
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
 // nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
 // started: Earlier in [Summary] counts what was known.
@@ -144,9 +148,11 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	job.setDefaults()
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	if sum.Cards == 0 {
-		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &state.Snapshot); err != nil {
+		var b beginning
+		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &b); err != nil {
 			return nil, err
 		}
+		state.Snapshot, state.Journal = b.Snapshot, b.Journal
 		sum.Cards = state.Snapshot.Cards
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
@@ -190,7 +196,7 @@ func (j *Job) order(ctx workflow.Context, s span) order {
 	info, sum := workflow.GetInfo(ctx), &j.State.Summary
 	o := order{
 		Job: j.journalName(), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
-		InFlight: j.InFlight, Interval: j.interval(),
+		Journal: j.State.Journal, InFlight: j.InFlight, Interval: j.interval(),
 	}
 	left := max(1, j.MaxUnknown-sum.Unknown+j.State.Mark)
 	o.MaxUnknown = (left + j.Concurrency - 1) / j.Concurrency // its share

@@ -370,6 +370,23 @@ func TestSubmitCards_otherNight(t *testing.T) {
 	assert.Equal(t, 22, srv.Commits(op))
 }
 
+// Whether there was a journal in the beginning goes with the job.
+func TestSubmitCards_journal(t *testing.T) {
+	t.Parallel()
+	for _, journal := range []payvault.Journal{nil, newBook()} {
+		env := newWorkflows(&Activities{Cards: deck{n: 1000, checksum: "sum"}, Journal: journal})
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+			func(_ context.Context, o order) (*report, error) {
+				assert.Equal(t, journal != nil, o.Journal)
+				return accept(o.Span), nil
+			})
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 1, ActivitiesPerRun: 5})
+		var next *workflow.ContinueAsNewError
+		require.ErrorAs(t, env.GetWorkflowError(), &next)
+		assert.Equal(t, journal != nil, decodeJob(t, next).State.Journal)
+	}
+}
+
 // Without a checksum the journal could not tell the cards of two nights apart.
 func TestSubmitCards_noChecksum(t *testing.T) {
 	t.Parallel()
