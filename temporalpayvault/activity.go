@@ -39,6 +39,9 @@ type report struct {
 	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
+// maxRefused is how many batches in a row may be refused in an activity.
+const maxRefused = 10
+
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
 	Snapshot
@@ -50,6 +53,7 @@ type beginning struct {
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	stopRefused = "one batch after the other is refused"
 	stopJournal = "the job was begun with a journal, and a worker has none"
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
@@ -169,6 +173,7 @@ type submission struct {
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
 	journal  payvault.Journal
+	refused  int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
@@ -204,7 +209,11 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 	s.checkUnknown()
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
-		if b.Err != nil && !b.Earlier {
+		switch {
+		case b.Earlier:
+		case b.Err == nil:
+			s.refused = 0
+		default:
 			s.consider(b)
 		}
 	}
@@ -234,11 +243,21 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	case invalid(e): // and would be again
 		i := s.todo[b.Index]
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
+		s.refuse()
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
 			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
 	case e.Delivery == payvault.Unknown:
 		s.checkUnknown()
+	default:
+		s.refuse()
+	}
+}
+
+// refuse has the job pause when nothing but refusals comes: something else than the cards may be wrong.
+func (s *submission) refuse() {
+	if s.refused++; s.refused >= maxRefused {
+		s.halt(stopRefused, nil)
 	}
 }
 

@@ -308,6 +308,45 @@ func TestSubmit_keyRefused(t *testing.T) {
 	}
 }
 
+// Refusals that have nothing to do with the cards do not go through the whole job.
+func TestSubmit_allRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest, http.StatusConflict} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 10_000}
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: status})
+			o := orderOf(d)
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, stopRefused, done.Stop)
+			assert.GreaterOrEqual(t, len(done.Outcomes), maxRefused)
+			assert.Less(t, len(done.Outcomes), maxRefused+3*o.InFlight)
+		})
+	}
+}
+
+// Refusals here and there are those of the cards.
+func TestSubmit_someRefused(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 4000}
+	var requests atomic.Int32
+	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(req *http.Request) (*http.Response, error) {
+			if requests.Add(1)%2 == 0 {
+				inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
+			}
+			return http.DefaultTransport.RoundTrip(req)
+		})}))
+	o := orderOf(d)
+	o.InFlight = 1
+	done, err := newAttempt(&Activities{Client: c, Cards: d}, nil).submit(o)
+	require.NoError(t, err)
+	assert.Empty(t, done.Stop)
+	assert.Len(t, done.Outcomes, 40)
+	assert.Equal(t, 20, srv.Commits(op))
+}
+
 func TestSubmit_unknownLimit(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}

@@ -122,7 +122,8 @@ const (
 //
 // It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
 // 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
-// when the snapshot has changed, and when an activity fails for good.
+// when 10 batches in a row of an activity are refused, when the snapshot has changed, and when an activity fails for
+// good. Refused batches are not sent again after a pause.
 //
 // Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
 // was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
