@@ -121,7 +121,10 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 			return nil, err // and nothing is guessed
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s := a.newSubmission(ctx, o, known)
+	s.superseded = cancel // no request outlives that
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
 	s.run(ctx, a)
 	return s.end(ctx)

@@ -189,6 +189,40 @@ func TestSubmit_superseded(t *testing.T) {
 	assert.Less(t, srv.Commits(op), 50)
 }
 
+// An attempt that the server has given up does not send what it had announced, and was still waiting to send.
+func TestSubmit_supersededWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"refused": errSuperseded, "no answer": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0
+				began := time.Now()
+				c, err := payvault.NewClient("https://payvault.example", "key",
+					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+						requests++
+						return &http.Response{
+							StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody,
+						}, nil
+					})}))
+				require.NoError(t, err)
+				d := deck{n: 100}
+				r := newAttempt(&Activities{Client: c, Cards: d}, nil)
+				r.refuse = func(progress) error {
+					if time.Since(began) > time.Second {
+						return refusal
+					}
+					return nil
+				}
+				_, err = r.submit(orderOf(d))
+				require.Error(t, err)
+				assert.Equal(t, 1, requests)
+				assert.Equal(t, defaultHeartbeat/3, time.Since(began), "it did not wait any longer")
+			})
+		})
+	}
+}
+
 // A batch whose announcement has failed is not sent, and the next attempt does not take it for unknown.
 func TestSubmit_announcementFails(t *testing.T) {
 	t.Parallel()
