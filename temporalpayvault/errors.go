@@ -11,7 +11,7 @@ import (
 
 // Types of application errors.
 const (
-	TypeSafeToRetry    = "SafeToRetry"    // of Error: not sent or turned away; retried, after what the service asked to wait
+	TypeSafeToRetry    = "SafeToRetry"    // of Error: not performed; retried, after what the service asked to wait
 	TypeOutcomeUnknown = "OutcomeUnknown" // of Error: may have been performed; not retried, look it up
 	TypeRefused        = "Refused"        // of Error: the service decided, or a local check failed; not retried
 
@@ -32,8 +32,8 @@ type Failure struct {
 
 // Error maps an error of package payvault for an activity to return, so that Temporal retries nothing that may have
 // been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
-// the error, and no cause. What was not sent since the context was canceled is [context.Canceled], which an activity that
-// is canceled has to return. Other errors are returned as they are.
+// the error, and no cause. What was not sent since the context was canceled is [context.Canceled], which an activity
+// that is canceled has to return. Other errors are returned as they are.
 func Error(err error) error {
 	e, ok := errors.AsType[*payvault.Error](err)
 	if !ok || e == nil {

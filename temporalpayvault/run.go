@@ -24,6 +24,7 @@ const (
 const (
 	defaultConcurrency = 8
 	defaultHeartbeat   = 30 * time.Second
+	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
 
 	bySignal = "by a signal"
@@ -77,6 +78,9 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.inFlight == 0 }))
 		}
 		if d.mayEnd(ctx) {
+			if !d.hasWork() {
+				*d.paused = "" // there is nothing to resume
+			}
 			return !d.hasWork(), d.failed
 		}
 		s := d.take()
@@ -159,7 +163,7 @@ func (d *dispatch) lost(s span, err error) {
 func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: day + least,
-		HeartbeatTimeout:    orDefault(heartbeat, defaultHeartbeat),
+		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
 	})

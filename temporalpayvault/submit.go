@@ -69,7 +69,7 @@ type Job struct {
 	RequestsPerSecond  float64 // of all activities together, each has its share; 0 for no limit but that of the service
 
 	MaxUnknown       int           // pauses at about so many batches of unknown outcome; 100 if it is not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
 	State *JobState // of the runs before: leave it nil

@@ -370,6 +370,28 @@ func TestSubmitCards_otherNight(t *testing.T) {
 	assert.Equal(t, 22, srv.Commits(op))
 }
 
+// A job that is done is not paused, whatever came at its end.
+func TestSubmitCards_pausedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
+	accepting(env).After(time.Minute)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Pause) }, time.Second)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.Empty(t, summary(t, env).Paused)
+}
+
+func TestSubmitCards_leastHeartbeat(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(ctx context.Context, o order) (*report, error) {
+			assert.Equal(t, leastHeartbeat, activity.GetInfo(ctx).HeartbeatTimeout)
+			return accept(o.Span), nil
+		})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", HeartbeatTimeout: 2})
+	assert.Equal(t, 10, summary(t, env).Accepted)
+}
+
 // Whether there was a journal in the beginning goes with the job.
 func TestSubmitCards_journal(t *testing.T) {
 	t.Parallel()
