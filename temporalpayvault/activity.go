@@ -25,6 +25,7 @@ type order struct {
 	Job        string
 	Source     string
 	Snapshot   Snapshot
+	Journal    bool // of the worker that began the job
 	Span       span
 	Run        string        // the run that may send without a journal: a reset makes another one; "" if none may
 	InFlight   int           // requests
@@ -38,11 +39,34 @@ type report struct {
 	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
+// maxRefused is how many batches in a row may be refused in an activity.
+const maxRefused = 10
+
+// beginning is what an activity finds out before a job hands out anything.
+type beginning struct {
+	Snapshot
+
+	Journal bool `json:"journal,omitempty"` // the worker has one
+}
+
 // Reasons to pause.
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	stopRefused = "one batch after the other is refused"
+	stopJournal = "the job was begun with a journal, and a worker has none"
+	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
+
+// unknownEarlier counts the unknown batches of another job.
+func (r *report) unknownEarlier() (n int) {
+	for _, o := range r.Outcomes {
+		if o.Earlier && o.Status == payvault.BatchUnknown {
+			n++
+		}
+	}
+	return n
+}
 
 // left returns the batches of s that are not decided.
 func (r *report) left(s span) []span {
@@ -69,21 +93,27 @@ func activityOptions(name string) activity.RegisterOptions {
 }
 
 // snapshot describes the cards of a job.
-func (a *Activities) snapshot(ctx context.Context, ref string) (*Snapshot, error) {
+func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, error) {
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	s, err := a.Cards.Snapshot(ctx, ref)
 	if err != nil {
 		return nil, silent(err, TypeSource, "the source of the cards has failed")
 	}
-	return &s, nil
+	if a.Journal != nil && s.Checksum == "" {
+		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
+	}
+	return &beginning{s, a.Journal != nil}, nil
 }
 
 // submit submits batches. Each is sent at most once, whatever happens to workers.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	info := activity.GetInfo(ctx)
-	if o.Run != info.WorkflowExecution.RunID && a.Journal == nil {
+	if o.Run != info.WorkflowExecution.RunID && !o.Journal {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
+	}
+	if o.Journal && a.Journal == nil {
+		return &report{Stop: stopJournal}, nil
 	}
 	var known progress
 	if activity.HasHeartbeatDetails(ctx) {
@@ -91,7 +121,10 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 			return nil, err // and nothing is guessed
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s := a.newSubmission(ctx, o, known)
+	s.superseded = cancel // no request outlives that
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
 	s.run(ctx, a)
 	return s.end(ctx)
@@ -101,12 +134,15 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 // that is for the journal to say.
 func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
 	s := &submission{
-		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}), journal: a.Journal,
+		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
 		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(),
+		due:       time.Now(), lost: map[int]bool{},
 	}
 	if a.record != nil {
 		s.record = a.record
+	}
+	if o.Journal { // one that was added since does not know what was sent before
+		s.journal = a.Journal
 	}
 	for _, outcome := range known.Outcomes {
 		s.outcomes[outcome.Batch] = outcome
@@ -118,7 +154,8 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 		}
 	}
 	for _, i := range lost {
-		if _, decided := s.outcomes[i]; !decided && a.Journal == nil {
+		s.lost[i] = true
+		if _, decided := s.outcomes[i]; !decided && s.journal == nil {
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
 		}
 	}
@@ -136,8 +173,10 @@ type submission struct {
 	order
 	heartbeat
 
-	todo     []int // batches that are not decided, in order
+	todo     []int        // batches that are not decided, in order
+	lost     map[int]bool // batches that an earlier attempt has announced, or may have
 	journal  payvault.Journal
+	refused  int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
@@ -173,7 +212,11 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 	s.checkUnknown()
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
-		if b.Err != nil && !b.Earlier {
+		switch {
+		case b.Earlier:
+		case b.Err == nil:
+			s.refused = 0
+		default:
 			s.consider(b)
 		}
 	}
@@ -203,11 +246,21 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	case invalid(e): // and would be again
 		i := s.todo[b.Index]
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
+		s.refuse()
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
 			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
 	case e.Delivery == payvault.Unknown:
 		s.checkUnknown()
+	default:
+		s.refuse()
+	}
+}
+
+// refuse has the job pause when nothing but refusals comes: something else than the cards may be wrong.
+func (s *submission) refuse() {
+	if s.refused++; s.refused >= maxRefused {
+		s.halt(stopRefused, nil)
 	}
 }
 
@@ -215,11 +268,11 @@ func invalid(e *payvault.Error) bool {
 	return errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 }
 
-// checkUnknown has the job pause when too many batches are of unknown outcome, those of earlier attempts included.
+// checkUnknown has the job pause when the share of unknown batches is used, those of earlier attempts included.
 func (s *submission) checkUnknown() {
 	unknown := 0
 	for _, o := range s.progress().Outcomes {
-		if o.Status == payvault.BatchUnknown {
+		if o.Status == payvault.BatchUnknown && !o.Earlier {
 			unknown++
 		}
 	}
@@ -314,12 +367,32 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 	switch {
 	case err != nil:
 		s.settle(i, nil)
-	case state.Outcome != nil:
-		s.settle(i, outcomeOf(i, *state.Outcome))
 	case state.Begun:
-		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchUnknown})
+		s.known(i, state.Outcome)
 	}
 	return state, err
+}
+
+// known takes over what the journal has of a batch, unless it is of other cards.
+func (s *submission) known(i int, o *payvault.BatchOutcome) {
+	outcome := &Outcome{Batch: i, Status: payvault.BatchUnknown}
+	if o != nil {
+		if o.Status == payvault.BatchEnd || o.Cards > 0 && o.Cards != s.size(i) {
+			s.settle(i, nil)
+			s.halt(stopOther, nil)
+			return
+		}
+		if ended := outcomeOf(i, *o); ended != nil {
+			outcome = ended
+		}
+	}
+	outcome.Earlier = !s.lost[i]
+	s.settle(i, outcome)
+}
+
+// size is how many cards a batch has.
+func (s *submission) size(batch int) int {
+	return min((batch+1)*batchSize, s.Snapshot.Cards) - batch*batchSize
 }
 
 // End keeps what came of a batch for the next heartbeat, and records it in the journal.

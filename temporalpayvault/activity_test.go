@@ -65,21 +65,87 @@ func TestSubmit_lostWorkerWithJournal(t *testing.T) {
 	known := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "r1"}
 	require.NoError(t, b.End(t.Context(), "job", 1, known))
 	a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
-	done, err := newAttempt(a, &progress{Sending: []int{0, 1, 2}}).submit(orderOf(d))
+	o := orderOf(d)
+	o.Journal = true
+	done, err := newAttempt(a, &progress{Sending: []int{0, 1, 2}}).submit(o)
 	require.NoError(t, err)
 	assert.Equal(t, map[int]payvault.BatchStatus{
 		0: payvault.BatchUnknown, 1: payvault.BatchAccepted, 2: payvault.BatchAccepted, 3: payvault.BatchAccepted,
 	}, done.statuses())
 	assert.Equal(t, map[int]int{2: 1, 3: 1}, performed(t, srv))
+	assert.False(t, slices.ContainsFunc(done.Outcomes, func(o Outcome) bool { return o.Earlier }), "all are of this job")
 	assert.Len(t, b.rows, 4, "the end of an activity is not that of the cards")
 
 	// The same job under another ID, or after a reset.
 	again := orderOf(d)
+	again.Journal = true
 	again.Run = ""
 	done, err = newAttempt(a, nil).submit(again)
 	require.NoError(t, err)
 	assert.Len(t, done.statuses(), 4)
 	assert.Equal(t, 2, srv.Commits(op))
+}
+
+// A retry does not take over what the journal has of other cards.
+func TestSubmit_journalOfOtherCards(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]payvault.BatchOutcome{
+		"other number": {Status: payvault.BatchAccepted, Cards: 50, RequestID: "r"},
+		"the end":      {Status: payvault.BatchEnd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, b, d := newServer(t), newBook(), deck{n: 100}
+			require.NoError(t, b.End(t.Context(), "job", 0, known))
+			a := &Activities{Client: srv.Client(), Cards: d, Journal: b}
+			r := newAttempt(a, nil)
+			o := orderOf(d)
+			o.Journal = true
+			for range 2 {
+				done, err := r.submit(o)
+				require.NoError(t, err)
+				assert.Equal(t, stopOther, done.Stop)
+				assert.Empty(t, done.Outcomes)
+				last := r.recorded()
+				r = newAttempt(a, &last)
+			}
+			assert.Empty(t, srv.Requests())
+		})
+	}
+}
+
+// A journal that is added to a job does not know what was sent before.
+func TestSubmit_journalAdded(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	a := &Activities{Client: srv.Client(), Cards: d, Journal: newBook()}
+	o := orderOf(d)
+	o.Journal = false
+	done, err := newAttempt(a, &progress{Sending: []int{0, 1}}).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{
+		0: payvault.BatchUnknown, 1: payvault.BatchUnknown, 2: payvault.BatchAccepted,
+	}, done.statuses())
+	assert.Equal(t, 1, srv.Commits(op))
+
+	o.Run = "the run before the reset"
+	_, err = newAttempt(a, nil).submit(o)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, TypeReset, app.Type())
+	assert.Equal(t, 1, srv.Commits(op))
+}
+
+// Without its journal a job sends nothing.
+func TestSubmit_journalTaken(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 300}
+	o := orderOf(d)
+	o.Journal = true
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, &report{Stop: stopJournal}, &done)
+	assert.Empty(t, srv.Requests())
 }
 
 func TestSubmit_resetWithoutJournal(t *testing.T) {
@@ -123,6 +189,40 @@ func TestSubmit_superseded(t *testing.T) {
 	assert.Less(t, srv.Commits(op), 50)
 }
 
+// An attempt that the server has given up does not send what it had announced, and was still waiting to send.
+func TestSubmit_supersededWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"refused": errSuperseded, "no answer": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0
+				began := time.Now()
+				c, err := payvault.NewClient("https://payvault.example", "key",
+					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+						requests++
+						return &http.Response{
+							StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody,
+						}, nil
+					})}))
+				require.NoError(t, err)
+				d := deck{n: 100}
+				r := newAttempt(&Activities{Client: c, Cards: d}, nil)
+				r.refuse = func(progress) error {
+					if time.Since(began) > time.Second {
+						return refusal
+					}
+					return nil
+				}
+				_, err = r.submit(orderOf(d))
+				require.Error(t, err)
+				assert.Equal(t, 1, requests)
+				assert.Equal(t, defaultHeartbeat/3, time.Since(began), "it did not wait any longer")
+			})
+		})
+	}
+}
+
 // A batch whose announcement has failed is not sent, and the next attempt does not take it for unknown.
 func TestSubmit_announcementFails(t *testing.T) {
 	t.Parallel()
@@ -143,7 +243,9 @@ func TestSubmit_announcementFails(t *testing.T) {
 			fail(a, h)
 			r := newAttempt(a, nil)
 			r.refuse = h.refuse
-			_, err := r.submit(orderOf(d))
+			o := orderOf(d)
+			o.Journal = a.Journal != nil
+			_, err := r.submit(o)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			require.True(t, ok)
 			assert.False(t, app.NonRetryable())
@@ -238,6 +340,45 @@ func TestSubmit_keyRefused(t *testing.T) {
 			assert.Less(t, len(srv.Requests()), 10, "and little was asked")
 		})
 	}
+}
+
+// Refusals that have nothing to do with the cards do not go through the whole job.
+func TestSubmit_allRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest, http.StatusConflict} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 10_000}
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: status})
+			o := orderOf(d)
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, stopRefused, done.Stop)
+			assert.GreaterOrEqual(t, len(done.Outcomes), maxRefused)
+			assert.Less(t, len(done.Outcomes), maxRefused+3*o.InFlight)
+		})
+	}
+}
+
+// Refusals here and there are those of the cards.
+func TestSubmit_someRefused(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 4000}
+	var requests atomic.Int32
+	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(req *http.Request) (*http.Response, error) {
+			if requests.Add(1)%2 == 0 {
+				inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
+			}
+			return http.DefaultTransport.RoundTrip(req)
+		})}))
+	o := orderOf(d)
+	o.InFlight = 1
+	done, err := newAttempt(&Activities{Client: c, Cards: d}, nil).submit(o)
+	require.NoError(t, err)
+	assert.Empty(t, done.Stop)
+	assert.Len(t, done.Outcomes, 40)
+	assert.Equal(t, 20, srv.Commits(op))
 }
 
 func TestSubmit_unknownLimit(t *testing.T) {

@@ -172,7 +172,7 @@ func (c tap) keep(p *commonpb.Payload) {
 // Without any encryption, nothing that is passed gives a card away, whatever the service and the source say.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
-	srv, d := newServer(t), deck{n: 5000}
+	srv, d := newServer(t), deck{n: 5000, checksum: "sum"}
 	for i := range 3 {
 		inject(t, srv, payvaulttest.Fault{
 			Operation: op, Kind: payvaulttest.OtherCode, Code: 2, Times: 1,

@@ -1,6 +1,7 @@
 package temporalpayvault
 
 import (
+	"context"
 	"errors"
 
 	"go.temporal.io/sdk/temporal"
@@ -10,7 +11,7 @@ import (
 
 // Types of application errors.
 const (
-	TypeSafeToRetry    = "SafeToRetry"    // of Error: retried, after what the service asked to wait
+	TypeSafeToRetry    = "SafeToRetry"    // of Error: not performed; retried, after what the service asked to wait
 	TypeOutcomeUnknown = "OutcomeUnknown" // of Error: may have been performed; not retried, look it up
 	TypeRefused        = "Refused"        // of Error: the service decided, or a local check failed; not retried
 
@@ -31,7 +32,8 @@ type Failure struct {
 
 // Error maps an error of package payvault for an activity to return, so that Temporal retries nothing that may have
 // been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
-// the error, and no cause. Other errors are returned as they are.
+// the error, and no cause. What was not sent since the context was canceled is [context.Canceled], which an activity
+// that is canceled has to return. Other errors are returned as they are.
 func Error(err error) error {
 	e, ok := errors.AsType[*payvault.Error](err)
 	if !ok || e == nil {
@@ -41,9 +43,13 @@ func Error(err error) error {
 		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
 		Delivery: e.Delivery.String(), Attempts: e.Attempts,
 	}}}
+	local := errors.Is(err, payvault.ErrInvalidRequest) || errors.Is(err, payvault.ErrMerchantNotSupported)
+	again := payvault.SafeToRetry(err) || e.Delivery == payvault.NotSent && !local
 	kind := TypeRefused
 	switch {
-	case payvault.SafeToRetry(err):
+	case again && errors.Is(err, context.Canceled):
+		return context.Canceled
+	case again:
 		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
 	case errors.Is(err, payvault.ErrOutcomeUnknown):
 		kind = TypeOutcomeUnknown

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,18 +64,43 @@ func TestError(t *testing.T) {
 	}
 }
 
-func TestError_notSent(t *testing.T) {
+func TestError_canceled(t *testing.T) {
 	t.Parallel()
-	srv := newServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cards, err := deck{n: 1}.Cards(ctx, "", 0, 1)
 	require.NoError(t, err)
-	_, err = srv.Client().AccountUpdater.Submit(ctx, cards)
+	_, err = newServer(t).Client().AccountUpdater.Submit(ctx, cards)
+	assert.Equal(t, context.Canceled, Error(err))
+}
+
+// What a walk has not sent since its journal failed is to be asked of the journal again.
+func TestError_notSent(t *testing.T) {
+	t.Parallel()
+	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
+	require.NoError(t, err)
+	options := &payvault.SubmitAllOptions{Journal: brokenBook{}, Job: "job"}
+	batches := 0
+	for b := range newServer(t).Client().AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), options) {
+		batches++
+		app, ok := errors.AsType[*temporal.ApplicationError](Error(b.Err))
+		require.True(t, ok)
+		assert.Equal(t, TypeSafeToRetry, app.Type())
+		assert.False(t, app.NonRetryable())
+	}
+	assert.Equal(t, 3, batches)
+}
+
+func TestError_merchant(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	cards, err := deck{n: 1}.Cards(t.Context(), "", 0, 1)
+	require.NoError(t, err)
+	_, err = srv.Client().ForMerchant(srv.Merchant().MerchantID).AccountUpdater.Submit(t.Context(), cards)
 	app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
 	require.True(t, ok)
-	assert.Equal(t, TypeSafeToRetry, app.Type())
-	assert.False(t, app.NonRetryable())
+	assert.Equal(t, TypeRefused, app.Type())
+	assert.True(t, app.NonRetryable())
 }
 
 func TestError_others(t *testing.T) {

@@ -53,7 +53,7 @@ type ExportJob struct {
 
 	ListsPerActivity int           // 100 if it is not positive
 	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
 	State *ExportState // of the runs before: leave it nil
@@ -90,8 +90,8 @@ const defaultLists = 100
 // ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
 // each page to the [Sink]. It only reads, so it may be started again at any time.
 //
-// It pauses until [SignalResume], with the reason in [ExportSummary], after [SignalPause], when the service answers 401
-// or 403, and when an activity fails for good. A list that the service refuses otherwise is left and counted.
+// It pauses until it is told to [Resume], with the reason in [ExportSummary], after [Pause], when the service answers
+// 401 or 403, and when an activity fails for good. A list that the service refuses otherwise is left and counted.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	if job.State == nil {
 		job.State = &ExportState{}

@@ -213,7 +213,7 @@ func TestExportLists_keyRefused(t *testing.T) {
 		assert.Contains(t, s.Paused, "403")
 		assert.Equal(t, 20, s.Records)
 		mend()
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, time.Hour)
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 3, Records: 30}, exportSummary(t, env))

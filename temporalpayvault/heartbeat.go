@@ -3,11 +3,13 @@ package temporalpayvault
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -21,6 +23,8 @@ type progress struct {
 type heartbeat struct {
 	record func(context.Context, progress) error // returns when the server has it
 	turn   sync.Mutex                            // held while one is recorded, so that they arrive in order
+
+	superseded func() // called when the server has given the attempt up, or could not be told that it lives
 
 	mu       sync.Mutex
 	outcomes map[int]Outcome
@@ -67,6 +71,9 @@ func (h *heartbeat) flush(ctx context.Context) error {
 func (h *heartbeat) write(ctx context.Context) error {
 	p := h.progress()
 	if err := h.record(ctx, p); err != nil {
+		if isSuperseded(err) {
+			h.superseded()
+		}
 		return err
 	}
 	h.mu.Lock()
@@ -77,6 +84,14 @@ func (h *heartbeat) write(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isSuperseded reports whether another attempt may be at work: the server does not know this one any more, or nothing
+// has come from it for the heartbeat timeout.
+func isSuperseded(err error) bool {
+	_, unknown := errors.AsType[*serviceerror.NotFound](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return unknown || late || errors.Is(err, context.DeadlineExceeded)
 }
 
 // progress returns a copy.

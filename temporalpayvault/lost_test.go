@@ -126,7 +126,9 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 				srv, d := newServer(t), deck{n: 2950}
 				someFaults(t, srv, seed)
 				a := Activities{Cards: d, Journal: journal}
-				done := untilDone(t, srv, a, orderOf(d), seed, func(a *Activities) func(context.Context, order) (*report, error) {
+				o := orderOf(d)
+				o.Journal = journal != nil
+				done := untilDone(t, srv, a, o, seed, func(a *Activities) func(context.Context, order) (*report, error) {
 					return a.submit
 				})
 				assert.Empty(t, audit(t, 30, performed(t, srv), done.statuses()))
@@ -139,7 +141,6 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 							state.Outcome != nil && state.Outcome.Status == status, "%d is %s, and %+v", i, status, state.Outcome)
 					}
 					before := srv.Commits(op)
-					o := orderOf(d)
 					o.Run = "another"
 					again := untilDone(t, srv, a, o, seed, func(a *Activities) func(context.Context, order) (*report, error) {
 						return a.submit

@@ -9,16 +9,22 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the query and of the signals of both workflows.
+// Names of the query and of the signal of both workflows.
 const (
 	QueryProgress = "progress" // answers with what the workflow would return
-	SignalPause   = "pause"    // hands out nothing more; what is in flight goes on to its end
-	SignalResume  = "resume"   // goes on, also after a pause of the workflow's own
+	SignalControl = "control"  // has Pause or Resume for its input: signals of one name are taken in their order
+)
+
+// What [SignalControl] says. Anything else is ignored.
+const (
+	Pause  = "pause"  // hands out nothing more; what is in flight goes on to its end
+	Resume = "resume" // goes on, also after a pause of the workflow's own
 )
 
 const (
 	defaultConcurrency = 8
 	defaultHeartbeat   = 30 * time.Second
+	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
 
 	bySignal = "by a signal"
@@ -39,7 +45,7 @@ type span struct {
 type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
-	Mark int    `json:"mark,omitempty"` // unknown batches before the last resume
+	Mark int    `json:"mark,omitempty"` // unknown batches that do not count: before the last resume, or of another job
 }
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.
@@ -72,6 +78,9 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.inFlight == 0 }))
 		}
 		if d.mayEnd(ctx) {
+			if !d.hasWork() {
+				*d.paused = "" // there is nothing to resume
+			}
 			return !d.hasWork(), d.failed
 		}
 		s := d.take()
@@ -83,15 +92,21 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
-// receive takes the signals that have come. If both have, it is the pause that counts.
+// receive takes the signals that have come.
 func (d *dispatch) receive(ctx workflow.Context) {
-	for workflow.GetSignalChannel(ctx, SignalResume).ReceiveAsync(nil) {
-		*d.paused = ""
-		d.resumes++
-		d.resumed()
-	}
-	for workflow.GetSignalChannel(ctx, SignalPause).ReceiveAsync(nil) {
-		*d.paused = bySignal
+	for {
+		var control string
+		if !workflow.GetSignalChannel(ctx, SignalControl).ReceiveAsync(&control) {
+			return
+		}
+		switch control {
+		case Pause:
+			*d.paused = bySignal
+		case Resume:
+			*d.paused = ""
+			d.resumes++
+			d.resumed()
+		}
 	}
 }
 
@@ -148,7 +163,7 @@ func (d *dispatch) lost(s span, err error) {
 func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: day + least,
-		HeartbeatTimeout:    orDefault(heartbeat, defaultHeartbeat),
+		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
 	})

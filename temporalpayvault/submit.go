@@ -26,14 +26,14 @@ type CardSource interface {
 // Snapshot is what a reference to cards stands for.
 type Snapshot struct {
 	Cards    int    `json:"cards"`    // how many there are
-	Checksum string `json:"checksum"` // another one for other cards, or another order; nothing that gives a card away
+	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away
 }
 
 // Activities are what a worker needs. The journal and whatever the workflows it runs do not use may be nil.
 type Activities struct {
 	Client        *payvault.Client
 	Cards         CardSource
-	Journal       payvault.Journal // shared by all workers; sends a job no second time, see SubmitCards
+	Journal       payvault.Journal // shared by all workers, see SubmitCards; of sqlpayvault one WithoutLease
 	Subscriptions SubscriptionSource
 	Sink          Sink
 
@@ -61,15 +61,15 @@ func Register(r worker.Registry, a *Activities) {
 // Job is the input of [SubmitCards].
 type Job struct {
 	Source string // reference of the cards, for the CardSource
-	Name   string // names the cards in the journal, for the same service and merchant; Source if it is empty
+	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
 	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive
 	Concurrency        int     // activities in flight; 8 if it is not positive
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities together, each has its share; 0 for no limit but that of the service
 
-	MaxUnknown       int           // pauses after so many batches of unknown outcome; 100 if it is not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if it is not positive
+	MaxUnknown       int           // pauses at about so many batches of unknown outcome; 100 if it is not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
 	State *JobState // of the runs before: leave it nil
@@ -79,7 +79,8 @@ type Job struct {
 type JobState struct {
 	Snapshot Snapshot `json:"snapshot"`
 	Summary  Summary  `json:"summary"`
-	Again    bool     `json:"again,omitempty"` // a run before was reset or retried
+	Journal  bool     `json:"journal,omitempty"` // the worker that began the job had one
+	Again    bool     `json:"again,omitempty"`   // a run before was reset or retried
 	carried
 }
 
@@ -90,6 +91,7 @@ type Summary struct {
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"` // by the service, or by a local check
 	Unknown  int `json:"unknown"` // may have been performed; not sent again
+	Earlier  int `json:"earlier"` // of these, what the journal knew of another job or before a reset: nothing was sent
 
 	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them; all are in the journal
@@ -104,6 +106,7 @@ type Outcome struct {
 	RequestID  string               `json:"r,omitempty"` // if it was accepted
 	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
 	Code       string               `json:"c,omitempty"` // platform code of a refusal
+	Earlier    bool                 `json:"e,omitempty"` // the journal knew it, of another job or before a reset
 }
 
 const (
@@ -117,13 +120,23 @@ const (
 // most once. It returns when every batch is accepted, refused or unknown. Batches are neither sent nor decided in
 // order.
 //
-// It pauses until [SignalResume], with the reason in [Summary], after [SignalPause], when the service answers 401 or
-// 403 (nothing was performed, and the batch is sent again after the pause), when MaxUnknown batches have become
-// unknown since it began or was resumed, when the snapshot has changed, and when an activity fails for good. Then
-// activities in flight go on to their end, so a few more batches may become unknown.
+// It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
+// 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
+// when 10 batches in a row of an activity are refused, when the snapshot has changed, and when an activity fails for
+// good. Refused batches are not sent again after a pause.
+//
+// Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
+// was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
+// within its share, but for its requests in flight. So when the service is gone, about MaxUnknown + Concurrency ×
+// (1 + 2 × InFlight) batches are unknown at most; twice MaxUnknown plus as many if faults come by and by. What the
+// journal knew of another job does not count.
+//
+// A job is done with a journal if the worker that begins it has one. Otherwise it goes on without one, also on workers
+// that have been given one since; a job with a journal pauses on a worker without.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. With one, the same Name sends nothing again, whatever is started.
+// nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
+// started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
 		job.State = &JobState{}
@@ -136,9 +149,11 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	job.setDefaults()
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	if sum.Cards == 0 {
-		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &state.Snapshot); err != nil {
+		var b beginning
+		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &b); err != nil {
 			return nil, err
 		}
+		state.Snapshot, state.Journal = b.Snapshot, b.Journal
 		sum.Cards = state.Snapshot.Cards
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
@@ -155,6 +170,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		}
 		state.Redo = append(state.Redo, r.left(s)...)
 		sum.add(r.Outcomes)
+		state.Mark += r.unknownEarlier()
 		d.stop(r.Stop, resumes)
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(stopUnknown, d.resumes)
@@ -180,13 +196,20 @@ func isAgain(ctx workflow.Context) bool {
 func (j *Job) order(ctx workflow.Context, s span) order {
 	info, sum := workflow.GetInfo(ctx), &j.State.Summary
 	o := order{
-		Job: cmp.Or(j.Name, j.Source, info.WorkflowExecution.ID), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
-		InFlight: j.InFlight, Interval: j.interval(), MaxUnknown: max(1, j.MaxUnknown-sum.Unknown+j.State.Mark),
+		Job: j.journalName(), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
+		Journal: j.State.Journal, InFlight: j.InFlight, Interval: j.interval(),
 	}
+	left := max(1, j.MaxUnknown-sum.Unknown+j.State.Mark)
+	o.MaxUnknown = (left + j.Concurrency - 1) / j.Concurrency // its share
 	if !j.State.Again && info.Attempt == 1 {
 		o.Run = cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID)
 	}
 	return o
+}
+
+// journalName is under what the journal knows the cards: others have another checksum, though the name be the same.
+func (j *Job) journalName() string {
+	return cmp.Or(j.Name, j.Source) + "@" + j.State.Snapshot.Checksum
 }
 
 func (j *Job) setDefaults() {
@@ -206,6 +229,9 @@ func (j *Job) interval() time.Duration {
 
 func (s *Summary) add(outcomes []Outcome) {
 	for _, o := range outcomes {
+		if o.Earlier {
+			s.Earlier++
+		}
 		switch o.Status {
 		case payvault.BatchAccepted:
 			s.Accepted++

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -130,11 +131,11 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
 	accepting(env).After(time.Minute)
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalPause, nil) }, 90*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Pause) }, 90*time.Second)
 	var paused Summary
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 5*time.Hour)
 	began := env.Now()
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
@@ -144,6 +145,36 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	assert.Equal(t, bySignal, paused.Paused)
 	assert.Equal(t, 40, paused.Accepted, "what was in flight has ended")
 	assert.Equal(t, 5*time.Hour+3*time.Minute, env.Now().Sub(began).Round(time.Second))
+}
+
+// Signals that come while no worker is up count in their order.
+func TestSubmitCards_signalsInOrder(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		signals []string
+		paused  string
+	}{
+		"paused, resumed": {[]string{Pause, Resume}, ""},
+		"resumed, paused": {[]string{Resume, Pause}, bySignal},
+		"neither":         {[]string{Pause, "stop", ""}, bySignal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+			accepting(env).After(time.Minute)
+			env.RegisterDelayedCallback(func() {
+				for _, signal := range test.signals {
+					env.SignalWorkflow(SignalControl, signal)
+				}
+			}, time.Second)
+			env.RegisterDelayedCallback(func() {
+				assert.Equal(t, test.paused, progressOf(t, env).Paused)
+				env.SignalWorkflow(SignalControl, Resume)
+			}, 90*time.Second)
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
+			assert.Equal(t, 30, summary(t, env).Accepted)
+		})
+	}
 }
 
 // It does not send the whole job into a service that refuses the key.
@@ -156,7 +187,7 @@ func TestSubmitCards_keyRefused(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
 		mend()
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 24*time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10})
 	assert.Contains(t, paused.Paused, "401")
@@ -174,7 +205,7 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		paused = progressOf(t, env)
 		mend()
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 24*time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{
 		Source: "deck", BatchesPerActivity: 10, Concurrency: 1, InFlight: 1, MaxUnknown: 4,
@@ -202,7 +233,7 @@ func TestSubmitCards_staleStop(t *testing.T) {
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
 	env.RegisterDelayedCallback(func() {
 		assert.NotEmpty(t, progressOf(t, env).Paused)
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, 2*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
 	assert.Equal(t, 30, summary(t, env).Accepted)
@@ -221,7 +252,7 @@ func TestSubmitCards_activityLost(t *testing.T) {
 	})
 	env.RegisterDelayedCallback(func() {
 		assert.Contains(t, progressOf(t, env).Paused, "failed by an operator")
-		env.SignalWorkflow(SignalResume, nil)
+		env.SignalWorkflow(SignalControl, Resume)
 	}, time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
 	assert.Equal(t, 30, summary(t, env).Accepted)
@@ -265,11 +296,11 @@ func TestSubmitCards_cancel(t *testing.T) {
 func TestSubmitCards_orders(t *testing.T) {
 	t.Parallel()
 	told := order{
-		Job: "deck", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
-		InFlight: defaultInFlight, MaxUnknown: defaultMaxUnknown,
+		Job: "deck@sum", Source: "deck", Snapshot: Snapshot{Cards: 1000, Checksum: "sum"}, Span: span{To: 10}, Run: testRun,
+		InFlight: defaultInFlight, MaxUnknown: 13,
 	}
 	named := told
-	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n", 3, 9, 250*time.Millisecond
+	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 2, 250*time.Millisecond
 	for name, test := range map[string]struct {
 		job       Job
 		want      order
@@ -317,4 +348,108 @@ func TestSummary_bounded(t *testing.T) {
 	}
 	assert.Equal(t, []int{3000, 3000, maxListed, maxListed},
 		[]int{s.Unknown, s.Refused, len(s.UnknownBatches), len(s.RefusedBatches)})
+}
+
+// A reference whose cards are others than last night's is not taken for done; the same cards are, and it is said.
+func TestSubmitCards_otherNight(t *testing.T) {
+	t.Parallel()
+	srv, b := newServer(t), newBook()
+	night := func(d deck) Summary {
+		env := newWorkflows(&Activities{Client: srv.Client(), Cards: d, Journal: b})
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "cards.csv", Name: "november"})
+		return summary(t, env)
+	}
+	first := night(deck{n: 1050, checksum: "first"})
+	assert.Equal(t, []int{11, 0}, []int{first.Accepted, first.Earlier})
+	assert.Equal(t, 11, srv.Commits(op))
+	second := night(deck{n: 1050, checksum: "second"})
+	assert.Equal(t, []int{11, 0}, []int{second.Accepted, second.Earlier})
+	assert.Equal(t, 22, srv.Commits(op))
+	again := night(deck{n: 1050, checksum: "second"})
+	assert.Equal(t, []int{11, 11}, []int{again.Accepted, again.Earlier})
+	assert.Equal(t, 22, srv.Commits(op))
+}
+
+// A job that is done is not paused, whatever came at its end.
+func TestSubmitCards_pausedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
+	accepting(env).After(time.Minute)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Pause) }, time.Second)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.Empty(t, summary(t, env).Paused)
+}
+
+func TestSubmitCards_leastHeartbeat(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(ctx context.Context, o order) (*report, error) {
+			assert.Equal(t, leastHeartbeat, activity.GetInfo(ctx).HeartbeatTimeout)
+			return accept(o.Span), nil
+		})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", HeartbeatTimeout: 2})
+	assert.Equal(t, 10, summary(t, env).Accepted)
+}
+
+// Whether there was a journal in the beginning goes with the job.
+func TestSubmitCards_journal(t *testing.T) {
+	t.Parallel()
+	for _, journal := range []payvault.Journal{nil, newBook()} {
+		env := newWorkflows(&Activities{Cards: deck{n: 1000, checksum: "sum"}, Journal: journal})
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+			func(_ context.Context, o order) (*report, error) {
+				assert.Equal(t, journal != nil, o.Journal)
+				return accept(o.Span), nil
+			})
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 1, ActivitiesPerRun: 5})
+		var next *workflow.ContinueAsNewError
+		require.ErrorAs(t, env.GetWorkflowError(), &next)
+		assert.Equal(t, journal != nil, decodeJob(t, next).State.Journal)
+	}
+}
+
+// Without a checksum the journal could not tell the cards of two nights apart.
+func TestSubmitCards_noChecksum(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 100}, Journal: newBook()})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
+}
+
+// When the service is gone, all activities together stop where the limit is.
+func TestSubmitCards_unknownLimitOfAll(t *testing.T) {
+	t.Parallel()
+	for _, job := range []Job{{}, {Concurrency: 32}, {MaxUnknown: 10}, {MaxUnknown: 1}} {
+		t.Run(fmt.Sprint(job.MaxUnknown, " by ", job.Concurrency), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 300_000}
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+			var paused Summary
+			env.RegisterDelayedCallback(func() {
+				paused = progressOf(t, env)
+				env.CancelWorkflow()
+			}, 24*time.Hour)
+			job.Source = "deck"
+			env.ExecuteWorkflow(SubmitCards, job)
+			assert.Equal(t, stopUnknown, paused.Paused)
+			job.setDefaults()
+			assert.LessOrEqual(t, paused.Unknown, job.MaxUnknown+job.Concurrency*(1+2*job.InFlight))
+		})
+	}
+}
+
+// What another job left unknown is known already, and is no reason to pause.
+func TestSubmitCards_unknownOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	srv, b := newServer(t), newBook()
+	for i := range 5 {
+		_, err := b.Begin(t.Context(), "deck@sum", i)
+		require.NoError(t, err)
+	}
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: deck{n: 1000, checksum: "sum"}, Journal: b})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", MaxUnknown: 2, Concurrency: 1})
+	s := summary(t, env)
+	assert.Equal(t, []int{5, 5, 5}, []int{s.Accepted, s.Unknown, s.Earlier})
 }

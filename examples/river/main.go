@@ -54,10 +54,11 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) error {
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, cards(job.Args.From, job.Args.To), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
 		switch {
-		case !failed || again != nil:
+		case !failed || again != nil || errors.Is(e, payvault.ErrInvalidRequest): // as it would be again
 		case payvault.SafeToRetry(e) && e.RetryAfter > 0:
 			again = river.JobSnooze(e.RetryAfter)
-		case payvault.SafeToRetry(e), errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e),
+			errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
 			again = e
 		}
 	}

@@ -6,8 +6,8 @@
 // While it runs, or after it was stopped:
 //
 //	temporal workflow query  --workflow-id cards-november --name progress
-//	temporal workflow signal --workflow-id cards-november --name pause
-//	temporal workflow signal --workflow-id cards-november --name resume
+//	temporal workflow signal --workflow-id cards-november --name control --input '"pause"'
+//	temporal workflow signal --workflow-id cards-november --name control --input '"resume"'
 package main
 
 import (

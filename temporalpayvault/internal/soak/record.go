@@ -54,7 +54,7 @@ func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
 // small is a job that takes some seconds, in two runs.
 func small(part string) temporalpayvault.Job {
 	return temporalpayvault.Job{
-		Source: part + ":1250", BatchesPerActivity: 1, Concurrency: 2, InFlight: 1, ActivitiesPerRun: 8, MaxUnknown: 2,
+		Source: part + ":1250", BatchesPerActivity: 1, Concurrency: 2, InFlight: 1, ActivitiesPerRun: 8, MaxUnknown: 3,
 		RequestsPerSecond: 10,
 	}
 }
@@ -74,9 +74,9 @@ func (w *world) recordUnknown(ctx context.Context) error {
 		return func(s temporalpayvault.Summary) bool { return s.Accepted >= n }
 	}
 	return errors.Join(
-		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
-		w.until(ctx, id, accepted(3)), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalPause, nil),
-		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
+		w.until(ctx, id, accepted(3)), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Pause),
+		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
 		run.Get(ctx, nil), w.keep(ctx, id))
 }
 
@@ -97,7 +97,7 @@ func (w *world) recordKey(ctx context.Context) error {
 	}
 	err = w.until(ctx, id, isPaused)
 	mend()
-	return errors.Join(err, w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+	return errors.Join(err, w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
 		run.Get(ctx, nil), w.keep(ctx, id))
 }
 
@@ -114,7 +114,7 @@ func (w *world) recordFailed(ctx context.Context) error {
 		err = w.failOne(ctx, id)
 	}
 	return errors.Join(err, w.until(ctx, id, isPaused),
-		w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalResume, nil),
+		w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
 		run.Get(ctx, nil), w.keep(ctx, id))
 }
 
@@ -195,7 +195,7 @@ func (w *world) recordExports(ctx context.Context) error {
 	}
 	err = w.until(ctx, "customers", isPaused)
 	mend()
-	resumed := w.client.SignalWorkflow(ctx, "customers", "", temporalpayvault.SignalResume, nil)
+	resumed := w.client.SignalWorkflow(ctx, "customers", "", temporalpayvault.SignalControl, temporalpayvault.Resume)
 	if err := errors.Join(err, resumed); err != nil {
 		return err
 	}

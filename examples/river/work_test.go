@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/riverqueue/river"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// failing is a journal that fails after some batches.
+type failing struct{ left atomic.Int64 }
+
+func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, error) {
+	if f.left.Add(-1) < 0 {
+		return payvault.BatchState{}, errors.New("connection reset")
+	}
+	return payvault.BatchState{}, nil
+}
+
+func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
+
+// A job whose batches were not all sent is not done, so River runs it again.
+func TestWork_batchesLeft(t *testing.T) {
+	t.Parallel()
+	const op = payvault.OpAccountUpdaterSubmit
+	for name, test := range map[string]struct {
+		begins int64
+		fault  payvaulttest.FaultKind
+	}{
+		"the journal fails": {begins: 7},
+		"an outage":         {begins: 1000, fault: payvaulttest.DropBeforeCommit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := payvaulttest.NewServer()
+			t.Cleanup(srv.Close)
+			if test.fault != "" {
+				_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: test.fault, Times: 12})
+				require.NoError(t, err)
+			}
+			journal := &failing{}
+			journal.left.Store(test.begins)
+			w := &worker{client: srv.Client(), journal: journal}
+			err := w.Work(t.Context(), &river.Job[part]{Args: part{"job", 0, perPart}})
+			assert.Less(t, srv.Commits(op), perPart/payvault.MaxAccountUpdaterCards)
+			assert.Error(t, err)
+		})
+	}
+}
