@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 type Emulator interface {
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
-	ReadFault(text []byte) (any, error) // from JSON
+	ReadFault(text []byte) (any, error) // from JSON; the error repeats nothing of it
 	Inject(fault any) Armed             // what ReadFault read
 	Faults() []Armed
 	Disarm(id int64) bool
@@ -216,7 +217,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	slices.Sort(operations)
 	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
 	for _, d := range slices.Backward(h.feed.newestDeliveries()) {
-		deliveries.Rows = append(deliveries.Rows, []any{d.WebhookID, d.Event, d.Status, d.Error})
+		deliveries.Rows = append(deliveries.Rows, []any{cardnumber.Hide(d.WebhookID), d.Event, d.Status, d.Error})
 	}
 	deliveries.Total = len(deliveries.Rows)
 	answer(w, http.StatusOK, map[string]any{
@@ -234,7 +235,7 @@ func (h *handler) listFaults(w http.ResponseWriter, _ *http.Request) {
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFault))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
+		refuse(w, http.StatusBadRequest, "the fault is too long, or did not arrive")
 		return
 	}
 	fault, err := h.emulator.ReadFault(text)

@@ -102,8 +102,8 @@ func TestClasses(t *testing.T) {
 		receive(t, lost): "connection lost",
 		secured.URL:      "TLS",
 		strings.Replace(plain.URL, "http:", "https:", 1): "TLS",
-		"http://127.0.0.1:1": "connection refused",
-		"http://127.0.0.1:s": "malformed URL",
+		"http://127.0.0.1:1":                             "connection refused",
+		"http://127.0.0.1:s":                             "malformed URL",
 	} {
 		var out strings.Builder
 		d := New(t.Context(), false, slog.New(slog.NewTextHandler(&out, nil)))
