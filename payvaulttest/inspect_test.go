@@ -1,6 +1,7 @@
 package payvaulttest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -288,6 +290,66 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	}
 	assert.Contains(t, page, "Respond, Times: 2, Header: TODO, Body: TODO, Delay: TODO, RetryAfter: TODO, Location: TODO, "+
 		"Code: TODO, Message: TODO, Size: TODO, Rate: TODO})", "what is hidden is not left out: the line would compile")
+}
+
+// Each preset of the page, armed as the page arms it, gives the client what its label says.
+func TestInspectPresets(t *testing.T) {
+	t.Parallel()
+	strikes := map[string]func(i inspected){
+		"Lose the answer of what is performed": func(i inspected) {
+			_, err := i.try(t)
+			require.ErrorIs(t, err, io.EOF)
+			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
+		},
+		"429 with Retry-After: 1": func(i inspected) {
+			got, err := i.try(t)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusTooManyRequests, got.status)
+			assert.Equal(t, "1", got.header.Get("Retry-After"))
+		},
+		"503": func(i inspected) {
+			got, err := i.try(t)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusServiceUnavailable, got.status)
+		},
+		"Hang until the client gives up": func(i inspected) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := i.tryRequest(t, i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		},
+		"Cut the answer of what is performed": func(i inspected) {
+			_, err := i.try(t)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
+		},
+		"Permit 5 requests a second": func(i inspected) {
+			permitted, got := -1, reply{}
+			for ; got.status != http.StatusTooManyRequests; permitted++ {
+				require.Less(t, permitted, 1000)
+				var err error
+				got, err = i.try(t)
+				require.NoError(t, err)
+			}
+			assert.GreaterOrEqual(t, permitted, 5)
+			assert.Equal(t, "1", got.header.Get("Retry-After"))
+		},
+	}
+	var presets []struct {
+		Label string          `json:"label"`
+		Fault json.RawMessage `json:"fault"`
+	}
+	text := inspect(t).ask(t, "GET", "/presets?operation=invoices.send&times=1", "")
+	require.NoError(t, json.Unmarshal([]byte(text), &presets))
+	require.Len(t, presets, len(strikes))
+	for _, preset := range presets {
+		i := inspected{newInvoice(t), nil}
+		i.page = payvaulttest.Inspect(i.srv)
+		i.ask(t, "POST", "/faults", string(preset.Fault))
+		require.Len(t, i.srv.Faults(), 1)
+		require.Contains(t, strikes, preset.Label)
+		strikes[preset.Label](i)
+	}
 }
 
 // The line of Go beside each fault compiles, whatever its kind and operation.

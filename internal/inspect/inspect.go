@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxStreams   = 16
+	maxStreams   = 4                // a browser has six connections to a host, and the page needs one besides
 	maxBatch     = 100              // requests at once
 	pollEvery    = time.Second / 5  // how often a stream looks for news
 	speakEvery   = 5 * time.Second  // how often it says something at least
@@ -157,6 +157,10 @@ func (h *handler) requests(w http.ResponseWriter, r *http.Request) {
 // events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
 // again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if r.Method == http.MethodHead {
+		return
+	}
 	select {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
@@ -164,9 +168,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many pages are open")
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	s := stream{feed: h.feed, out: w, wanted: wanted(r), changes: -1}
-	s.sent, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	s.sent = h.feed.numberOf(r.Header.Get("Last-Event-ID"))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where there is one: a stream outlives it
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for s.tell() {
@@ -203,7 +207,7 @@ func (s *stream) tell() bool {
 	}
 	control := http.NewResponseController(s.out)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is one
-	if _, err := fmt.Fprintf(s.out, "id: %d\ndata: %s\n\n", news.Total, text); err != nil {
+	if _, err := fmt.Fprintf(s.out, "id: %s-%d\ndata: %s\n\n", news.Start, news.Total, text); err != nil {
 		return false
 	}
 	return control.Flush() == nil
@@ -215,12 +219,15 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		operations = append(operations, info.Op)
 	}
 	slices.Sort(operations)
-	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
-	for _, d := range slices.Backward(h.feed.newestDeliveries()) {
+	newest, total := h.feed.newestDeliveries()
+	deliveries := Table{
+		Name: "deliveries", Total: total, Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{},
+	}
+	for _, d := range slices.Backward(newest) {
 		deliveries.Rows = append(deliveries.Rows, []any{cardnumber.Hide(d.WebhookID), d.Event, d.Status, d.Error})
 	}
-	deliveries.Total = len(deliveries.Rows)
 	answer(w, http.StatusOK, map[string]any{
+		"start":      h.feed.start,
 		"operations": operations,
 		"commits":    h.emulator.AllCommits(),
 		"faults":     h.emulator.Faults(),
