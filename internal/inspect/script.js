@@ -86,9 +86,9 @@ function requestRow(request) {
   const failed = request.fault || request.code || request.status < 200 || request.status > 299;
   return make('tr', {className: failed ? 'bad' : ''},
     make('td', {textContent: clock(request.time)}),
-    make('td', {}, choose),
+    make('td', {}, failed ? '✗ ' : '', choose),
     make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
-    make('td', {textContent: (failed ? '✗ ' : '') + (request.status || 'none')}),
+    make('td', {textContent: request.status || 'none'}),
     make('td', {className: 'wide', textContent: request.code ?? '–'}),
     make('td', {className: 'wide', textContent: request.milliseconds.toFixed(1)}),
     make('td', {textContent: request.fault}));
@@ -182,10 +182,15 @@ function showArmed(faults) {
   }
 }
 
+let wanted; // the query of the presets that was sent last
+
 async function showPresets() {
   try {
+    if (!at('times').checkValidity()) throw new Error('Times is a whole number from 0 to 9999');
     const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
+    wanted = query;
     const presets = await call('presets?' + query);
+    if (query !== wanted) return; // an answer that was overtaken
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
       make('strong', {textContent: preset.label}), make('code', {textContent: preset.go}),
       make('div', {className: 'bar'},
