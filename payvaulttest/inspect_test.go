@@ -352,6 +352,29 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
+// A request that hangs is shown while it does, though its fault is spent.
+func TestInspectPending(t *testing.T) {
+	t.Parallel()
+	i := inspected{newInvoice(t), nil}
+	i.page = payvaulttest.Inspect(i.srv)
+	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Times: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	given := make(chan error)
+	r := i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx)
+	go func() {
+		_, err := i.tryRequest(t, r)
+		given <- err
+	}()
+	state := func() string { return i.ask(t, "GET", "/state", "") }
+	const shown = `"pending":[{"operation":"invoices.send","fault":"hang","seconds":`
+	require.Eventually(t, func() bool { return strings.Contains(state(), shown) }, 10*time.Second, 10*time.Millisecond)
+	assert.Empty(t, i.srv.Faults())
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	i.srv.Close() // the record is there
+	assert.Contains(t, state(), `"pending":[]`)
+}
+
 // The line of Go beside each fault compiles, whatever its kind and operation.
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()

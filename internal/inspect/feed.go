@@ -46,6 +46,15 @@ type Delivery struct {
 	Error     string `json:"error,omitempty"`
 }
 
+// Pending is a request that is not answered yet.
+type Pending struct {
+	Operation string  `json:"operation"`
+	Fault     string  `json:"fault"`
+	Seconds   float64 `json:"seconds"` // since it arrived
+
+	began time.Time
+}
+
 // A Feed is the [slog.Handler] that keeps the newest records of an emulator for the page. It takes those attributes
 // that it knows, and nothing before it is watched.
 type Feed struct {
@@ -58,6 +67,7 @@ type Feed struct {
 	changes    int64     // of anything that the page shows
 	last       int64     // the number of the newest request
 	requests   []Request // a ring, by number
+	pending    map[*Pending]bool
 	deliveries []Delivery
 	delivered  int
 }
@@ -76,6 +86,7 @@ func (f *Feed) watch() {
 	defer f.mu.Unlock()
 	if f.requests == nil {
 		f.requests = make([]Request, keptRequests)
+		f.pending = map[*Pending]bool{}
 	}
 	f.watched.Store(true)
 }
@@ -159,6 +170,36 @@ func (f *Feed) addDelivery(delivery Delivery) {
 	f.changes++
 	f.delivered++
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
+}
+
+// Begin shows a request until it is ended.
+func (f *Feed) Begin(operation, fault string) (end func()) {
+	if !f.watched.Load() {
+		return func() {}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+	p := &Pending{Operation: operation, Fault: fault, began: time.Now()}
+	f.pending[p] = true
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.pending, p)
+	}
+}
+
+// allPending returns the requests that are not answered yet, the oldest first.
+func (f *Feed) allPending() []Pending {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := []Pending{}
+	for p := range f.pending {
+		p.Seconds = time.Since(p.began).Round(time.Second / 10).Seconds()
+		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b Pending) int { return a.began.Compare(b.began) })
+	return list
 }
 
 // touch says that the page shows something that is not true any more.

@@ -170,7 +170,6 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	s := stream{feed: h.feed, out: w, wanted: wanted(r), changes: -1}
 	s.sent = h.feed.numberOf(r.Header.Get("Last-Event-ID"))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where there is one: a stream outlives it
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for s.tell() {
@@ -230,6 +229,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		"start":      h.feed.start,
 		"operations": operations,
 		"commits":    h.emulator.AllCommits(),
+		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Faults(),
 		"tables":     append(h.emulator.Tables(), deliveries),
 	})

@@ -131,12 +131,19 @@ async function refresh() {
     fill(at('only'), state.operations);
     fill(at('target'), state.operations);
     showArmed(state.faults);
+    showPending(state.pending);
     const commits = Object.entries(state.commits).sort();
     showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
     state.tables.forEach(showTable);
   } catch (error) {
     say(`The state cannot be read: ${error.message}`, true);
   }
+}
+
+function showPending(requests) {
+  const oldest = requests.slice(0, 5).map(({operation, fault, seconds}) =>
+    `${operation || 'no operation'}${fault && `, ${fault}`}, for ${Math.round(seconds)} s`);
+  at('pending').textContent = requests.length ? `${requests.length} not answered yet: ${oldest.join('; ')}` : '';
 }
 
 function fill(select, names) {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -43,7 +44,7 @@ func TestRequestAppears(t *testing.T) {
 
 func (p *tab) send() error {
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
-	return p.srv.Client().Invoices.Send(p.Context(), "INV-1", request) //nolint:wrapcheck // as it is
+	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // as it is
 }
 
 // A fault that is armed by a click strikes, and what is left of it goes down.
@@ -196,6 +197,23 @@ func TestRestart(t *testing.T) {
 	assert.NotContains(t, p.text("#armed"), "503")
 	assert.NotContains(t, p.text("#live tbody"), "invoices")
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
+}
+
+// A request that hangs is seen while it hangs.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.click(`[aria-label^="Arm: Hang"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	ctx, cancel := context.WithCancel(p.ctx)
+	hanging := &tab{T: t, ctx: ctx, srv: p.srv}
+	ended := make(chan error)
+	go func() { ended <- hanging.send() }()
+	p.waitFor(`document.querySelector('#pending').innerText.startsWith('1 not answered yet: invoices.send, hang, for ')`)
+	cancel()
+	require.Error(t, <-ended)
+	p.waitFor(`document.querySelector('#pending').innerText === ''`)
+	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
 }
 
 // The times of a fault are a whole number, or there is nothing to arm.
