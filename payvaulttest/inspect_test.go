@@ -289,7 +289,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		assert.NotContains(t, page, secret)
 	}
 	assert.Contains(t, page, "Respond, Times: 2, Header: TODO, Body: TODO, Delay: TODO, RetryAfter: TODO, "+
-		"Location: TODO, Code: TODO, Message: TODO, Size: TODO, Rate: TODO})", "what is hidden is not left out: the line would compile")
+		"Location: TODO, Code: TODO, Message: TODO, Size: TODO, Rate: TODO})",
+		"what is hidden is not left out: the line would compile")
 }
 
 // Each preset of the page, armed as the page arms it, gives the client what its label says.
