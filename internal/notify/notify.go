@@ -152,7 +152,7 @@ func class(err error) string {
 		errors.Is(err, syscall.EPIPE):
 		return "connection lost"
 	default:
-		return "malformed answer"
+		return "no usable answer"
 	}
 }
 

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -92,13 +93,13 @@ func TestDeliveries(t *testing.T) {
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	echo := func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 20)) } // the URL comes back
-	lost := func(net.Conn) {}
+	lost := func(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 	secured := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secured.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	for url, want := range map[string]string{
-		receive(t, echo): "malformed answer",
+		receive(t, echo): "no usable answer",
 		receive(t, lost): "connection lost",
 		secured.URL:      "TLS",
 		strings.Replace(plain.URL, "http:", "https:", 1): "TLS",
