@@ -174,7 +174,8 @@ func TestRestart(t *testing.T) {
 	t.Cleanup(after.Close)
 	var page atomic.Pointer[http.Handler]
 	page.Store(new(payvaulttest.Inspect(before)))
-	p := openPage(t, before, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }))
+	current := func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }
+	p := openPage(t, before, http.HandlerFunc(current))
 	p.click(`[aria-label="Arm: 503"]`)
 	require.Error(t, p.send())
 	p.click(`[aria-label="Arm: 503"]`)
