@@ -54,9 +54,12 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Ope
 	x.account, x.denied = s.service.accounts.authenticate(r)
 	x.fault = s.faults.take(x.name())
 	var handler http.Handler = http.HandlerFunc(x.perform)
+	kind := FaultKind("")
 	if x.fault != nil {
+		kind = x.fault.Kind
 		handler = x.fault.around(handler, x.isTokenize())
 	}
+	defer s.feed.Begin(string(x.name()), string(kind))()
 	if x.fault == nil || x.fault.reads() {
 		x.read()
 	} else {

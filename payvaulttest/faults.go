@@ -151,6 +151,7 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
 		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
+		fits(f.Times <= 1e9, "the times are above 1e9"),
 		fits(!sized || f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
 		fits(f.Kind != PermitRate || f.Rate > 0, "the rate is not above zero"),

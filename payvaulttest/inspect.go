@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -48,12 +49,15 @@ func (i inspector) ReadFault(text []byte) (any, error) {
 		Fault
 		Delay string `json:"delay"`
 	}
-	err := json.Unmarshal(text, &in, json.RejectUnknownMembers(true))
-	if err == nil && in.Delay != "" {
-		in.Fault.Delay, err = time.ParseDuration(in.Delay)
+	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
+		return nil, errors.New("that is no JSON object with fields of a fault only")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the fault: %w", err)
+	if in.Delay != "" {
+		delay, err := time.ParseDuration(in.Delay)
+		if err != nil {
+			return nil, errors.New(`the delay is no duration, such as "2s"`)
+		}
+		in.Fault.Delay = delay
 	}
 	return in.Fault, in.check(i.service.document.Operations)
 }
@@ -86,7 +90,7 @@ func (f *armedFault) inspected() inspect.Armed {
 func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 
 // Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
-// only.
+// only. What might be a card number is masked wherever it stands.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
@@ -94,7 +98,7 @@ func (i inspector) Tables() []inspect.Table {
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
 			return []any{
-				cardnumber.Hide(c.ID), c.NodeID, c.RecID, c.PrimaryCardNumber, len(c.BillingCards), len(c.ShippingAddresses),
+				c.ID, c.NodeID, c.RecID, c.PrimaryCardNumber, len(c.BillingCards), len(c.ShippingAddresses),
 			}
 		}),
 		table("payees", i.Payees, "payee_id merchant account emails", func(p Payee) []any {
@@ -109,7 +113,7 @@ func (i inspector) Tables() []inspect.Table {
 		}),
 		table("subscriptions", i.Subscriptions, "subscription_id merchant customer state transactions",
 			func(s Subscription) []any {
-				return []any{s.ID, s.MerchantID, cardnumber.Hide(s.CustomerID), s.State, len(s.Transactions)}
+				return []any{s.ID, s.MerchantID, s.CustomerID, s.State, len(s.Transactions)}
 			}),
 		table("invoices", i.Invoices, "invoice_id merchant state emails phones sms", func(v Invoice) []any {
 			return []any{v.ID, v.MerchantID, v.State, len(v.Emails), len(v.Phones), len(v.SMS)}
@@ -128,7 +132,14 @@ func table[K comparable, V any](name string, records *Store[K, V], columns strin
 	newest, total := records.last(100)
 	t := inspect.Table{Name: name, Total: total, Columns: strings.Fields(columns), Rows: [][]any{}}
 	for _, record := range slices.Backward(newest) {
-		t.Rows = append(t.Rows, row(record))
+		cells := row(record)
+		for i, cell := range cells {
+			text := fmt.Sprint(cell)
+			if hidden := cardnumber.Hide(text); hidden != text {
+				cells[i] = hidden
+			}
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }

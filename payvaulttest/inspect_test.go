@@ -1,6 +1,7 @@
 package payvaulttest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -139,13 +141,17 @@ func TestInspectRefusesFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"nothing"}`:                     "there is no such kind",
 		`{"kind":"hang","operation":"x"}`:        "the operation does not exist",
-		`{"kind":"hang","time":1}`:               "unknown",
-		`{"kind":"delay","delay":"soon"}`:        "invalid duration",
+		`{"kind":"hang","canary":1}`:             "no JSON object with fields of a fault only",
+		`{"kind":"delay","delay":"canary"}`:      "the delay is no duration",
 		`{"kind":"permit rate"}`:                 "the rate is not above zero",
-		`{`:                                      "read the fault",
-		`{"kind":"hang","after_commit":"canary"`: "read the fault",
+		`{"kind":"hang","times":4929000000006}`:  "the times are above 1e9",
+		`{"kind":"canary","operation":"canary"}`: "there is no such kind",
+		`{`:                                      "no JSON object",
+		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
 	} {
-		assert.Contains(t, i.ask(t, "POST", "/faults", text), want)
+		answer := i.ask(t, "POST", "/faults", text)
+		assert.Contains(t, answer, want)
+		assert.NotContains(t, answer, "canary")
 	}
 	assert.Empty(t, i.srv.Faults())
 	i.ask(t, "POST", "/faults", `{"kind":"hang","times":3}`)
@@ -234,6 +240,29 @@ func TestInspectRecords(t *testing.T) {
 	}, rows)
 }
 
+// A number that is seeded as any text or number is masked, wherever it stands.
+func TestInspectMasksSeeds(t *testing.T) {
+	t.Parallel()
+	const n = "4929123456781234"
+	i := inspect(t)
+	i.srv.Cards.Seed(payvaulttest.Card{ID: n, CardType: n})
+	i.srv.Customers.Seed(payvaulttest.Customer{ID: n, PrimaryCardNumber: n})
+	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: n, State: payvaulttest.InvoiceSaved})
+	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 4929123456781234})
+	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4929123456781234})
+	i.srv.Applications.Seed(payvaulttest.Application{ID: 4929123456781234})
+	i.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 4929123456781234, CustomerID: n})
+	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: n})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: n, NotificationURL: "http://127.0.0.1:1", Events: []string{"e"}})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "https://" + n + ".example/x"})
+	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "e", nil))
+	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
+	state := i.ask(t, "GET", "/state", "")
+	assert.NotContains(t, state, n)
+	assert.Equal(t, 14, strings.Count(state, "4929xxxxxx781234"))
+	assert.Panics(t, func() { i.srv.Cards.Seed(payvaulttest.Card{ExpDate: "4929 1234"}) })
+}
+
 // Secrets in every place of requests, faults and records are nowhere in what the page can read.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	t.Parallel()
@@ -248,7 +277,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
 	inject(t, i.srv, payvaulttest.Fault{
 		Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Location: "TOP",
-		Message: "merchant-api-key", Times: 2,
+		Message: "merchant-api-key", Times: 2, RetryAfter: "TOP", Code: 4929000000006, Size: 4929000000006,
+		Rate: 4929000000006, Delay: 4929000000006,
 	})
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
@@ -258,7 +288,92 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	for _, secret := range []string{"4929000000006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
 		assert.NotContains(t, page, secret)
 	}
-	assert.Contains(t, page, `/* and Header, Body, Location, Message */`)
+	assert.Contains(t, page, "Respond, Times: 2, Header: TODO, Body: TODO, Delay: TODO, RetryAfter: TODO, "+
+		"Location: TODO, Code: TODO, Message: TODO, Size: TODO, Rate: TODO})",
+		"what is hidden is not left out: the line would compile")
+}
+
+// Each preset of the page, armed as the page arms it, gives the client what its label says.
+func TestInspectPresets(t *testing.T) {
+	t.Parallel()
+	strikes := map[string]func(i inspected){
+		"Lose the answer of what is performed": func(i inspected) {
+			_, err := i.try(t)
+			require.ErrorIs(t, err, io.EOF)
+			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
+		},
+		"429 with Retry-After: 1": func(i inspected) {
+			got, err := i.try(t)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusTooManyRequests, got.status)
+			assert.Equal(t, "1", got.header.Get("Retry-After"))
+		},
+		"503": func(i inspected) {
+			got, err := i.try(t)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusServiceUnavailable, got.status)
+		},
+		"Hang until the client gives up": func(i inspected) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := i.tryRequest(t, i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		},
+		"Cut the answer of what is performed": func(i inspected) {
+			_, err := i.try(t)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
+		},
+		"Permit 5 requests a second": func(i inspected) {
+			permitted, got := -1, reply{}
+			for ; got.status != http.StatusTooManyRequests; permitted++ {
+				require.Less(t, permitted, 1000)
+				var err error
+				got, err = i.try(t)
+				require.NoError(t, err)
+			}
+			assert.GreaterOrEqual(t, permitted, 5)
+			assert.Equal(t, "1", got.header.Get("Retry-After"))
+		},
+	}
+	var presets []struct {
+		Label string          `json:"label"`
+		Fault json.RawMessage `json:"fault"`
+	}
+	text := inspect(t).ask(t, "GET", "/presets?operation=invoices.send&times=1", "")
+	require.NoError(t, json.Unmarshal([]byte(text), &presets))
+	require.Len(t, presets, len(strikes))
+	for _, preset := range presets {
+		i := inspected{newInvoice(t), nil}
+		i.page = payvaulttest.Inspect(i.srv)
+		i.ask(t, "POST", "/faults", string(preset.Fault))
+		require.Len(t, i.srv.Faults(), 1)
+		require.Contains(t, strikes, preset.Label)
+		strikes[preset.Label](i)
+	}
+}
+
+// A request that hangs is shown while it does, though its fault is spent.
+func TestInspectPending(t *testing.T) {
+	t.Parallel()
+	i := inspected{newInvoice(t), nil}
+	i.page = payvaulttest.Inspect(i.srv)
+	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Times: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	given := make(chan error)
+	r := i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx)
+	go func() {
+		_, err := i.tryRequest(t, r)
+		given <- err
+	}()
+	state := func() string { return i.ask(t, "GET", "/state", "") }
+	const shown = `"pending":[{"operation":"invoices.send","fault":"hang","seconds":`
+	require.Eventually(t, func() bool { return strings.Contains(state(), shown) }, 10*time.Second, 10*time.Millisecond)
+	assert.Empty(t, i.srv.Faults())
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	i.srv.Close() // the record is there
+	assert.Contains(t, state(), `"pending":[]`)
 }
 
 // The line of Go beside each fault compiles, whatever its kind and operation.
@@ -288,8 +403,10 @@ func TestInspectGoLines(t *testing.T) {
 	} {
 		arm(fmt.Sprintf(`{"kind":%q,"rate":0.5,"code":1}`, kind))
 	}
-	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","retry_after":"\"1\"","size":9,` +
-		`"body":"*/ x"}`)
+	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","size":9}`)
+	arm(`{"kind":"rate limit","retry_after":"Sun, 06 Nov 1994 08:49:37 GMT"}`)
+	arm(`{"kind":"rate limit","retry_after":"120"}`)
+	assert.Contains(t, lines, `RetryAfter: "120"`)
 	fields := reflect.TypeFor[payvaulttest.Fault]().NumField()
 	assert.Equal(t, 14, fields, "a new field is to be armed above, too")
 

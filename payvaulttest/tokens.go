@@ -3,6 +3,7 @@ package payvaulttest
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/cardnumber"
@@ -33,6 +34,8 @@ type Card struct {
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
+var isExpDate = regexp.MustCompile(`^(0[1-9]|1[0-2])\d\d$`)
+
 func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantID }
 
 func (c *Card) prepare(v *service) error {
@@ -43,6 +46,7 @@ func (c *Card) prepare(v *service) error {
 	}
 	return cmp.Or(
 		fits(c.CardNumber == "" || cardnumber.IsMasked(c.CardNumber), "card_number must be 12 to 19 digits, or masked"),
+		fits(c.ExpDate == "" || isExpDate.MatchString(c.ExpDate), "exp_date must be MMYY"),
 		oneOf("kind", c.Kind, CardKindCard, CardKindACH, CardKindWallet),
 	)
 }

@@ -215,13 +215,13 @@ func TestDeliveriesAreLogged(t *testing.T) {
 		{user.url + "/path-secret", "body-secret", "status=202\n"},
 		{
 			"http://user:secret@192.0.2.1/hook?t=secret", "body-secret",
-			`status=0 error="dial tcp 192.0.2.1:80: the notification URL is not on loopback"`,
+			`status=0 error="the notification URL is not on loopback"`,
 		},
 		{
 			"http://127.0.0.1:1/hook?t=secret#secret", "body-secret",
-			`status=0 error="dial tcp 127.0.0.1:1: connect: connection refused"`,
+			`status=0 error="connection refused"`,
 		},
-		{user.url + "/hook?t=secret", make(chan int), "status=0\n"},
+		{user.url + "/hook?t=secret", make(chan int), "status=0 error=\"not sent\"\n"},
 	} {
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []string{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", test.data)

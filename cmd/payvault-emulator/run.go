@@ -25,6 +25,8 @@ const (
 	exitUsage
 )
 
+const pageTimeout = time.Minute
+
 //go:embed seed.json
 var defaultSeed []byte
 
@@ -105,7 +107,10 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 	page := &http.Server{
 		Addr:              listener.Addr().String(),
 		Handler:           payvaulttest.Inspect(srv),
-		ReadHeaderTimeout: time.Minute,
+		ReadHeaderTimeout: pageTimeout,
+		ReadTimeout:       pageTimeout,
+		WriteTimeout:      pageTimeout, // streams set their own
+		IdleTimeout:       pageTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { _ = page.Serve(listener) }()

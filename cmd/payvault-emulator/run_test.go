@@ -200,6 +200,21 @@ func numberOf(t *testing.T, text, member string) string {
 	return found[1]
 }
 
+// Whoever leaves a connection of the page open without a word is cut off.
+func TestInspectTimeouts(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	page, err := inspect(t.Context(), "127.0.0.1:0", srv)
+	require.NoError(t, err)
+	for name, timeout := range map[string]time.Duration{
+		"header": page.ReadHeaderTimeout, "read": page.ReadTimeout, "write": page.WriteTimeout, "idle": page.IdleTimeout,
+	} {
+		assert.Equal(t, time.Minute, timeout, name)
+	}
+	require.NoError(t, page.Close())
+}
+
 // The program ends while a page is open, and each curl line of its help does what it says.
 func TestInspect(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,22 +46,36 @@ type Delivery struct {
 	Error     string `json:"error,omitempty"`
 }
 
+// Pending is a request that is not answered yet.
+type Pending struct {
+	Operation string  `json:"operation"`
+	Fault     string  `json:"fault"`
+	Seconds   float64 `json:"seconds"` // since it arrived
+
+	began time.Time
+}
+
 // A Feed is the [slog.Handler] that keeps the newest records of an emulator for the page. It takes those attributes
 // that it knows, and nothing before it is watched.
 type Feed struct {
 	watched atomic.Bool
 	closed  chan struct{}
 	closing sync.Once
+	start   string // tells this feed from others: numbers count up from 1 in each
 
 	mu         sync.Mutex
 	changes    int64     // of anything that the page shows
 	last       int64     // the number of the newest request
 	requests   []Request // a ring, by number
+	pending    map[*Pending]bool
 	deliveries []Delivery
+	delivered  int
 }
 
 // NewFeed makes a feed; [Feed.Close] ends its streams.
-func NewFeed() *Feed { return &Feed{closed: make(chan struct{})} }
+func NewFeed() *Feed {
+	return &Feed{closed: make(chan struct{}), start: strconv.FormatInt(time.Now().UnixNano(), 36)}
+}
 
 // Close ends the streams.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
@@ -70,6 +86,7 @@ func (f *Feed) watch() {
 	defer f.mu.Unlock()
 	if f.requests == nil {
 		f.requests = make([]Request, keptRequests)
+		f.pending = map[*Pending]bool{}
 	}
 	f.watched.Store(true)
 }
@@ -151,7 +168,38 @@ func (f *Feed) addDelivery(delivery Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
+	f.delivered++
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
+}
+
+// Begin shows a request until it is ended.
+func (f *Feed) Begin(operation, fault string) (end func()) {
+	if !f.watched.Load() {
+		return func() {}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
+	p := &Pending{Operation: operation, Fault: fault, began: time.Now()}
+	f.pending[p] = true
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.pending, p)
+	}
+}
+
+// allPending returns the requests that are not answered yet, the oldest first.
+func (f *Feed) allPending() []Pending {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := []Pending{}
+	for p := range f.pending {
+		p.Seconds = time.Since(p.began).Round(time.Second / 10).Seconds()
+		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b Pending) int { return a.began.Compare(b.began) })
+	return list
 }
 
 // touch says that the page shows something that is not true any more.
@@ -163,6 +211,7 @@ func (f *Feed) touch() {
 
 // A batch is what a stream sends at once: the newest requests, and how many there are that it leaves out.
 type batch struct {
+	Start    string    `json:"start"`    // of the feed
 	Requests []Request `json:"requests"` // the oldest first
 	Skipped  int64     `json:"skipped"`
 	Total    int64     `json:"total"` // since the page was made
@@ -172,10 +221,7 @@ type batch struct {
 func (f *Feed) since(number int64, limit int, wanted func(*Request) bool) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if number > f.last { // of an emulator that ended
-		number = 0
-	}
-	b := batch{Requests: []Request{}, Total: f.last}
+	b := batch{Start: f.start, Requests: []Request{}, Total: f.last}
 	oldest := max(number, f.last-keptRequests)
 	b.Skipped = oldest - number
 	for n := f.last; n > oldest; n-- {
@@ -192,14 +238,31 @@ func (f *Feed) since(number int64, limit int, wanted func(*Request) bool) batch 
 	return b
 }
 
+func (f *Feed) total() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
 func (f *Feed) changed() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changes
 }
 
-func (f *Feed) newestDeliveries() []Delivery {
+// newestDeliveries returns the newest deliveries, and the number of all.
+func (f *Feed) newestDeliveries() ([]Delivery, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Delivery{}, f.deliveries...)
+	return append([]Delivery{}, f.deliveries...), f.delivered
+}
+
+// numberOf is the number of the request that the ID of an event names; 0 if it is of another feed.
+func (f *Feed) numberOf(event string) int64 {
+	text, ours := strings.CutPrefix(event, f.start+"-")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if !ours || err != nil {
+		return 0
+	}
+	return min(max(number, 0), f.total())
 }

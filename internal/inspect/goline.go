@@ -2,18 +2,23 @@ package inspect
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
+
+	"example.com/payvault/internal/cardnumber"
 )
 
-// GoLine is the line of Go that injects a fault in a test. It leaves out what may be anything, such as a body, and
-// names it in a comment. The names of constants are made of their texts: "invoices.send" is OpInvoicesSend.
+// GoLine is the line of Go that injects a fault in a test. What may be anything, such as a body, stands in it as TODO,
+// which does not compile: it is for the reader to write. The names of constants are made of their texts:
+// "invoices.send" is OpInvoicesSend.
 func GoLine(fault any) string {
-	var fields, hidden []string
+	var fields []string
 	value := reflect.ValueOf(fault)
 	for field, v := range value.Fields() {
-		text := ""
+		text := "TODO"
 		switch {
 		case v.IsZero():
 			continue
@@ -23,21 +28,24 @@ func GoLine(fault any) string {
 			text = "payvault.Op" + camel(v.String())
 		case field.Type == reflect.TypeFor[time.Duration]():
 			text = duration(time.Duration(v.Int()))
-		case field.Name == "RetryAfter":
-			text = fmt.Sprintf("%q", v.String())
+		case field.Name == "RetryAfter" && isRetryAfter(v.String()):
+			text = strconv.Quote(v.String())
 		case v.CanInt() || v.CanFloat() || v.Kind() == reflect.Bool:
 			text = fmt.Sprint(v)
-		default:
-			hidden = append(hidden, field.Name)
-			continue
+		}
+		if cardnumber.Hide(text) != text {
+			text = "TODO"
 		}
 		fields = append(fields, field.Name+": "+text)
 	}
-	list := strings.Join(fields, ", ")
-	if len(hidden) > 0 {
-		list += " /* and " + strings.Join(hidden, ", ") + " */"
-	}
-	return "if _, err := srv.Inject(payvaulttest.Fault{" + list + "}); err != nil { t.Fatal(err) }"
+	return "if _, err := srv.Inject(payvaulttest.Fault{" + strings.Join(fields, ", ") + "}); err != nil { t.Fatal(err) }"
+}
+
+// isRetryAfter reports whether a text is what Retry-After may hold: seconds, or a date.
+func isRetryAfter(text string) bool {
+	_, isNoNumber := strconv.ParseUint(text, 10, 32)
+	_, isNoDate := http.ParseTime(text)
+	return isNoNumber == nil || isNoDate == nil
 }
 
 func duration(d time.Duration) string {

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 )
 
 const (
-	maxStreams   = 16
+	maxStreams   = 4                // a browser has six connections to a host, and the page needs one besides
 	maxBatch     = 100              // requests at once
 	pollEvery    = time.Second / 5  // how often a stream looks for news
 	speakEvery   = 5 * time.Second  // how often it says something at least
@@ -29,7 +30,7 @@ const (
 type Emulator interface {
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
-	ReadFault(text []byte) (any, error) // from JSON
+	ReadFault(text []byte) (any, error) // from JSON; the error repeats nothing of it
 	Inject(fault any) Armed             // what ReadFault read
 	Faults() []Armed
 	Disarm(id int64) bool
@@ -156,6 +157,10 @@ func (h *handler) requests(w http.ResponseWriter, r *http.Request) {
 // events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
 // again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if r.Method == http.MethodHead {
+		return
+	}
 	select {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
@@ -163,9 +168,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many pages are open")
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	s := stream{feed: h.feed, out: w, wanted: wanted(r), changes: -1}
-	s.sent, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	s.sent = h.feed.numberOf(r.Header.Get("Last-Event-ID"))
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for s.tell() {
@@ -202,7 +206,7 @@ func (s *stream) tell() bool {
 	}
 	control := http.NewResponseController(s.out)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is one
-	if _, err := fmt.Fprintf(s.out, "id: %d\ndata: %s\n\n", news.Total, text); err != nil {
+	if _, err := fmt.Fprintf(s.out, "id: %s-%d\ndata: %s\n\n", news.Start, news.Total, text); err != nil {
 		return false
 	}
 	return control.Flush() == nil
@@ -214,14 +218,18 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		operations = append(operations, info.Op)
 	}
 	slices.Sort(operations)
-	deliveries := Table{Name: "deliveries", Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{}}
-	for _, d := range slices.Backward(h.feed.newestDeliveries()) {
-		deliveries.Rows = append(deliveries.Rows, []any{d.WebhookID, d.Event, d.Status, d.Error})
+	newest, total := h.feed.newestDeliveries()
+	deliveries := Table{
+		Name: "deliveries", Total: total, Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{},
 	}
-	deliveries.Total = len(deliveries.Rows)
+	for _, d := range slices.Backward(newest) {
+		deliveries.Rows = append(deliveries.Rows, []any{cardnumber.Hide(d.WebhookID), d.Event, d.Status, d.Error})
+	}
 	answer(w, http.StatusOK, map[string]any{
+		"start":      h.feed.start,
 		"operations": operations,
 		"commits":    h.emulator.AllCommits(),
+		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Faults(),
 		"tables":     append(h.emulator.Tables(), deliveries),
 	})
@@ -234,7 +242,7 @@ func (h *handler) listFaults(w http.ResponseWriter, _ *http.Request) {
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFault))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
+		refuse(w, http.StatusBadRequest, "the fault is too long, or did not arrive")
 		return
 	}
 	fault, err := h.emulator.ReadFault(text)

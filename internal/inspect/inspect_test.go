@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,15 +91,57 @@ func TestFiles(t *testing.T) {
 		w := ask(h, request("GET", path, ""))
 		assert.Equal(t, http.StatusOK, w.Code)
 		assert.Equal(t, contentType, w.Header().Get("Content-Type"))
-		assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
-		policy := w.Header().Get("Content-Security-Policy")
-		assert.True(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self'"))
 		for _, inline := range []string{"<style", "style=", "onclick=", "javascript:", "innerHTML", "http-equiv"} {
 			assert.NotContains(t, w.Body.String(), inline, path)
 		}
 	}
 	assert.Equal(t, http.StatusNoContent, ask(h, request("GET", "/favicon.ico", "")).Code)
 	assert.Equal(t, http.StatusNotFound, ask(h, request("GET", "/other", "")).Code)
+}
+
+// Every answer has the headers that keep it to itself, whatever is wrong with the request.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	feed.Close() // so that streams end
+	want := http.Header{
+		"Cache-Control": {"no-store"},
+		"Content-Security-Policy": {
+			"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; " +
+				"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+		},
+		"Cross-Origin-Opener-Policy":   {"same-origin"},
+		"Cross-Origin-Resource-Policy": {"same-origin"},
+		"Referrer-Policy":              {"no-referrer"},
+		"X-Content-Type-Options":       {"nosniff"},
+	}
+	check := func(r *http.Request, status int) {
+		t.Helper()
+		w := ask(h, r)
+		assert.Equal(t, status, w.Code, "%s %s", r.Method, r.URL)
+		for name, values := range want {
+			assert.Equal(t, values, w.Header()[name], "%s of %s %s", name, r.Method, r.URL)
+		}
+	}
+	for _, path := range []string{
+		"/", "/style.css", "/script.js", "/events", "/requests", "/state", "/presets", "/faults",
+	} {
+		check(request("GET", path, ""), http.StatusOK)
+		check(request("HEAD", path, ""), http.StatusOK)
+		rebound := request("GET", path, "")
+		rebound.Host = "attacker.example"
+		check(rebound, http.StatusMisdirectedRequest)
+	}
+	check(request("GET", "/favicon.ico", ""), http.StatusNoContent)
+	check(request("GET", "/other", ""), http.StatusNotFound)
+	check(request("PUT", "/state", ""), http.StatusMethodNotAllowed)
+	check(request("POST", "/faults", "{"), http.StatusBadRequest)
+	check(request("POST", "/faults", `{"kind":"hang"}`), http.StatusCreated)
+	check(request("DELETE", "/faults/7", ""), http.StatusNotFound)
+	check(request("DELETE", "/faults", ""), http.StatusNoContent)
+	foreign := request("POST", "/faults", `{"kind":"hang"}`)
+	foreign.Header.Set("Origin", "http://attacker.example")
+	check(foreign, http.StatusForbidden)
 }
 
 // A page is at most 600 lines, without a build step.
@@ -192,7 +235,12 @@ func TestPresets(t *testing.T) {
 	assert.Contains(t, list[0].Go, "Operation: payvault.OpPayeesDelete, Kind: payvaulttest.DropAfterCommit, Times: 3}")
 	assert.InDelta(t, 3.0, list[0].Fault["times"], 0)
 	assert.InDelta(t, 0.0, list[5].Fault["times"], 0, "a rate stays")
-	assert.Contains(t, ask(h, request("GET", "/presets?times=x", "")).Body.String(), "DropAfterCommit, Times: 1}")
+	assert.Contains(t, ask(h, request("GET", "/presets", "")).Body.String(), "DropAfterCommit, Times: 1}")
+	for _, times := range []string{"", "x", "1.5", "1e2"} {
+		w := ask(h, request("GET", "/presets?times="+times, ""))
+		assert.Equal(t, http.StatusBadRequest, w.Code, times)
+		assert.JSONEq(t, `{"error":"the times are no whole number"}`, w.Body.String())
+	}
 	assert.Equal(t, http.StatusBadRequest, ask(h, request("GET", "/presets?times=-1", "")).Code)
 }
 
@@ -261,7 +309,7 @@ func batches(t *testing.T, text string) []batch {
 		id, data, _ := strings.Cut(event, "\n")
 		var b batch
 		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &b))
-		require.Equal(t, fmt.Sprintf("id: %d", b.Total), id)
+		require.Equal(t, fmt.Sprintf("id: %s-%d", b.Start, b.Total), id)
 		list = append(list, b)
 	}
 	return list
@@ -277,7 +325,7 @@ func TestStream(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		r := request("GET", "/events", "")
-		r.Header.Set("Last-Event-ID", "1")
+		r.Header.Set("Last-Event-ID", feed.start+"-1")
 		go h.ServeHTTP(w, r)
 		synctest.Wait()
 		for range 5000 { // 1,000 a second
@@ -309,7 +357,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A reader of an emulator that was started again begins anew, and one that comes late is told how much it misses.
+// A reader that comes late is told how much it misses.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
@@ -320,12 +368,76 @@ func TestSince(t *testing.T) {
 	b := feed.since(0, 10, all)
 	assert.Len(t, b.Requests, 10)
 	assert.EqualValues(t, keptRequests+490, b.Skipped)
-	b = feed.since(9999999, 10, all)
-	assert.Len(t, b.Requests, 10)
-	assert.EqualValues(t, keptRequests+490, b.Skipped)
 	b = feed.since(keptRequests+499, 10, all)
 	assert.Len(t, b.Requests, 1)
 	assert.Zero(t, b.Skipped)
+}
+
+// A reader of an emulator that was started again begins anew, however many requests it had seen.
+func TestNumberOf(t *testing.T) {
+	t.Parallel()
+	_, feed := newHandler()
+	_, other := newHandler()
+	for range 3 {
+		arrive(feed)
+	}
+	assert.NotEqual(t, feed.start, other.start)
+	for event, want := range map[string]int64{
+		feed.start + "-2": 2, feed.start + "-9": 3, feed.start + "--1": 0, feed.start + "-x": 0,
+		other.start + "-2": 0, "2": 0, "": 0,
+	} {
+		assert.Equal(t, want, feed.numberOf(event), event)
+	}
+	h := Handler(&fakeEmulator{}, feed)
+	assert.Contains(t, ask(h, request("GET", "/state", "")).Body.String(), `"start":"`+feed.start+`"`)
+}
+
+// All deliveries count, also those that are not shown any more.
+func TestDeliveriesTotal(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	for range keptDeliveries + 7 {
+		slog.New(feed).Info("delivery", "webhook_id", "4929123456781234")
+	}
+	state := ask(h, request("GET", "/state", "")).Body.String()
+	assert.Contains(t, state, `{"name":"deliveries","total":57,`)
+	assert.Equal(t, keptDeliveries, strings.Count(state, "4929xxxxxx781234"))
+}
+
+// A stream outlives the times that a server gives a reader to send its request and to take an answer.
+func TestStreamOutlivesTimeouts(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = pollEvery/4, pollEvery/4
+	server.Start()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/events", nil)
+	require.NoError(t, err)
+	resp, err := server.Client().Do(r)
+	require.NoError(t, err)
+	lines := bufio.NewScanner(resp.Body)
+	for range 4 {
+		arrive(feed)
+		for range 3 { // the lines of an event
+			require.True(t, lines.Scan(), "the stream ended: %v", lines.Err())
+		}
+	}
+	feed.Close()
+	assert.False(t, lines.Scan())
+	require.NoError(t, lines.Err())
+	require.NoError(t, resp.Body.Close())
+	server.Close()
+}
+
+// A stream has nothing to say to HEAD: it holds neither its connection nor a place.
+func TestHeadOfEvents(t *testing.T) {
+	t.Parallel()
+	h, feed := newHandler()
+	defer feed.Close()
+	for range maxStreams + 1 {
+		w := ask(h, request("HEAD", "/events", "")) // returns
+		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
+	}
 }
 
 // Neither a page that was closed nor a crowd of pages holds anything.

@@ -33,11 +33,15 @@ func presetList(operation string, times int) []preset {
 }
 
 func (h *handler) presets(w http.ResponseWriter, r *http.Request) {
-	times, err := strconv.Atoi(r.URL.Query().Get("times"))
-	if err != nil {
-		times = 1
+	query, times := r.URL.Query(), 1
+	if query.Has("times") {
+		var err error
+		if times, err = strconv.Atoi(query.Get("times")); err != nil {
+			refuse(w, http.StatusBadRequest, "the times are no whole number")
+			return
+		}
 	}
-	list := presetList(r.URL.Query().Get("operation"), times)
+	list := presetList(query.Get("operation"), times)
 	for i, p := range list {
 		text, err := json.Marshal(p.Fault)
 		if err != nil {

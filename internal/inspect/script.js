@@ -5,7 +5,8 @@
 const shown = 200; // rows
 const at = (id) => document.getElementById(id);
 let source;
-let total = 0;
+let start; // of the emulator: another has other requests and faults under the same numbers
+let unseen = 0; // requests that are not in the list, as far as they fit the filter
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -25,34 +26,57 @@ async function call(path, options) {
   return body;
 }
 
+function startOver(of) {
+  if (of === start) return;
+  start = of;
+  unseen = 0;
+  at('live').tBodies[0].replaceChildren();
+  at('armed').replaceChildren();
+  at('detail').hidden = true;
+}
+
 // Requests
+
+const paused = () => at('pause').ariaPressed === 'true';
 
 function connect() {
   source?.close();
-  at('live').tBodies[0].replaceChildren();
-  at('count').textContent = '';
+  if (!paused()) {
+    at('live').tBodies[0].replaceChildren();
+    at('count').textContent = '';
+    unseen = 0;
+  }
   const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
   source = new EventSource('events?' + query);
-  source.onopen = () => { at('connection').textContent = 'live'; };
+  source.onopen = () => { at('connection').textContent = paused() ? 'paused' : 'live'; };
   source.onerror = () => {
     at('connection').textContent = source.readyState === EventSource.CLOSED
       ? 'not connected: too many pages are open, or the emulator has ended' : 'connecting again';
   };
   source.onmessage = (event) => {
-    addRequests(JSON.parse(event.data));
+    if (!paused()) addRequests(JSON.parse(event.data));
     refreshSoon();
   };
 }
 
+// A page that is not seen gives its connection back: a browser has six for all pages of a host.
+document.onvisibilitychange = () => {
+  if (!document.hidden) return connect();
+  source.close();
+  at('connection').textContent = 'not connected while out of sight';
+};
+
 function addRequests(batch) {
   const body = at('live').tBodies[0];
-  if (batch.total < total) body.replaceChildren(); // the emulator was started again
-  total = batch.total;
+  startOver(batch.start);
+  unseen += batch.skipped;
   body.prepend(...batch.requests.reverse().map(requestRow));
-  while (body.rows.length > shown) body.lastChild.remove();
+  for (; body.rows.length > shown; unseen++) body.lastChild.remove();
+  const filtered = at('only').value || at('failed').checked;
   at('none').hidden = body.rows.length > 0;
-  const skipped = batch.skipped ? `, ${batch.skipped.toLocaleString('en')} of the last ones not shown` : '';
-  at('count').textContent = `${total.toLocaleString('en')} in all${skipped}`;
+  at('none').textContent = filtered ? 'No request that fits the filter.' : 'No request yet.';
+  const rest = unseen ? `, ${unseen.toLocaleString('en')} ${filtered ? 'that may fit ' : ''}not shown` : '';
+  at('count').textContent = `${batch.total.toLocaleString('en')} in all${rest}`;
 }
 
 function requestRow(request) {
@@ -62,7 +86,7 @@ function requestRow(request) {
   const failed = request.fault || request.code || request.status < 200 || request.status > 299;
   return make('tr', {className: failed ? 'bad' : ''},
     make('td', {textContent: clock(request.time)}),
-    make('td', {}, choose),
+    make('td', {}, failed ? '✗ ' : '', choose),
     make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
     make('td', {textContent: request.status || 'none'}),
     make('td', {className: 'wide', textContent: request.code ?? '–'}),
@@ -103,15 +127,23 @@ function refreshSoon() {
 async function refresh() {
   try {
     const state = await call('state');
+    startOver(state.start);
     fill(at('only'), state.operations);
     fill(at('target'), state.operations);
     showArmed(state.faults);
+    showPending(state.pending);
     const commits = Object.entries(state.commits).sort();
     showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
     state.tables.forEach(showTable);
   } catch (error) {
     say(`The state cannot be read: ${error.message}`, true);
   }
+}
+
+function showPending(requests) {
+  const oldest = requests.slice(0, 5).map(({operation, fault, seconds}) =>
+    `${operation || 'no operation'}${fault && `, ${fault}`}, for ${Math.round(seconds)} s`);
+  at('pending').textContent = requests.length ? `${requests.length} not answered yet: ${oldest.join('; ')}` : '';
 }
 
 function fill(select, names) {
@@ -125,7 +157,8 @@ function showTable(table) {
       make('th', {scope: 'col', textContent: name.replaceAll('_', ' ')})));
     const region = {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: table.name};
     at('stored').append(make('details', {id}, make('summary'),
-      make('div', region, make('table', {}, make('thead', {}, head), make('tbody')))));
+      make('div', region, make('table', {},
+        make('caption', {className: 'unseen', textContent: table.name}), make('thead', {}, head), make('tbody')))));
   }
   const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
   at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
@@ -156,17 +189,24 @@ function showArmed(faults) {
   }
 }
 
+let wanted; // the query of the presets that was sent last
+
 async function showPresets() {
   try {
+    if (!at('times').checkValidity()) throw new Error('Times is a whole number from 0 to 9999');
     const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
+    wanted = query;
     const presets = await call('presets?' + query);
+    if (query !== wanted) return; // an answer that was overtaken
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
       make('strong', {textContent: preset.label}), make('code', {textContent: preset.go}),
       make('div', {className: 'bar'},
         make('button', {type: 'button', textContent: 'Arm', ariaLabel: 'Arm: ' + preset.label,
           onclick: () => act('POST', 'faults', preset.fault, 'Armed: ' + preset.label)}),
         copier(preset)))));
+    if (at('said').classList.contains('bad')) say('');
   } catch (error) {
+    at('presets').replaceChildren(); // they are not what is asked for
     say(error.message, true);
   }
 }
@@ -196,16 +236,18 @@ async function act(method, path, fault, done) {
 }
 
 at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
-at('only').onchange = at('failed').onchange = () => { if (at('pause').ariaPressed === 'false') connect(); };
+at('only').onchange = at('failed').onchange = () => pause(false);
 at('target').onchange = at('times').onchange = showPresets;
 at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
-at('pause').onclick = () => {
-  const paused = at('pause').ariaPressed === 'false';
-  at('pause').ariaPressed = paused;
-  if (!paused) return connect();
-  source.close();
-  at('connection').textContent = 'paused';
-};
+at('pause').onclick = () => pause(!paused());
+
+// pause stops the list of requests; faults and records go on.
+function pause(on) {
+  at('pause').ariaPressed = on;
+  if (on) at('connection').textContent = 'paused';
+  else connect();
+}
+
 refresh();
 showPresets();
 connect();

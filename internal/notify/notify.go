@@ -4,6 +4,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -115,13 +116,44 @@ func (d *Dispatcher) deliver(address string, body []byte, delivery Delivery) {
 		slog.String("event", delivery.Event),
 		slog.Int("status", delivery.Status),
 	}
-	if failed, ok := errors.AsType[*url.Error](delivery.Err); ok {
-		attrs = append(attrs, slog.Any("error", failed.Err))
+	if delivery.Err != nil {
+		attrs = append(attrs, slog.String("error", class(delivery.Err)))
 	}
 	d.logger.LogAttrs(d.ctx, slog.LevelInfo, "delivery", attrs...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.history = append(d.history, delivery)
+}
+
+// class says in fixed words why there was no answer: the text of an error may hold the URL, or what the receiver sent.
+func class(err error) string {
+	address, _ := errors.AsType[*url.Error](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	_, unknown := errors.AsType[*net.DNSError](err)
+	switch {
+	case address == nil:
+		return "not sent"
+	case address.Op == "parse":
+		return "malformed URL"
+	case errors.Is(err, errNotLoopback):
+		return errNotLoopback.Error()
+	case address.Timeout():
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case unknown:
+		return "unknown host"
+	case certificate, alert, errors.Is(err, http.ErrSchemeMismatch):
+		return "TLS"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
+		return "connection lost"
+	default:
+		return "no usable answer"
+	}
 }
 
 func (d *Dispatcher) send(url string, body []byte) (int, error) {

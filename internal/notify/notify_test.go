@@ -1,12 +1,16 @@
 package notify
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,10 +80,58 @@ func TestDeliveries(t *testing.T) {
 	assert.Equal(t, http.StatusAccepted, history[0].Status)
 	require.ErrorContains(t, history[2].Err, "not on loopback")
 	require.ErrorContains(t, history[3].Err, "build a notification")
-	assert.Contains(t, out.String(), `event=c status=0 error="`)
+	assert.Contains(t, out.String(), `event=c status=0 error="the notification URL is not on loopback"`)
+	assert.Contains(t, out.String(), `event=d status=0 error="malformed URL"`)
 	assert.NotContains(t, out.String(), "secret")
 
 	cancel()
 	d.Close()
 	require.ErrorContains(t, d.Wait(t.Context()), "the server is closed")
+}
+
+// The record of a delivery that failed says why in fixed words, whatever the receiver sends back.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	echo := func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 20)) } // the URL comes back
+	lost := func(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
+	secured := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secured.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for url, want := range map[string]string{
+		receive(t, echo): "no usable answer",
+		receive(t, lost): "connection lost",
+		secured.URL:      "TLS",
+		strings.Replace(plain.URL, "http:", "https:", 1): "TLS",
+		"http://127.0.0.1:1":                             "connection refused",
+		"http://127.0.0.1:s":                             "malformed URL",
+	} {
+		var out strings.Builder
+		d := New(t.Context(), false, slog.New(slog.NewTextHandler(&out, nil)))
+		d.Post(url+"/s3cret?s3cret", nil, Delivery{WebhookID: "W", Event: "e"})
+		require.NoError(t, d.Wait(t.Context()))
+		assert.Contains(t, strings.ReplaceAll(out.String(), `"`, ""), "error="+want+"\n", url)
+		assert.NotContains(t, out.String(), "s3cret")
+	}
+	assert.Equal(t, "not sent", class(io.EOF))
+	wrapped := func(err error) error { return &url.Error{Op: "Post", Err: err} }
+	assert.Equal(t, "timeout", class(wrapped(context.DeadlineExceeded)))
+	assert.Equal(t, "canceled", class(wrapped(context.Canceled)))
+	assert.Equal(t, "unknown host", class(wrapped(&net.DNSError{})))
+}
+
+// receive is the URL of a receiver that does something with each connection and closes it.
+func receive(t *testing.T, handle func(net.Conn)) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var receiver sync.WaitGroup
+	t.Cleanup(func() { assert.NoError(t, listener.Close()); receiver.Wait() })
+	receiver.Go(func() {
+		for c, err := listener.Accept(); err == nil; c, err = listener.Accept() {
+			handle(c)
+			_ = c.Close()
+		}
+	})
+	return "http://" + listener.Addr().String()
 }

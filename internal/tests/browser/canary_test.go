@@ -43,7 +43,7 @@ func TestCanary(t *testing.T) {
 		canary+`"}`)
 	_, err := p.srv.Inject(payvaulttest.Fault{
 		Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}, Message: key,
-		Location: canary,
+		Location: canary, RetryAfter: canary, Code: 4929123456781234, Size: 4929123456781234,
 	})
 	require.NoError(t, err)
 	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync"
@@ -59,7 +60,12 @@ type tab struct {
 func open(t *testing.T, opts ...payvaulttest.Option) *tab {
 	t.Helper()
 	srv := payvaulttest.NewServer(opts...)
-	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	return openPage(t, srv, payvaulttest.Inspect(srv))
+}
+
+func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab {
+	t.Helper()
+	page := httptest.NewServer(inspect)
 	ctx, end := chromedp.NewContext(chromium)
 	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
 	require.NoError(t, chromedp.Do(ctx)) // opens the tab, which lives as long as this context

@@ -1,12 +1,14 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
@@ -42,7 +44,7 @@ func TestRequestAppears(t *testing.T) {
 
 func (p *tab) send() error {
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
-	return p.srv.Client().Invoices.Send(p.Context(), "INV-1", request) //nolint:wrapcheck // as it is
+	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // as it is
 }
 
 // A fault that is armed by a click strikes, and what is left of it goes down.
@@ -57,6 +59,7 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
+	assert.Contains(t, p.text("#live tbody tr.bad"), "✗ invoices.send", "it is said without color, too")
 	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').children.length === 0`)
@@ -81,14 +84,151 @@ func TestFilters(t *testing.T) {
 	p.click("#failed")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 	assert.Contains(t, p.text("#live tbody tr"), "404")
-	p.click("#failed")
 	p.choose("#only", "customers.list")
+	p.waitFor(`document.querySelector('#none').innerText === 'No request that fits the filter.'`)
+	p.click("#failed")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 20`)
+}
+
+// Pause stops the list of requests, and neither the faults nor the records.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 	p.click("#pause")
-	_, err := client.Customers.List(t.Context(), nil)
+	assert.Equal(t, "paused", p.text("#connection"))
+	_, err := p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, Times: 5})
 	require.NoError(t, err)
+	p.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "Acme"})
+	p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
+	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 4 left')`) // the page has heard of it
+	assert.Equal(t, "payees: 1", p.text("#table-payees summary"))
+	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
+	p.see(false)
+	p.see(true)
+	p.waitFor(`document.querySelector('#connection').innerText === 'paused'`)
+	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 	p.click("#pause")
-	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 21`)
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+}
+
+// see brings the page to sight, or out of it: in a headless browser all are in sight.
+func (p *tab) see(inSight bool) {
+	p.Helper()
+	eval[any](p, fmt.Sprintf(`{Object.defineProperty(document, 'hidden', {configurable: true, value: %t});
+		document.dispatchEvent(new Event('visibilitychange'));}`, !inSight))
+}
+
+// Many tabs of one page work, as long as few of them are in sight: a browser has six connections to a host.
+func TestManyTabs(t *testing.T) {
+	t.Parallel()
+	first := open(t)
+	for range 7 {
+		first.see(false)
+		first.waitFor(`document.querySelector('#connection').innerText.startsWith('not connected')`)
+		next := first.another()
+		next.waitFor(`document.querySelector('#connection').innerText === 'live'`)
+		next.click(`[aria-label="Arm: 503"]`)
+		next.waitFor(`document.querySelector('#armed li')`)
+		next.click(`#clear`)
+		next.waitFor(`!document.querySelector('#armed li')`)
+		first.see(true)
+		first.waitFor(`document.querySelector('#connection').innerText === 'live'`)
+		next.see(false)
+	}
+	require.Error(t, first.send())
+	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+}
+
+// Tabs that are all in sight leave the page room to act.
+func TestManyTabsInSight(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	for range 4 {
+		p = p.another()
+		p.waitFor(`document.querySelector('#presets button')`)
+	}
+	p.waitFor(`document.querySelector('#connection').innerText.includes('too many pages')`)
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	assert.Len(t, p.srv.Faults(), 1)
+}
+
+// another opens the page of the same server in one more tab.
+func (p *tab) another() *tab {
+	p.Helper()
+	ctx, end := chromedp.NewContext(chromium)
+	p.Cleanup(end)
+	next := &tab{T: p.T, ctx: ctx, srv: p.srv, url: p.url}
+	require.NoError(p, chromedp.Do(ctx)) // opens the tab, which lives as long as this context
+	next.do(chromedp.Navigate(p.url))
+	return next
+}
+
+// When the emulator is started again, nothing of the one before stays: its numbers are given again.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	before, after := payvaulttest.NewServer(), payvaulttest.NewServer()
+	t.Cleanup(before.Close)
+	t.Cleanup(after.Close)
+	var page atomic.Pointer[http.Handler]
+	page.Store(new(payvaulttest.Inspect(before)))
+	current := func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }
+	p := openPage(t, before, http.HandlerFunc(current))
+	p.click(`[aria-label="Arm: 503"]`)
+	require.Error(t, p.send())
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed')?.textContent.includes('503')`)
+	p.click("#live tbody button")
+	p.waitFor(`!document.querySelector('#detail').hidden`)
+
+	page.Store(new(payvaulttest.Inspect(after)))
+	for range 2 {
+		_, err := after.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, Times: 2})
+		require.NoError(t, err)
+	}
+	now := &tab{T: t, ctx: p.ctx, srv: after}
+	for range 3 {
+		now.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
+	}
+	before.Close() // ends the stream; the browser connects again
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 3`)
+	p.waitFor(`document.querySelector('#armed').textContent.includes('rate limit')`)
+	assert.NotContains(t, p.text("#armed"), "503")
+	assert.NotContains(t, p.text("#live tbody"), "invoices")
+	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
+}
+
+// A request that hangs is seen while it hangs.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.click(`[aria-label^="Arm: Hang"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	ctx, cancel := context.WithCancel(p.ctx)
+	hanging := &tab{T: t, ctx: ctx, srv: p.srv}
+	ended := make(chan error)
+	go func() { ended <- hanging.send() }()
+	p.waitFor(`document.querySelector('#pending').innerText.startsWith('1 not answered yet: invoices.send, hang, for ')`)
+	cancel()
+	require.Error(t, <-ended)
+	p.waitFor(`document.querySelector('#pending').innerText === ''`)
+	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
+}
+
+// The times of a fault are a whole number, or there is nothing to arm.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	for _, times := range []string{"-1", "", "1.5", "10000"} {
+		p.choose("#times", times)
+		p.waitFor(`document.querySelector('#said').innerText.startsWith('Times is a whole number')`)
+		p.waitFor(`!document.querySelector('#presets button')`)
+		p.choose("#times", "3")
+		p.waitFor(`document.querySelector('#presets code')?.textContent.includes('Times: 3}')`)
+		assert.Empty(t, p.text("#said"))
+	}
 }
 
 // What is copied is Go that compiles in a test.
@@ -141,7 +281,12 @@ func TestManyRequests(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 	}
 	p.waitFor(`document.querySelector('#count').textContent.startsWith('5,000 in all')`)
-	assert.LessOrEqual(t, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), 200)
+	rows := eval[int](p, `document.querySelectorAll('#live tbody tr').length`)
+	assert.LessOrEqual(t, rows, 200)
+	assert.Equal(t, fmt.Sprintf("5,000 in all, 4,%d not shown", 1000-rows), p.text("#count"))
+	p.choose("#only", "customers.list")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 100`)
+	assert.Equal(t, "5,000 in all, 4,900 that may fit not shown", p.text("#count"))
 }
 
 // The page fits a phone, a window zoomed to 200 %, and both schemes of colors. "go test -artifacts" keeps the pictures.
@@ -173,13 +318,18 @@ func TestLayout(t *testing.T) {
 			p.waitFor(`document.querySelector('#armed li')`)
 			eval[any](p, "scrollTo(0, 0)")
 			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
-			if screen.width >= 640 {
-				eval[any](p, `{document.documentElement.style.fontSize = '200%'}`)
-				assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0,
-					"large letters scroll sideways")
-				eval[any](p, `{document.documentElement.style.fontSize = ''}`)
-			}
+			ground := map[string]string{"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 28)"}[screen.scheme]
+			assert.Equal(t, ground, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
+			eval[any](p, `{document.documentElement.style.fontSize = '200%';
+				document.querySelectorAll('details').forEach((each) => { each.open = true; })}`)
+			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0,
+				"large letters scroll sideways")
 			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name+"-large.png"), picture, 0o600))
+			eval[any](p, `{document.documentElement.style.fontSize = '';
+				document.querySelectorAll('details').forEach((each) => { each.open = each.id === 'table-subscriptions'; })}`)
+			picture, err = chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), picture, 0o600))
 		})
