@@ -73,10 +73,13 @@ func (w *world) recordUnknown(ctx context.Context) error {
 	accepted := func(n int) func(temporalpayvault.Summary) bool {
 		return func(s temporalpayvault.Summary) bool { return s.Accepted >= n }
 	}
+	signal := func(text string) error {
+		return w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, text)
+	}
 	return errors.Join(
-		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
-		w.until(ctx, id, accepted(3)), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Pause),
-		w.until(ctx, id, isPaused), w.client.SignalWorkflow(ctx, id, "", temporalpayvault.SignalControl, temporalpayvault.Resume),
+		w.until(ctx, id, isPaused), signal(temporalpayvault.Resume),
+		w.until(ctx, id, accepted(3)), signal(temporalpayvault.Pause),
+		w.until(ctx, id, isPaused), signal(temporalpayvault.Resume),
 		run.Get(ctx, nil), w.keep(ctx, id))
 }
 
