@@ -78,7 +78,7 @@ func guards() []guard {
 			"o.status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
 			"false",
 		},
-		{"success by code, not by status", "decode.go", "err := into.result().check(op); err != nil", "false"},
+		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},
 		{
 			"a code of a 5xx is no refusal", "errors.go",
 			"return e.StatusCode < 500 && e.Code != \"\" && !zero",
@@ -101,7 +101,7 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
-		{"redaction of card numbers", "erase.go", "plain.mark(cardNumbers(plain.text), ends)", ""},
+		{"redaction of card numbers", "erase.go", "digits.mark(cardNumbers(digits.text), ends)", ""},
 		{
 			"redaction of what is escaped", "erase.go",
 			`if signs != "" && !strings.ContainsAny(all, signs)`,
