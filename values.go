@@ -235,7 +235,7 @@ func (a *Amount) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) < longestValue && grouped.Match(text) {
+	if bytes.IndexByte(text, ',') >= 0 && len(text) < longestValue && grouped.Match(text) {
 		text = bytes.ReplaceAll(text, []byte(","), nil)
 	}
 	parsed, err := parseAmount(text)
