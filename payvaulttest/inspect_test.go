@@ -288,8 +288,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	for _, secret := range []string{"4929000000006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
 		assert.NotContains(t, page, secret)
 	}
-	assert.Contains(t, page, "Respond, Times: 2, Header: TODO, Body: TODO, Delay: TODO, RetryAfter: TODO, "+
-		"Location: TODO, Code: TODO, Message: TODO, Size: TODO, Rate: TODO})",
+	assert.Contains(t, page, "Respond, Times: 2, Header: fillIn, Body: fillIn, Delay: fillIn, RetryAfter: fillIn, "+
+		"Location: fillIn, Code: fillIn, Message: fillIn, Size: fillIn, Rate: fillIn})",
 		"what is hidden is not left out: the line would compile")
 }
 

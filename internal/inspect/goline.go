@@ -11,14 +11,17 @@ import (
 	"example.com/payvault/internal/cardnumber"
 )
 
-// GoLine is the line of Go that injects a fault in a test. What may be anything, such as a body, stands in it as TODO,
-// which does not compile: it is for the reader to write. The names of constants are made of their texts:
+// hidden stands for what may be anything, such as a body. A test does not declare it, so that the line does not
+// compile until the reader has written what is meant.
+const hidden = "fillIn"
+
+// GoLine is the line of Go that injects a fault in a test. The names of constants are made of their texts:
 // "invoices.send" is OpInvoicesSend.
 func GoLine(fault any) string {
 	var fields []string
 	value := reflect.ValueOf(fault)
 	for field, v := range value.Fields() {
-		text := "TODO"
+		text := hidden
 		switch {
 		case v.IsZero():
 			continue
@@ -34,7 +37,7 @@ func GoLine(fault any) string {
 			text = fmt.Sprint(v)
 		}
 		if cardnumber.Hide(text) != text {
-			text = "TODO"
+			text = hidden
 		}
 		fields = append(fields, field.Name+": "+text)
 	}

@@ -72,15 +72,15 @@ func TestGoLine(t *testing.T) {
 			Delay: 1500 * time.Millisecond, Times: 2,
 		},
 		"Kind: payvaulttest.Delay, Delay: 1500 * time.Nanosecond": {Kind: "delay", Delay: 1500},
-		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: TODO": {
+		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: fillIn": {
 			Kind: "permit rate", Rate: 0.5,
 			RetryAfter: `a"b`,
 		},
-		"Kind: payvaulttest.RateLimit, Times: TODO, RetryAfter: \"120\"": {
+		"Kind: payvaulttest.RateLimit, Times: fillIn, RetryAfter: \"120\"": {
 			Kind: "rate limit", Times: 4929123456781234, RetryAfter: "120",
 		},
 		"Kind: payvaulttest.CutBody, AfterCommit: true": {Kind: "cut body", AfterCommit: true},
-		"Kind: payvaulttest.Respond, Header: TODO, Body: TODO": {
+		"Kind: payvaulttest.Respond, Header: fillIn, Body: fillIn": {
 			Kind: "respond", Body: "canary",
 			Header: map[string][]string{"X": {"canary"}},
 		},
