@@ -238,3 +238,14 @@ func TestRewindable(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
 }
+
+// TestHost: RoundTrippers that sign or measure requests look at Request.Host, which http.NewRequest sets.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+		assert.Equal(t, "service.test", req.Host)
+		return nil, io.ErrUnexpectedEOF
+	})))
+	_, err := c.Do(t.Context(), post(false))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
