@@ -1,9 +1,11 @@
 package sqlpayvault
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,30 +96,47 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 	if err != nil {
 		return err
 	}
-	begins, ends := map[key]*op{}, []*op(nil)
+	var allowed []*op
 	for _, o := range ops {
 		switch {
 		case o.outcome != nil:
 			if o.err, err = checkEnd(ctx, tx, o); err != nil {
 				return err
 			}
-			if o.err == nil {
-				ends = append(ends, o)
-			}
-		case j.shared || held[o.job]:
-			begins[o.key] = o
-		default:
+		case !j.shared && !held[o.job]:
 			o.err = ErrRunning
 			j.disclaim(o.job)
 		}
+		if o.err == nil {
+			allowed = append(allowed, o)
+		}
 	}
-	if err := begin(ctx, tx, begins); err != nil {
-		return err
-	}
-	if err := end(ctx, tx, ends); err != nil {
-		return err
+	// All transactions lock rows in one order. In the order of a map, those of two journals wait for each other.
+	slices.SortStableFunc(allowed, func(a, b *op) int {
+		return cmp.Or(strings.Compare(a.job, b.job), cmp.Compare(a.batch, b.batch))
+	})
+	for len(allowed) > 0 {
+		n := alike(allowed)
+		write := begin
+		if allowed[0].outcome != nil {
+			write = end
+		}
+		if err := write(ctx, tx, allowed[:n]); err != nil {
+			return err
+		}
+		allowed = allowed[n:]
 	}
 	return tx.Commit()
+}
+
+// alike counts the operations that one statement can do: of one kind, and none of a batch that another is of.
+func alike(ops []*op) int {
+	for i := 1; i < len(ops); i++ {
+		if (ops[i].outcome == nil) != (ops[0].outcome == nil) || ops[i].key == ops[i-1].key {
+			return i
+		}
+	}
+	return len(ops)
 }
 
 // held gives a sign of life, and the jobs whose leases the run still has. No other run can take them over before the
@@ -143,14 +162,11 @@ func (j *Journal) held(ctx context.Context, tx *sql.Tx) (map[string]bool, error)
 }
 
 // begin inserts the batches that are not there, or were not sent, and reads the others.
-func begin(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
-	if len(ops) == 0 {
-		return nil
-	}
+func begin(ctx context.Context, tx *sql.Tx, ops []*op) error {
 	insert, known := &rows{}, make(map[key]*op, len(ops))
-	for k, o := range ops {
-		insert.add(k.job, k.batch, begun)
-		known[k] = o
+	for _, o := range ops {
+		insert.add(o.job, o.batch, begun)
+		known[o.key] = o
 	}
 	//nolint:gosec // what is put together are the numbers of parameters
 	found, err := tx.QueryContext(ctx, `INSERT INTO payvault_batches (job, batch, status) VALUES `+insert.values()+`
@@ -221,18 +237,12 @@ func checkEnd(ctx context.Context, tx *sql.Tx, o *op) (refused, err error) {
 	return refused, err
 }
 
-// end records outcomes, of each batch the last.
+// end records outcomes.
 func end(ctx context.Context, tx *sql.Tx, ops []*op) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	last := map[key]*payvault.BatchOutcome{}
-	for _, o := range ops {
-		last[o.key] = o.outcome
-	}
 	upsert := &rows{}
-	for k, b := range last {
-		upsert.add(k.job, k.batch, string(b.Status), b.Cards, b.RequestID, b.StatusCode, b.Code, b.Message)
+	for _, o := range ops {
+		b := o.outcome
+		upsert.add(o.job, o.batch, string(b.Status), b.Cards, b.RequestID, b.StatusCode, b.Code, b.Message)
 	}
 	//nolint:gosec // as above
 	_, err := tx.ExecContext(ctx, `INSERT INTO payvault_batches

@@ -324,6 +324,29 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
+// TestWritersInAnyOrder: journals that begin and end the same batches never wait for each other.
+func TestWritersInAnyOrder(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var running sync.WaitGroup
+		for range 4 {
+			j := opened(t, place, sqlpayvault.WithoutLease())
+			for batch := range 80 {
+				running.Go(func() {
+					_, err := j.Begin(t.Context(), job, batch)
+					assert.NoError(t, err)
+				})
+				running.Go(func() {
+					outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100}
+					assert.NoError(t, j.End(t.Context(), job, batch, outcome))
+				})
+			}
+		}
+		running.Wait()
+	})
+}
+
 // TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
