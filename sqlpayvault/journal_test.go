@@ -332,7 +332,7 @@ func TestWritersInAnyOrder(t *testing.T) {
 		var running sync.WaitGroup
 		for range 4 {
 			j := opened(t, place, sqlpayvault.WithoutLease())
-			for batch := range 80 {
+			for batch := range 200 {
 				running.Go(func() {
 					_, err := j.Begin(t.Context(), job, batch)
 					assert.NoError(t, err)
