@@ -57,16 +57,16 @@ const (
 
 // place is the permission to send a request.
 type place struct {
-	at     time.Time
+	at     time.Time // zero if there was no limit
 	waited time.Duration
 }
 
 // wait returns when the request may be sent.
 func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
-	start := time.Now()
 	if p == nil || !p.limited.Load() {
-		return place{at: start}, nil
+		return place{}, nil
 	}
+	start := time.Now()
 	ctx, end := context.WithCancelCause(ctx)
 	w := &waiter{end: end}
 	w.deadline, _ = ctx.Deadline()
@@ -185,13 +185,13 @@ func (p *Pace) refused(at place, after time.Duration) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now, first := time.Now(), !p.limited.Load()
 	p.refusedAt = now
-	if !p.limited.Load() {
+	if first {
 		p.count(now)
 		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), lowestRate), 1), now
 	}
-	if at.at.After(p.cutAt) {
+	if first || at.at.After(p.cutAt) {
 		p.cutAt, p.jitter = now, mostJitter*rand.Float64() //nolint:gosec // jitter need not be unpredictable
 		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
 	}

@@ -21,6 +21,10 @@ func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (boo
 
 // decide says whether another attempt follows, and reports whether none does only because the budget is spent.
 func (c *Client) decide(call *call) (spent bool) {
+	if call.err == nil && call.last.status < http.StatusBadRequest {
+		call.Pace.answered(call.place)
+		return false
+	}
 	after := RetryAfter(call.last.header)
 	refused := call.err == nil && call.last.status == http.StatusTooManyRequests
 	bearable := after <= c.config.Policy.MaxRetryAfter
