@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/transport"

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-querystring/query"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
 )
@@ -102,11 +102,12 @@ func NewSecret(text string) Secret {
 // It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
 // are equal, and whoever can read the memory of the process can read pad too.
 func mask(text string) string {
-	masked := []byte(text)
-	for i := range masked {
-		masked[i] ^= pad[i%len(pad)]
+	var masked strings.Builder
+	masked.Grow(len(text))
+	for i := range len(text) {
+		masked.WriteByte(text[i] ^ pad[i%len(pad)])
 	}
-	return string(masked)
+	return masked.String()
 }
 
 // pad differs from process to process.
@@ -375,14 +376,21 @@ func parseInstant(b []byte) (time.Time, error) {
 			text = before + "Z"
 		}
 	}
-	for _, clock := range []string{"15:04:05", "15:04"} {
-		for _, offset := range []string{"Z07:00", "Z0700", "Z07"} {
-			if t, err := time.Parse(time.DateOnly+"T"+clock+offset, text); err == nil {
-				return t, nil
-			}
-		}
+	clock, offset, at := "15:04:05", "Z07", strings.LastIndexAny(text, "Z+-")
+	if strings.Count(text[:max(0, at)], ":") < 2 {
+		clock = "15:04"
 	}
-	return time.Time{}, errNotInstant // the standard error would repeat the text
+	switch len(text) - at {
+	case len("+07:00"):
+		offset = "Z07:00"
+	case len("+0700"):
+		offset = "Z0700"
+	}
+	t, err := time.Parse(time.DateOnly+"T"+clock+offset, text)
+	if err != nil {
+		err = errNotInstant // the standard error would repeat the text
+	}
+	return t, err
 }
 
 // CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The

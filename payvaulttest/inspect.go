@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/inspect"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault"
 	"example.com/payvault/internal/openapi"

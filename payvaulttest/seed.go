@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 )
 
 // Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see

@@ -31,7 +31,7 @@ import (
 
 const (
 	bodyCap  = 8 << 20 // that of a client by default
-	mostHeap = 100 << 20
+	mostHeap = 100e6
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
