@@ -353,7 +353,7 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err != nil {
 		return r.end(err)
 	}
-	if secret, ok := value.(Secret); ok && secret.Reveal() == redacted {
+	if secret, ok := value.(Secret); ok && !secret.IsZero() && *secret.masked == mask(redacted) { // without a copy
 		return errRedacted
 	}
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}

@@ -102,12 +102,11 @@ func NewSecret(text string) Secret {
 // It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
 // are equal, and whoever can read the memory of the process can read pad too.
 func mask(text string) string {
-	var masked strings.Builder
-	masked.Grow(len(text))
-	for i := range len(text) {
-		masked.WriteByte(text[i] ^ pad[i%len(pad)])
+	masked := []byte(text)
+	for i := range masked {
+		masked[i] ^= pad[i%len(pad)]
 	}
-	return masked.String()
+	return string(masked)
 }
 
 // pad differs from process to process.
