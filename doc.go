@@ -28,15 +28,16 @@
 //
 // # Errors
 //
-// Every error of a call is an [*Error]. A 2xx answer with a code other than 0, without one, cut off or not JSON is an
-// error too, but for code 2 of [ApplicationsService.Validate], which is its answer. Ask in this order:
+// Every error of a call is an [*Error]. A 2xx answer whose code (rcode, of Tokenize) does not say success, or that is cut
+// off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate], which is its answer. Ask in this
+// order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
-//     Mend what Error.Fields names.
+//     Correct what Error.Fields names, or use a client without ForMerchant.
 //   - [SafeToRetry](err): calling again does no harm. Try again later, after Error.RetryAfter if it is set.
 //   - errors.Is(err, [ErrOutcomeUnknown]): it may have been performed. Look the outcome up before calling again; a
 //     refusal of the second call, such as [ErrNotFound] or [ErrConflict], may come from the first one.
-//   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: mend the key or the rights of the account.
+//   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
 //   - errors.Is(err, [ErrRejected]): the service refused; Error.Code, Message and Fields say why.
 //   - Anything else is a status without a code, in Error.StatusCode.
 //
@@ -48,7 +49,8 @@
 // with a CardID. [WithReplay] says so of one call. It never follows from the HTTP method. After a failure:
 //
 //	failure                                    replayable       all others
-//	nothing was sent                           repeated         repeated
+//	no connection: nothing was sent            repeated         repeated
+//	no API key, untrusted certificate          error, NotSent   error, NotSent
 //	status 429                                 repeated         repeated
 //	lost, timed out, status 502, 503, 504      repeated         error of unknown outcome
 //	any other status from 500 on               error, Unknown   error of unknown outcome
@@ -61,8 +63,9 @@
 // # Secrets
 //
 // Card and account numbers, security codes and the like have the type [Secret]: whatever prints, logs or encodes one
-// shows [REDACTED]. Nothing of a request stands in an error or a log record, and what the service says is cleared of
-// card numbers and of the request's secrets, keys and IDs. docs/secrets.md says what it may still repeat.
+// shows [REDACTED]. Nothing of a request is in an error or a log record, and what the service says is cleared of card
+// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what it may still
+// repeat.
 //
 // # More
 //

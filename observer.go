@@ -191,7 +191,11 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.String("operation", string(call.Op)), slog.Int("status", r.StatusCode), slog.String("code", r.Code),
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
-		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", r.Err.Error()))
+		text := r.Err.Error()
+		if _, own := errors.AsType[*Error](r.Err); !own { // of an attempt: a key source's text, for one
+			text = oneLine(text)
+		}
+		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))
 	}
 	if r.Waited > 0 {
 		attrs = append(attrs, slog.Duration("waited", r.Waited))

@@ -31,7 +31,7 @@ const (
 // Replay is what performing an operation twice does.
 type Replay string
 
-// The classes of replay. Every operation is repeated if nothing was sent or the service turned it away with status 429;
+// The classes of replay. Every operation is repeated if no connection was had or the service turned it away with status 429;
 // after a lost connection, a timeout of the attempt and statuses 502, 503 and 504 only one that is not of class
 // ReplayNever.
 const (

@@ -108,8 +108,9 @@ func (r *tokenizeReply) missing() string {
 // the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything
 // is sent; an rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the
-// service; see [SafeToRetry].
+// With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service: a
+// second call may store the data once more, under another CardID. No operation lists the cards that belong to no
+// customer; see [SafeToRetry].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

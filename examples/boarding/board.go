@@ -12,7 +12,7 @@ import (
 	"example.com/payvault"
 )
 
-// maxRounds is how often the data is mended. A mended field can make others required, so one round may not be enough.
+// maxRounds is how often the data is corrected. A corrected field can make others required, so one round may not be enough.
 const maxRounds = 4
 
 // filledIn is what the merchant has typed into the partner's form so far.
@@ -26,7 +26,7 @@ type boarding struct {
 	out     io.Writer
 }
 
-// board creates an application and mends it until it passes.
+// board creates an application and corrects it until it passes.
 func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreateRequest) error {
 	created, err := b.partner.Applications.Create(ctx, request)
 	if err != nil {

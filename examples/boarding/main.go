@@ -1,5 +1,5 @@
 // Boarding shows how a partner boards a merchant: it saves what the merchant has filled in so far, reads what the
-// service finds missing, and mends it from what it has on file, until the application passes.
+// service finds missing, and fills it in from what it has on file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL names a sandbox. Then PAYVAULT_PARTNER_API_KEY,
 // PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are not.
