@@ -76,7 +76,7 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"number": 1.0, "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize", "status": 200.0,
 		"code":        0.0,
-		"merchant_id": 100001.0, "request_bytes": 93.0, "fault": "", "performed": true,
+		"merchant_id": 100001.0, "request_bytes": 93.0, "fault": "", "performed": true, "failed": false,
 		"shape": map[string]any{"body": map[string]any{
 			"merchant_id": "•••", "card_number": "•••", "exp_date": "•••",
 			"single_use": "flag",

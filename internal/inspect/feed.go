@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	keptRequests   = 1000 // by a feed
+	maxBatch       = 100 // requests at once
 	keptDeliveries = 50
 )
 
@@ -30,12 +31,25 @@ type Request struct {
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
+	Failed     bool      `json:"failed"` // something went wrong, or was made to
 	Shape      any       `json:"shape,omitempty"`
 }
 
-// failed reports whether something went wrong, or was made to.
-func (r *Request) failed() bool {
-	return r.Status/100 != 2 || r.Code != nil && *r.Code != 0 || r.Fault != ""
+// A class is the requests of an operation that failed, or those that did not. As a filter it takes what it names.
+type class struct {
+	operation string
+	failed    bool
+}
+
+func (c class) takes(other class) bool {
+	return (c.operation == "" || c.operation == other.operation) && (!c.failed || other.failed)
+}
+
+// Arrivals are how many requests of a class there were, and as many of the newest as a batch can have, so that a
+// rare one is not lost among many others.
+type arrivals struct {
+	count  int64
+	newest []Request // the oldest first
 }
 
 // Delivery is the log record of a delivery to a webhook.
@@ -64,9 +78,9 @@ type Feed struct {
 	start   string // tells this feed from others: numbers count up from 1 in each
 
 	mu         sync.Mutex
-	changes    int64     // of anything that the page shows
-	last       int64     // the number of the newest request
-	requests   []Request // a ring, by number
+	changes    int64 // of anything that the page shows
+	last       int64 // the number of the newest request
+	requests   map[class]*arrivals
 	pending    map[*Pending]bool
 	deliveries []Delivery
 	delivered  int
@@ -85,7 +99,7 @@ func (f *Feed) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.requests == nil {
-		f.requests = make([]Request, keptRequests)
+		f.requests = map[class]*arrivals{}
 		f.pending = map[*Pending]bool{}
 	}
 	f.watched.Store(true)
@@ -161,7 +175,14 @@ func (f *Feed) addRequest(request Request) {
 	f.changes++
 	f.last++
 	request.Number = f.last
-	f.requests[f.last%keptRequests] = request
+	request.Failed = request.Status/100 != 2 || request.Code != nil && *request.Code != 0 || request.Fault != ""
+	c := class{request.Operation, request.Failed}
+	if f.requests[c] == nil {
+		f.requests[c] = &arrivals{}
+	}
+	a := f.requests[c]
+	a.count++
+	a.newest = append(a.newest[max(0, len(a.newest)+1-maxBatch):], request)
 }
 
 func (f *Feed) addDelivery(delivery Delivery) {
@@ -209,32 +230,32 @@ func (f *Feed) touch() {
 	f.changes++
 }
 
-// A batch is what a stream sends at once: the newest requests, and how many there are that it leaves out.
+// A batch is what a stream sends at once.
 type batch struct {
 	Start    string    `json:"start"`    // of the feed
-	Requests []Request `json:"requests"` // the oldest first
-	Skipped  int64     `json:"skipped"`
-	Total    int64     `json:"total"` // since the page was made
+	Requests []Request `json:"requests"` // the newest, the oldest of them first
+	Matching int64     `json:"matching"` // of all, those that the filter takes
+	Total    int64     `json:"total"`    // since the page was made
 }
 
-// since returns the newest requests after a number that are wanted, at most limit of them.
-func (f *Feed) since(number int64, limit int, wanted func(*Request) bool) batch {
+// since returns the newest requests after a number that a filter takes.
+func (f *Feed) since(number int64, filter class) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := batch{Start: f.start, Requests: []Request{}, Total: f.last}
-	oldest := max(number, f.last-keptRequests)
-	b.Skipped = oldest - number
-	for n := f.last; n > oldest; n-- {
-		request := &f.requests[n%keptRequests]
-		switch {
-		case !wanted(request):
-		case len(b.Requests) < limit:
-			b.Requests = append(b.Requests, *request)
-		default:
-			b.Skipped++
+	for c, a := range f.requests {
+		if !filter.takes(c) {
+			continue
+		}
+		b.Matching += a.count
+		for _, request := range a.newest {
+			if request.Number > number {
+				b.Requests = append(b.Requests, request)
+			}
 		}
 	}
-	slices.Reverse(b.Requests)
+	slices.SortFunc(b.Requests, func(a, b Request) int { return cmp.Compare(a.Number, b.Number) })
+	b.Requests = b.Requests[max(0, len(b.Requests)-maxBatch):]
 	return b
 }
 

@@ -2,6 +2,7 @@
 package inspect
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 
 const (
 	maxStreams   = 4                // a browser has six connections to a host, and the page needs one besides
-	maxBatch     = 100              // requests at once
 	pollEvery    = time.Second / 5  // how often a stream looks for news
 	speakEvery   = 5 * time.Second  // how often it says something at least
 	writeTimeout = 10 * time.Second // for a reader that is slow, or gone
@@ -76,8 +76,8 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /favicon.ico", h.icon)
-	mux.HandleFunc("GET /events", h.events)
-	mux.HandleFunc("GET /requests", h.requests)
+	mux.HandleFunc("GET /events", filtered(h.events))
+	mux.HandleFunc("GET /requests", filtered(h.requests))
 	mux.HandleFunc("GET /state", h.state)
 	mux.HandleFunc("GET /presets", h.presets)
 	mux.HandleFunc("GET /faults", h.listFaults)
@@ -142,21 +142,40 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// wanted reads the filter of a query: operation, and failed=true.
-func wanted(r *http.Request) func(*Request) bool {
-	operation, failed := r.URL.Query().Get("operation"), r.URL.Query().Get("failed") == "true"
-	return func(request *Request) bool {
-		return (operation == "" || operation == request.Operation) && (!failed || request.failed())
+// operations are the names of all operations.
+func operations() []string {
+	var names []string
+	for _, info := range payvault.Operations() {
+		names = append(names, string(info.Op))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// filtered reads the filter of a query: operation, and failed. Or it refuses the request.
+func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		failed, err := strconv.ParseBool(cmp.Or(query.Get("failed"), "false"))
+		operation := query.Get("operation")
+		switch {
+		case err != nil:
+			refuse(w, http.StatusBadRequest, "failed is true or false")
+		case operation != "" && !slices.Contains(operations(), operation):
+			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
+		default:
+			next(w, r, class{operation, failed})
+		}
 	}
 }
 
-func (h *handler) requests(w http.ResponseWriter, r *http.Request) {
-	answer(w, http.StatusOK, h.feed.since(0, maxBatch, wanted(r)))
+func (h *handler) requests(w http.ResponseWriter, _ *http.Request, filter class) {
+	answer(w, http.StatusOK, h.feed.since(0, filter))
 }
 
 // events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
 // again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
-func (h *handler) events(w http.ResponseWriter, r *http.Request) {
+func (h *handler) events(w http.ResponseWriter, r *http.Request, filter class) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
 		return
@@ -168,7 +187,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many pages are open")
 		return
 	}
-	s := stream{feed: h.feed, out: w, wanted: wanted(r), changes: -1}
+	s := stream{feed: h.feed, out: w, filter: filter, changes: -1}
 	s.sent = h.feed.numberOf(r.Header.Get("Last-Event-ID"))
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
@@ -186,7 +205,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 type stream struct {
 	feed    *Feed
 	out     http.ResponseWriter
-	wanted  func(*Request) bool
+	filter  class
 	sent    int64 // the number of the newest request that was sent or left out
 	changes int64
 	spoken  time.Time
@@ -198,7 +217,7 @@ func (s *stream) tell() bool {
 	if changes == s.changes && time.Since(s.spoken) < speakEvery {
 		return true
 	}
-	news := s.feed.since(s.sent, maxBatch, s.wanted)
+	news := s.feed.since(s.sent, s.filter)
 	s.sent, s.changes, s.spoken = news.Total, changes, time.Now()
 	text, err := json.Marshal(news)
 	if err != nil {
@@ -213,11 +232,6 @@ func (s *stream) tell() bool {
 }
 
 func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
-	var operations []payvault.Operation
-	for _, info := range payvault.Operations() {
-		operations = append(operations, info.Op)
-	}
-	slices.Sort(operations)
 	newest, total := h.feed.newestDeliveries()
 	deliveries := Table{
 		Name: "deliveries", Total: total, Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{},
@@ -227,7 +241,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,
-		"operations": operations,
+		"operations": operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Faults(),

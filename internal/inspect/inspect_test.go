@@ -269,7 +269,7 @@ func TestRecord(t *testing.T) {
 	assert.Equal(t, Request{
 		Number: 1, Operation: "invoices.send", Method: "POST", Route: "/r", Status: 200, Code: new(int64(0)), MerchantID: 5,
 		Bytes:  7,
-		Millis: 1.5, Fault: "delay", Performed: true, Shape: map[string]any{"body": "•••"},
+		Millis: 1.5, Fault: "delay", Performed: true, Failed: true, Shape: map[string]any{"body": "•••"},
 	}, got)
 	state := ask(h, request("GET", "/state", "")).Body.String()
 	assert.Contains(t, state, `"rows":[["W","e",200,"refused"]]`)
@@ -280,25 +280,63 @@ func TestRecord(t *testing.T) {
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
-	arrive(feed, slog.String("operation", "a"), slog.Int("status", 200), slog.Int("code", 0))
-	arrive(feed, slog.String("operation", "b"), slog.Int("status", 200), slog.Int("code", 2))
-	arrive(feed, slog.String("operation", "b"), slog.Int("status", 404))
-	arrive(feed, slog.String("operation", "b"), slog.Int("status", 200))
-	arrive(feed, slog.String("operation", "c"))
-	arrive(feed, slog.String("operation", "d"), slog.Int("status", 200), slog.String("fault", "delay"))
-	for query, want := range map[string]string{
-		"": "abbbcd", "?operation=b": "bbb", "?failed=true": "bbcd", "?operation=b&failed=true": "bb", "?operation=x": "",
-		"?failed=false": "abbbcd",
+	const create, list = "customers.create", "customers.list"
+	arrive(feed, slog.String("operation", create), slog.Int("status", 200), slog.Int("code", 0))
+	arrive(feed, slog.String("operation", list), slog.Int("status", 200), slog.Int("code", 2))
+	arrive(feed, slog.String("operation", list), slog.Int("status", 404))
+	arrive(feed, slog.String("operation", list), slog.Int("status", 200))
+	arrive(feed)
+	arrive(feed, slog.String("operation", create), slog.Int("status", 200), slog.String("fault", "delay"))
+	for query, want := range map[string][]int64{
+		"": {1, 2, 3, 4, 5, 6}, "?operation=" + list: {2, 3, 4}, "?failed=true": {2, 3, 5, 6}, "?failed=1": {2, 3, 5, 6},
+		"?operation=" + list + "&failed=true": {2, 3}, "?operation=invoices.send": nil, "?failed=false": {1, 2, 3, 4, 5, 6},
+		"?operation=&failed=": {1, 2, 3, 4, 5, 6},
 	} {
 		var news batch
 		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/requests"+query, "")).Body.Bytes(), &news))
-		var got strings.Builder
+		var got []int64
 		for _, r := range news.Requests {
-			got.WriteString(r.Operation)
+			got = append(got, r.Number)
+			assert.Equal(t, r.Number != 1 && r.Number != 4, r.Failed)
 		}
-		assert.Equal(t, want, got.String(), query)
+		assert.Equal(t, want, got, query)
+		assert.EqualValues(t, len(want), news.Matching, query)
 		assert.EqualValues(t, 6, news.Total)
 	}
+	for query, want := range map[string]string{
+		"?failed=x":                           `{"error":"failed is true or false"}`,
+		"?operation=x":                        `{"error":"the operation does not exist; /state lists them"}`,
+		"?operation=x&failed=true":            `{"error":"the operation does not exist; /state lists them"}`,
+		"?operation=customers.list&failed=no": `{"error":"failed is true or false"}`,
+	} {
+		for _, path := range []string{"/requests", "/events"} {
+			w := ask(h, request("GET", path+query, ""))
+			assert.Equal(t, http.StatusBadRequest, w.Code)
+			assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
+			assert.JSONEq(t, want, w.Body.String())
+		}
+	}
+}
+
+// However many requests come after it, one that is rare is found, and those that are not shown are counted.
+func TestRareRequest(t *testing.T) {
+	t.Parallel()
+	_, feed := newHandler()
+	arrive(feed, slog.String("operation", "payees.delete"), slog.Int("status", 200))
+	arrive(feed, slog.String("operation", "customers.list"), slog.Int("status", 404))
+	for range 5000 {
+		arrive(feed, slog.String("operation", "customers.list"), slog.Int("status", 200))
+	}
+	for filter, number := range map[class]int64{{failed: true}: 2, {operation: "payees.delete"}: 1} {
+		b := feed.since(0, filter)
+		require.Len(t, b.Requests, 1)
+		assert.Equal(t, number, b.Requests[0].Number)
+		assert.EqualValues(t, 1, b.Matching)
+	}
+	b := feed.since(4000, class{operation: "customers.list"})
+	assert.Len(t, b.Requests, maxBatch)
+	assert.EqualValues(t, 5002, b.Requests[maxBatch-1].Number)
+	assert.EqualValues(t, 5001, b.Matching, "all of them, also those before the number")
 }
 
 // batches reads what a stream sent.
@@ -342,35 +380,31 @@ func TestStream(t *testing.T) {
 		assert.InDelta(t, 27, len(sent), 1)
 		assert.Empty(t, sent[len(sent)-1].Requests, "without news it speaks, too")
 		assert.Len(t, sent[0].Requests, 2, "only those after the last one that the reader had")
-		number, shown, skipped := int64(1), 0, int64(0)
+		number := int64(1)
 		for _, b := range sent {
 			for _, request := range b.Requests {
 				assert.Greater(t, request.Number, number)
 				number = request.Number
 			}
 			assert.LessOrEqual(t, len(b.Requests), maxBatch)
-			shown += len(b.Requests)
-			skipped += b.Skipped
 		}
 		assert.EqualValues(t, 5003, number, "the newest is shown")
-		assert.EqualValues(t, 5002, int64(shown)+skipped, "each is shown or counted")
+		assert.EqualValues(t, 5003, sent[len(sent)-1].Matching, "all are counted")
 	})
 }
 
-// A reader that comes late is told how much it misses.
+// A reader gets what came after the last request that it had.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
-	for range keptRequests + 500 {
+	for range 3 {
 		arrive(feed)
 	}
-	all := func(*Request) bool { return true }
-	b := feed.since(0, 10, all)
-	assert.Len(t, b.Requests, 10)
-	assert.EqualValues(t, keptRequests+490, b.Skipped)
-	b = feed.since(keptRequests+499, 10, all)
-	assert.Len(t, b.Requests, 1)
-	assert.Zero(t, b.Skipped)
+	assert.Len(t, feed.since(0, class{}).Requests, 3)
+	b := feed.since(2, class{})
+	require.Len(t, b.Requests, 1)
+	assert.EqualValues(t, 3, b.Requests[0].Number)
+	assert.Empty(t, feed.since(3, class{}).Requests)
 }
 
 // A reader of an emulator that was started again begins anew, however many requests it had seen.

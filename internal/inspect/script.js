@@ -6,7 +6,7 @@ const shown = 200; // rows
 const at = (id) => document.getElementById(id);
 let source;
 let start; // of the emulator: another has other requests and faults under the same numbers
-let unseen = 0; // requests that are not in the list, as far as they fit the filter
+let fresh = true; // the next batch begins the list anew
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -29,7 +29,6 @@ async function call(path, options) {
 function startOver(of) {
   if (of === start) return;
   start = of;
-  unseen = 0;
   at('live').tBodies[0].replaceChildren();
   at('armed').replaceChildren();
   at('detail').hidden = true;
@@ -41,11 +40,7 @@ const paused = () => at('pause').ariaPressed === 'true';
 
 function connect() {
   source?.close();
-  if (!paused()) {
-    at('live').tBodies[0].replaceChildren();
-    at('count').textContent = '';
-    unseen = 0;
-  }
+  fresh = true;
   const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
   source = new EventSource('events?' + query);
   source.onopen = () => { at('connection').textContent = paused() ? 'paused' : 'live'; };
@@ -69,24 +64,26 @@ document.onvisibilitychange = () => {
 function addRequests(batch) {
   const body = at('live').tBodies[0];
   startOver(batch.start);
-  unseen += batch.skipped;
+  if (fresh) body.replaceChildren();
+  fresh = false;
   body.prepend(...batch.requests.reverse().map(requestRow));
-  for (; body.rows.length > shown; unseen++) body.lastChild.remove();
+  while (body.rows.length > shown) body.lastChild.remove();
   const filtered = at('only').value || at('failed').checked;
   at('none').hidden = body.rows.length > 0;
   at('none').textContent = filtered ? 'No request that fits the filter.' : 'No request yet.';
-  const rest = unseen ? `, ${unseen.toLocaleString('en')} ${filtered ? 'that may fit ' : ''}not shown` : '';
-  at('count').textContent = `${batch.total.toLocaleString('en')} in all${rest}`;
+  const number = (count) => count.toLocaleString('en');
+  const rest = batch.matching - body.rows.length;
+  at('count').textContent = `${number(batch.total)} in all${filtered ? `, ${number(batch.matching)} fit` : ''}`
+    + (rest ? `, ${number(rest)} not shown` : '');
 }
 
 function requestRow(request) {
   const name = request.operation || 'no operation';
   const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name)});
   name.split(/(?<=[._])/).forEach((part) => choose.append(part, make('wbr')));
-  const failed = request.fault || request.code || request.status < 200 || request.status > 299;
-  return make('tr', {className: failed ? 'bad' : ''},
+  return make('tr', {className: request.failed ? 'bad' : ''},
     make('td', {textContent: clock(request.time)}),
-    make('td', {}, failed ? '✗ ' : '', choose),
+    make('td', {}, request.failed ? '✗ ' : '', choose),
     make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
     make('td', {textContent: request.status || 'none'}),
     make('td', {className: 'wide', textContent: request.code ?? '–'}),

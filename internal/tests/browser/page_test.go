@@ -272,6 +272,7 @@ func TestMarkupIsText(t *testing.T) {
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
+	require.Error(t, p.send())
 	const many = 5000
 	for range many {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.srv.URL+"/platform/vault/customer", nil)
@@ -280,13 +281,16 @@ func TestManyRequests(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 	}
-	p.waitFor(`document.querySelector('#count').textContent.startsWith('5,000 in all')`)
+	p.waitFor(`document.querySelector('#count').textContent.startsWith('5,001 in all')`)
 	rows := eval[int](p, `document.querySelectorAll('#live tbody tr').length`)
 	assert.LessOrEqual(t, rows, 200)
-	assert.Equal(t, fmt.Sprintf("5,000 in all, 4,%d not shown", 1000-rows), p.text("#count"))
+	assert.Equal(t, fmt.Sprintf("5,001 in all, 4,%d not shown", 1001-rows), p.text("#count"))
 	p.choose("#only", "customers.list")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 100`)
-	assert.Equal(t, "5,000 in all, 4,900 that may fit not shown", p.text("#count"))
+	assert.Equal(t, "5,001 in all, 5,000 fit, 4,900 not shown", p.text("#count"))
+	p.choose("#only", "invoices.send") // the first request of all
+	p.waitFor(`document.querySelector('#count').textContent === '5,001 in all, 1 fit'`)
+	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 }
 
 // The page fits a phone, a window zoomed to 200 %, and both schemes of colors. "go test -artifacts" keeps the pictures.
