@@ -3,10 +3,13 @@ package payvaulttest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,7 +110,8 @@ type ArmedFault struct {
 // the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
 //
 // It is an error, and nothing is injected, if the fault could not strike as it says: its kind or operation
-// does not exist, a field that it reads has no sense, or AfterCommit is set for a kind that performs nothing.
+// does not exist, a field has no sense or is not read by the kind, or AfterCommit is set for a kind that performs
+// nothing.
 func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.service.document.Operations); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
@@ -137,24 +141,59 @@ func (s *Server) ClearFaults() {
 // reads reports whether the fault strikes after the request was read.
 func (f *Fault) reads() bool { return f.Kind != ResetConnection && f.Kind != DropDuringRead }
 
+// faultFields names the fields that each kind reads, besides Operation, Kind, Times and AfterCommit.
+func faultFields() map[FaultKind]string {
+	return map[FaultKind]string{
+		ResetConnection: "", DropDuringRead: "", DropBeforeCommit: "", DropAfterCommit: "", Hang: "", MalformedJSON: "",
+		Delay:         "Delay",
+		Respond:       "Status Header Body",
+		RateLimit:     "RetryAfter",
+		PermitRate:    "Rate RetryAfter",
+		Redirect:      "Status Location",
+		EmptyBody:     "Status Header",
+		OtherCode:     "Status Code Message",
+		TruncatedJSON: "Status Body",
+		CutBody:       "Status Body",
+		OversizedBody: "Size",
+		GzipBomb:      "Size",
+		SlowDrip:      "Status Body Delay",
+	}
+}
+
+// unread is the name of a field that is set, though the kind does not read it; or nothing.
+func (f *Fault) unread() string {
+	read := strings.Fields("Operation Kind Times AfterCommit " + faultFields()[f.Kind])
+	for field, value := range reflect.ValueOf(*f).Fields() {
+		if !value.IsZero() && !slices.Contains(read, field.Name) {
+			return field.Name
+		}
+	}
+	return ""
+}
+
 // check says what keeps a fault from striking as it says.
 func (f *Fault) check(operations []*openapi.Operation) error {
+	kinds := faultFields()
+	if _, known := kinds[f.Kind]; !known {
+		return fmt.Errorf("there is no such kind; the kinds are %q", slices.Sorted(maps.Keys(kinds)))
+	}
+	unread := f.unread()
 	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
 	known := slices.ContainsFunc(operations, isOfFault)
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
-	sized := f.Kind == OversizedBody || f.Kind == GzipBomb
 	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
 	return cmp.Or(
-		fits(f.strike(nil, httptest.NewRecorder(), false) != nil, "there is no such kind"),
 		fits(known || f.Operation == "", "the operation does not exist"),
+		fits(unread == "", "the kind does not read "+unread),
 		fits(!f.AfterCommit || performs, "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
 		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
 		fits(f.Times <= 1e9, "the times are above 1e9"),
-		fits(!sized || f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
+		fits(f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
 		fits(f.Kind != PermitRate || f.Rate > 0, "the rate is not above zero"),
+		fits(f.Kind != Delay || f.Delay > 0, "the delay is not above zero"),
 	)
 }
 

@@ -269,8 +269,7 @@ func TestDamagedRealAnswers(t *testing.T) {
 	assert.Contains(t, answer.body, `"card_id"`, "the whole answer, slowly")
 	answer.tokenized(t)
 
-	fault.Kind = payvaulttest.TruncatedJSON
-	inject(t, a.srv, fault)
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON, AfterCommit: true})
 	short := a.post(t, "/pg/tokenize", newCard)
 	assert.True(t, strings.HasPrefix(short.body, `{"rcode":"000"`))
 	assert.False(t, json.Valid([]byte(short.body)))
@@ -370,12 +369,14 @@ func TestDelay(t *testing.T) {
 // A client that gives up ends a delay and a hang; the operation is performed only after the commit.
 func TestClientThatGivesUp(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []payvaulttest.FaultKind{payvaulttest.Delay, payvaulttest.Hang} {
+	for kind, delay := range map[payvaulttest.FaultKind]time.Duration{
+		payvaulttest.Delay: time.Hour, payvaulttest.Hang: 0,
+	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", kind, after), func(t *testing.T) {
 				t.Parallel()
 				a := newInvoice(t)
-				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
+				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: delay, AfterCommit: after})
 				ctx, cancel := context.WithCancel(t.Context())
 				r := a.request(t, http.MethodPost, sendPath, `{}`).WithContext(ctx)
 				done := make(chan error)
@@ -548,7 +549,9 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a negative status":     {Kind: payvaulttest.EmptyBody, Status: -1},
 		"a body under a 204":    {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
 		"negative times":        {Kind: payvaulttest.Hang, Times: -1},
-		"a negative delay":      {Kind: payvaulttest.Delay, Delay: -1},
+		"a negative delay":      {Kind: payvaulttest.SlowDrip, Delay: -1},
+		"no delay":              {Kind: payvaulttest.Delay},
+		"a field unread":        {Kind: payvaulttest.Respond, Status: 503, RetryAfter: "1"},
 		"a negative size":       {Kind: payvaulttest.OversizedBody, Size: -1},
 		"a size without JSON":   {Kind: payvaulttest.GzipBomb, Size: 10},
 		"the code of success":   {Kind: payvaulttest.OtherCode, Message: "declined"},
@@ -582,14 +585,16 @@ func TestRespondAddsNoContentType(t *testing.T) {
 // A client that leaves in the middle of a body that is refused ends a fault that waits, too.
 func TestClientThatGivesUpWhileSending(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []payvaulttest.FaultKind{payvaulttest.Delay, payvaulttest.Hang, payvaulttest.SlowDrip} {
+	for kind, delay := range map[payvaulttest.FaultKind]time.Duration{
+		payvaulttest.Delay: time.Hour, payvaulttest.Hang: 0, payvaulttest.SlowDrip: time.Hour,
+	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", kind, after), func(t *testing.T) {
 				t.Parallel()
 				ended := make(chan bool)
 				log := slog.New(endHandler{slog.NewTextHandler(io.Discard, nil), ended})
 				a := newAPI(t, payvaulttest.WithLogger(log))
-				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: time.Hour, AfterCommit: after})
+				inject(t, a.srv, payvaulttest.Fault{Kind: kind, Delay: delay, AfterCommit: after})
 				body, end := io.Pipe()
 				r := a.request(t, http.MethodPost, payees, "x")
 				r.Body, r.ContentLength = body, 4<<20

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
+	"example.com/payvault"
 	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/inspect"
 	"example.com/payvault/internal/openapi"
@@ -43,33 +44,55 @@ func (x *exchange) shape() map[string]any {
 // An inspector is a server as the page sees it.
 type inspector struct{ *Server }
 
-// ReadFault implements [inspect.Emulator].
-func (i inspector) ReadFault(text []byte) (any, error) {
+// Arm implements [inspect.Emulator].
+func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 	var in struct {
 		Fault
 		Delay string `json:"delay"`
 	}
 	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
-		return nil, errors.New("that is no JSON object with fields of a fault only")
+		return inspect.Armed{}, errors.New("that is no JSON object with fields of a fault only, which are operation, kind, " +
+			"times, after_commit, status, header, body, delay, retry_after, location, code, message, size and rate")
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)
 		if err != nil {
-			return nil, errors.New(`the delay is no duration, such as "2s"`)
+			return inspect.Armed{}, errors.New(`the delay is no duration, such as "2s"`)
 		}
 		in.Fault.Delay = delay
 	}
-	return in.Fault, in.check(i.service.document.Operations)
+	if err := in.check(i.service.document.Operations); err != nil {
+		return inspect.Armed{}, err
+	}
+	return i.faults.add(in.Fault).inspected(), nil
 }
 
-// Inject implements [inspect.Emulator].
-func (i inspector) Inject(fault any) inspect.Armed {
-	f, _ := fault.(Fault) // of ReadFault
-	return i.faults.add(f).inspected()
+// Presets implements [inspect.Emulator].
+func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.Preset, error) {
+	var list []inspect.Preset
+	for _, preset := range []struct {
+		label string
+		fault Fault
+	}{
+		{"Lose the answer of what is performed", Fault{Kind: DropAfterCommit, Times: times}},
+		{"429 with Retry-After: 1", Fault{Kind: RateLimit, Times: times, RetryAfter: "1"}},
+		{"503", Fault{Kind: Respond, Times: times, Status: http.StatusServiceUnavailable}},
+		{"Hang until the client gives up", Fault{Kind: Hang, Times: times}},
+		{"Cut the answer of what is performed", Fault{Kind: CutBody, Times: times, AfterCommit: true}},
+		{"Permit 5 requests a second", Fault{Kind: PermitRate, Rate: 5, RetryAfter: "1"}}, // until it is disarmed
+	} {
+		fault := preset.fault
+		fault.Operation = operation
+		if err := fault.check(i.service.document.Operations); err != nil {
+			return nil, err
+		}
+		list = append(list, inspect.Preset{Label: preset.label, Fault: fault, Go: inspect.GoLine(fault)})
+	}
+	return list, nil
 }
 
-// Faults implements [inspect.Emulator].
-func (i inspector) Faults() []inspect.Armed {
+// Armed implements [inspect.Emulator].
+func (i inspector) Armed() []inspect.Armed {
 	i.faults.mu.Lock()
 	defer i.faults.mu.Unlock()
 	list := []inspect.Armed{}

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +141,9 @@ func TestInspectRefusesFaults(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	for text, want := range map[string]string{
-		`{"kind":"nothing"}`:                     "there is no such kind",
+		`{"kind":"nothing"}`:                     `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
+		`{"kind":"delay"}`:                       "the delay is not above zero",
+		`{"Kind":"hang"}`:                        "which are operation, kind, times, after_commit, status, header, body, ",
 		`{"kind":"hang","operation":"x"}`:        "the operation does not exist",
 		`{"kind":"hang","canary":1}`:             "no JSON object with fields of a fault only",
 		`{"kind":"delay","delay":"canary"}`:      "the delay is no duration",
@@ -155,7 +159,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 	}
 	assert.Empty(t, i.srv.Faults())
 	i.ask(t, "POST", "/faults", `{"kind":"hang","times":3}`)
-	i.ask(t, "POST", "/faults", `{"kind":"delay","delay":"2s","header":{"X":["y"]},"body":"z"}`)
+	i.ask(t, "POST", "/faults", `{"kind":"slow drip","delay":"2s","body":"z"}`)
 	require.Len(t, i.srv.Faults(), 2)
 	assert.Equal(t, 3, i.srv.Faults()[0].Left)
 	i.ask(t, "DELETE", "/faults/1", "")
@@ -275,11 +279,16 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/platform/vault/customer",
 		`{"customer_id":"4929000000006","customer_firm_name":"TOP","comments":"TOP"}`).ok(t)
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
-	inject(t, i.srv, payvaulttest.Fault{
-		Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Location: "TOP",
-		Message: "merchant-api-key", Times: 2, RetryAfter: "TOP", Code: 4929000000006, Size: 4929000000006,
-		Rate: 4929000000006, Delay: 4929000000006,
-	})
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
+		{Kind: payvaulttest.OtherCode, Message: "merchant-api-key", Code: 4929000000006},
+		{Kind: payvaulttest.Redirect, Location: "TOP"},
+		{Kind: payvaulttest.PermitRate, Rate: 4929000000006, RetryAfter: "TOP"},
+		{Kind: payvaulttest.SlowDrip, Delay: 4929000000006},
+		{Kind: payvaulttest.GzipBomb, Size: 4929000000006},
+	} {
+		inject(t, i.srv, fault)
+	}
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
 	_, err := i.tryRequest(t, r)
@@ -288,9 +297,12 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	for _, secret := range []string{"4929000000006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
 		assert.NotContains(t, page, secret)
 	}
-	assert.Contains(t, page, "Respond, Times: 2, Header: fillIn, Body: fillIn, Delay: fillIn, RetryAfter: fillIn, "+
-		"Location: fillIn, Code: fillIn, Message: fillIn, Size: fillIn, Rate: fillIn})",
-		"what is hidden is not left out: the line would compile")
+	for _, line := range []string{
+		"Respond, Times: 2, Header: fillIn, Body: fillIn}", "OtherCode, Code: fillIn, Message: fillIn}", "Location: fillIn}",
+		"RetryAfter: fillIn, Rate: fillIn}", "Delay: fillIn}", "Size: fillIn}",
+	} {
+		assert.Contains(t, page, line, "what is hidden is not left out: the line would compile")
+	}
 }
 
 // Each preset of the page, armed as the page arms it, gives the client what its label says.
@@ -339,6 +351,7 @@ func TestInspectPresets(t *testing.T) {
 	var presets []struct {
 		Label string          `json:"label"`
 		Fault json.RawMessage `json:"fault"`
+		Go    string          `json:"go"`
 	}
 	text := inspect(t).ask(t, "GET", "/presets?operation=invoices.send&times=1", "")
 	require.NoError(t, json.Unmarshal([]byte(text), &presets))
@@ -346,8 +359,11 @@ func TestInspectPresets(t *testing.T) {
 	for _, preset := range presets {
 		i := inspected{newInvoice(t), nil}
 		i.page = payvaulttest.Inspect(i.srv)
-		i.ask(t, "POST", "/faults", string(preset.Fault))
-		require.Len(t, i.srv.Faults(), 1)
+		assert.Equal(t, preset.Go, i.arm(t, string(preset.Fault)))
+		armed := i.srv.Faults()
+		require.Len(t, armed, 1)
+		assert.Equal(t, payvault.OpInvoicesSend, armed[0].Operation)
+		assert.Equal(t, map[bool]int{true: -1, false: 1}[armed[0].Kind == payvaulttest.PermitRate], armed[0].Left)
 		require.Contains(t, strikes, preset.Label)
 		strikes[preset.Label](i)
 	}
@@ -376,39 +392,90 @@ func TestInspectPending(t *testing.T) {
 	assert.Contains(t, state(), `"pending":[]`)
 }
 
+// arm injects a fault and returns the line of Go that does the same.
+func (i inspected) arm(t *testing.T, fault string) string {
+	t.Helper()
+	var armed struct {
+		Go string `json:"go"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(i.ask(t, "POST", "/faults", fault)), &armed))
+	require.NotEmpty(t, armed.Go, fault)
+	return armed.Go
+}
+
+// documentedFaults are the kinds in the README of the program, and the fields that they read.
+func documentedFaults(t *testing.T) map[string][]string {
+	t.Helper()
+	readme, err := os.ReadFile("../cmd/payvault-emulator/README.md")
+	require.NoError(t, err)
+	kinds := map[string][]string{}
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\| ([a-z_, ]*)\\|$")
+	for _, row := range rows.FindAllStringSubmatch(string(readme), -1) {
+		kinds[row[1]] = strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	return kinds
+}
+
+// faultText is a fault in JSON with some of the fields that only some kinds read.
+func faultText(t *testing.T, kind string, fields ...string) string {
+	t.Helper()
+	values := map[string]any{
+		"status": 201, "header": http.Header{"X": {"y"}}, "body": "z", "delay": "1500us", "retry_after": "120",
+		"location": "/", "code": 7, "message": "m", "size": 1000, "rate": 0.5,
+	}
+	fault := map[string]any{"kind": kind, "times": 2}
+	for _, field := range fields {
+		require.Contains(t, values, field)
+		fault[field] = values[field]
+	}
+	text, err := json.Marshal(fault)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// A kind takes the fields that are documented for it, and no others, which it would ignore.
+func TestInspectFaultFields(t *testing.T) {
+	t.Parallel()
+	i := inspect(t)
+	documented := documentedFaults(t)
+	kinds := slices.Sorted(maps.Keys(documented))
+	list, err := json.Marshal(map[string]string{
+		"error": fmt.Sprintf("there is no such kind; the kinds are %q", kinds),
+	})
+	require.NoError(t, err)
+	assert.JSONEq(t, string(list), i.ask(t, "POST", "/faults", "{}"))
+	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate"}
+	for kind, fields := range documented {
+		for field := range strings.FieldsSeq("status header body delay retry_after location code message size rate") {
+			given := slices.DeleteFunc([]string{field, needed[kind]}, func(f string) bool { return f == "" })
+			text := faultText(t, kind, given...)
+			if answer := i.ask(t, "POST", "/faults", text); slices.Contains(fields, field) {
+				assert.Contains(t, answer, `"struck":0`, text)
+			} else {
+				assert.Contains(t, answer, `"error":"the kind does not read `, text)
+			}
+		}
+	}
+}
+
 // The line of Go beside each fault compiles, whatever its kind and operation.
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	lines := ""
-	arm := func(fault string) {
-		var armed struct {
-			Go string `json:"go"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(i.ask(t, "POST", "/faults", fault)), &armed))
-		require.NotEmpty(t, armed.Go, fault)
-		lines += "\t" + armed.Go + "\n"
-	}
+	arm := func(fault string) { lines += "\t" + i.arm(t, fault) + "\n" }
 	for _, info := range payvault.Operations() {
 		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
-	for _, kind := range []payvaulttest.FaultKind{
-		payvaulttest.ResetConnection, payvaulttest.DropDuringRead, payvaulttest.DropBeforeCommit,
-		payvaulttest.DropAfterCommit,
-		payvaulttest.Hang, payvaulttest.Delay, payvaulttest.Respond, payvaulttest.RateLimit, payvaulttest.PermitRate,
-		payvaulttest.Redirect,
-		payvaulttest.EmptyBody, payvaulttest.OtherCode, payvaulttest.MalformedJSON, payvaulttest.TruncatedJSON,
-		payvaulttest.CutBody,
-		payvaulttest.OversizedBody, payvaulttest.GzipBomb, payvaulttest.SlowDrip,
-	} {
-		arm(fmt.Sprintf(`{"kind":%q,"rate":0.5,"code":1}`, kind))
+	for kind, fields := range documentedFaults(t) {
+		arm(faultText(t, kind, slices.DeleteFunc(fields, func(field string) bool {
+			return slices.Contains([]string{"header", "body", "location", "message"}, field) // the reader's to fill in
+		})...))
 	}
-	arm(`{"kind":"slow drip","times":2,"after_commit":true,"status":201,"delay":"1500us","size":9}`)
+	arm(`{"kind":"slow drip","after_commit":true,"delay":"1500us"}`)
 	arm(`{"kind":"rate limit","retry_after":"Sun, 06 Nov 1994 08:49:37 GMT"}`)
 	arm(`{"kind":"rate limit","retry_after":"120"}`)
 	assert.Contains(t, lines, `RetryAfter: "120"`)
-	fields := reflect.TypeFor[payvaulttest.Fault]().NumField()
-	assert.Equal(t, 14, fields, "a new field is to be armed above, too")
 
 	source := `package main
 

@@ -30,9 +30,9 @@ const (
 type Emulator interface {
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
-	ReadFault(text []byte) (any, error) // from JSON; the error repeats nothing of it
-	Inject(fault any) Armed             // what ReadFault read
-	Faults() []Armed
+	Presets(operation payvault.Operation, times int) ([]Preset, error)
+	Arm(fault []byte) (Armed, error) // a fault in JSON; the error repeats nothing of it
+	Armed() []Armed
 	Disarm(id int64) bool
 	ClearFaults()
 }
@@ -53,6 +53,13 @@ type Armed struct {
 	Struck    int    `json:"struck"`
 	Left      int    `json:"left"` // -1 for all until it is removed
 	Go        string `json:"go"`   // the line that does the same
+}
+
+// A Preset is a fault at a click.
+type Preset struct {
+	Label string `json:"label"`
+	Fault any    `json:"fault"` // what Arm takes
+	Go    string `json:"go"`
 }
 
 //go:embed page.html style.css script.js
@@ -244,13 +251,31 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		"operations": operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
-		"faults":     h.emulator.Faults(),
+		"faults":     h.emulator.Armed(),
 		"tables":     append(h.emulator.Tables(), deliveries),
 	})
 }
 
+func (h *handler) presets(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	times, err := 1, error(nil)
+	if query.Has("times") {
+		times, err = strconv.Atoi(query.Get("times"))
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "the times are no whole number")
+		return
+	}
+	list, err := h.emulator.Presets(payvault.Operation(query.Get("operation")), times)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, list)
+}
+
 func (h *handler) listFaults(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, h.emulator.Faults())
+	answer(w, http.StatusOK, h.emulator.Armed())
 }
 
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
@@ -259,12 +284,11 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "the fault is too long, or did not arrive")
 		return
 	}
-	fault, err := h.emulator.ReadFault(text)
+	armed, err := h.emulator.Arm(text)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	armed := h.emulator.Inject(fault)
 	h.feed.touch()
 	answer(w, http.StatusCreated, armed)
 }

@@ -28,7 +28,6 @@ type fault struct {
 	Operation string `json:"operation"`
 	Kind      string `json:"kind"`
 	Times     int    `json:"times"`
-	Status    int    `json:"status"`
 }
 
 // A fakeEmulator has one record, and the faults that were injected.
@@ -42,21 +41,23 @@ func (e *fakeEmulator) Tables() []Table {
 	return []Table{{Name: "invoices", Total: 1, Columns: []string{"invoice_id"}, Rows: [][]any{{"INV-1"}}}}
 }
 
-func (e *fakeEmulator) ReadFault(text []byte) (any, error) {
+func (e *fakeEmulator) Arm(text []byte) (Armed, error) {
 	var f fault
-	err := json.Unmarshal(text, &f)
-	if err == nil && (f.Kind == "" || f.Times < 0) {
-		err = errors.New("there is no such kind")
+	if err := json.Unmarshal(text, &f); err != nil || f.Kind == "" {
+		return Armed{}, errors.New("there is no such kind")
 	}
-	return f, err
+	e.armed = append(e.armed, Armed{ID: int64(len(e.armed) + 1), Kind: f.Kind, Go: GoLine(f)})
+	return e.armed[len(e.armed)-1], nil
 }
 
-func (e *fakeEmulator) Inject(f any) Armed {
-	e.armed = append(e.armed, Armed{ID: int64(len(e.armed) + 1), Kind: f.(fault).Kind, Go: GoLine(f)})
-	return e.armed[len(e.armed)-1]
+func (e *fakeEmulator) Presets(operation payvault.Operation, times int) ([]Preset, error) {
+	if times < 0 {
+		return nil, errors.New("the times are below zero")
+	}
+	return []Preset{{Label: "Hang", Fault: fault{Operation: string(operation), Kind: "hang", Times: times}}}, nil
 }
 
-func (e *fakeEmulator) Faults() []Armed      { return append([]Armed{}, e.armed...) }
+func (e *fakeEmulator) Armed() []Armed       { return append([]Armed{}, e.armed...) }
 func (e *fakeEmulator) Disarm(id int64) bool { return id == 1 }
 func (e *fakeEmulator) ClearFaults()         { e.armed = nil }
 
@@ -228,20 +229,22 @@ func TestFaults(t *testing.T) {
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
-	var list []preset
-	require.NoError(t, json.Unmarshal(ask(h,
-		request("GET", "/presets?operation=payees.delete&times=3", "")).Body.Bytes(), &list))
-	require.Len(t, list, 6)
-	assert.Contains(t, list[0].Go, "Operation: payvault.OpPayeesDelete, Kind: payvaulttest.DropAfterCommit, Times: 3}")
-	assert.InDelta(t, 3.0, list[0].Fault["times"], 0)
-	assert.InDelta(t, 0.0, list[5].Fault["times"], 0, "a rate stays")
-	assert.Contains(t, ask(h, request("GET", "/presets", "")).Body.String(), "DropAfterCommit, Times: 1}")
+	for query, want := range map[string]string{
+		"":                                 `{"operation":"","kind":"hang","times":1}`,
+		"?operation=payees.delete&times=3": `{"operation":"payees.delete","kind":"hang","times":3}`,
+		"?times=0":                         `{"operation":"","kind":"hang","times":0}`,
+	} {
+		w := ask(h, request("GET", "/presets"+query, ""))
+		assert.JSONEq(t, `[{"label":"Hang","go":"","fault":`+want+`}]`, w.Body.String())
+	}
 	for _, times := range []string{"", "x", "1.5", "1e2"} {
 		w := ask(h, request("GET", "/presets?times="+times, ""))
 		assert.Equal(t, http.StatusBadRequest, w.Code, times)
 		assert.JSONEq(t, `{"error":"the times are no whole number"}`, w.Body.String())
 	}
-	assert.Equal(t, http.StatusBadRequest, ask(h, request("GET", "/presets?times=-1", "")).Code)
+	w := ask(h, request("GET", "/presets?times=-1", ""))
+	assert.Equal(t, http.StatusBadRequest, w.Code)
+	assert.JSONEq(t, `{"error":"the times are below zero"}`, w.Body.String())
 }
 
 // What the page knows of a request is what it knows of the log record.

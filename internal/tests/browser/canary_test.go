@@ -41,11 +41,16 @@ func TestCanary(t *testing.T) {
 	}
 	p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+number+`","customer_firm_name":"`+
 		canary+`"}`)
-	_, err := p.srv.Inject(payvaulttest.Fault{
-		Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}, Message: key,
-		Location: canary, RetryAfter: canary, Code: 4929123456781234, Size: 4929123456781234,
-	})
-	require.NoError(t, err)
+	for _, fault := range []payvaulttest.Fault{
+		{Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}},
+		{Kind: payvaulttest.OtherCode, Message: key, Code: 4929123456781234},
+		{Kind: payvaulttest.Redirect, Location: canary},
+		{Kind: payvaulttest.RateLimit, RetryAfter: canary},
+		{Kind: payvaulttest.GzipBomb, Size: 4929123456781234},
+	} {
+		_, err := p.srv.Inject(fault)
+		require.NoError(t, err)
+	}
 	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)
 	requests += 2
 
