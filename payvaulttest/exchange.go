@@ -39,11 +39,12 @@ type exchange struct {
 	began   time.Time
 	fault   *Fault
 	request Request
-	refused error  // what was found wrong while reading
-	denied  error  // why there is no account
-	status  int    // as it was sent; 0 if nothing was
-	head    []byte // the beginning of what was sent
-	done    bool   // the operation was performed
+	refused error    // what was found wrong while reading
+	denied  error    // why there is no account
+	why     *refusal // if the operation refused
+	status  int      // as it was sent; 0 if nothing was
+	head    []byte   // the beginning of what was sent
+	done    bool     // the operation was performed
 }
 
 // exchange answers a request of an operation, or of none.
@@ -138,6 +139,7 @@ func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 	if r.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="payvault"`)
 	}
+	x.why = r
 	faulty.Respond(w, r.status, jsonHeader(), r.body(x.isTokenize()))
 }
 
@@ -238,7 +240,7 @@ func (x *exchange) log(ctx context.Context) {
 	}
 	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 	if feed := x.server.feed; feed.Enabled(ctx, slog.LevelInfo) {
-		attrs = append(attrs, slog.Any("shape", x.shape()))
+		attrs = append(attrs, slog.Any("shape", x.shape()), slog.String("why", x.reason()))
 		slog.New(feed).LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,26 @@ func (x *exchange) shape() map[string]any {
 	}
 	body, _ := openapi.Parse("", x.body)
 	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, x.server.service.document.names)
+}
+
+// index finds the place in a list, which might be a name that looks like one.
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// reason is what the page shows of a refusal, which repeats no value: of the names only those that the document has.
+func (x *exchange) reason() string {
+	if x.why == nil {
+		return ""
+	}
+	fields := map[string][]string{}
+	unknown := func(name string) bool { return name != "body" && !x.server.service.document.names[name] }
+	for path, wrong := range x.why.fields {
+		path = index.ReplaceAllString(path, "[]")
+		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), unknown) {
+			path = "?"
+		}
+		fields[path] = slices.Compact(slices.Sorted(slices.Values(append(fields[path], wrong...))))
+	}
+	return (&refusal{message: x.why.message, fields: fields}).Error()
 }
 
 // An inspector is a server as the page sees it.

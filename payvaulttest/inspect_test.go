@@ -90,6 +90,15 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, map[string]any{"query": map[string]any{"page": "•••", "?": "1 unknown"}}, got["shape"])
 	assert.Equal(t, []any{400.0, 400.0, false}, []any{got["status"], got["code"], got["performed"]})
 
+	assert.Equal(t, "Invalid request: ? is not a known field", got["why"])
+	i.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_number":"canary","exp_date":"1330","987":{}}`)
+	assert.Equal(t, "Invalid request: ? is not a known field; exp_date must match ^(0[1-9]|1[0-2])[0-9]{2}$",
+		i.newest(t)["why"])
+	i.post(t, "/platform/aus/add", `{"data":[{"exp_date":"1230"},{"exp_date":"1230"}]}`)
+	assert.Equal(t, "Invalid request: data[].card_number is required", i.newest(t)["why"])
+	i.post(t, "/platform/aus/add", `{`)
+	assert.Contains(t, i.newest(t)["why"], "Invalid request: body is not one well-formed JSON value")
+
 	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{})
 	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)

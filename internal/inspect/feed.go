@@ -31,7 +31,8 @@ type Request struct {
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
-	Failed     bool      `json:"failed"` // something went wrong, or was made to
+	Failed     bool      `json:"failed"`        // something went wrong, or was made to
+	Why        string    `json:"why,omitempty"` // the emulator refused it
 	Shape      any       `json:"shape,omitempty"`
 }
 
@@ -151,6 +152,8 @@ func (r *Request) set(a slog.Attr) {
 		r.Fault = a.Value.String()
 	case "performed":
 		r.Performed = a.Value.Bool()
+	case "why":
+		r.Why = a.Value.String()
 	case "shape":
 		r.Shape = a.Value.Any()
 	}

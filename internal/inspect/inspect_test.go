@@ -256,7 +256,8 @@ func TestRecord(t *testing.T) {
 	arrive(feed, slog.String("operation", "invoices.send"), slog.String("method", "POST"), slog.String("route", "/r"),
 		slog.Int("status", 200), slog.Int64("merchant_id", 5), slog.Int64("request_bytes", 7),
 		slog.Duration("duration", 1500*time.Microsecond), slog.Bool("performed", true), slog.Int("code", 0),
-		slog.String("fault", "delay"), slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
+		slog.String("fault", "delay"), slog.String("why", "w"),
+		slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
 		"url", "canary")
 	slog.New(feed).Info("other", "operation", "canary")
@@ -272,7 +273,7 @@ func TestRecord(t *testing.T) {
 	assert.Equal(t, Request{
 		Number: 1, Operation: "invoices.send", Method: "POST", Route: "/r", Status: 200, Code: new(int64(0)), MerchantID: 5,
 		Bytes:  7,
-		Millis: 1.5, Fault: "delay", Performed: true, Failed: true, Shape: map[string]any{"body": "•••"},
+		Millis: 1.5, Fault: "delay", Performed: true, Failed: true, Why: "w", Shape: map[string]any{"body": "•••"},
 	}, got)
 	state := ask(h, request("GET", "/state", "")).Body.String()
 	assert.Contains(t, state, `"rows":[["W","e",200,"refused"]]`)

@@ -101,7 +101,7 @@ function choosing(request, name) {
     merchant: request.merchant_id || 'none: the key is not known',
     answer: request.status ? `${request.status}, code ${request.code ?? 'none'}` : 'none',
     fault: request.fault || 'none',
-    outcome: request.performed ? 'performed' : 'not performed',
+    outcome: (request.performed ? 'performed' : 'not performed') + (request.why ? `: ${request.why}` : ''),
     duration: `${request.milliseconds.toFixed(1)} ms`,
     body: `${request.request_bytes} bytes`,
   };
