@@ -7,6 +7,8 @@ const at = (id) => document.getElementById(id);
 let source;
 let start; // of the emulator: another has other requests and faults under the same numbers
 let fresh = true; // the next batch begins the list anew
+let chosen; // the number of the request that is shown
+let fading;
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -14,7 +16,10 @@ function make(name, props = {}, ...children) {
   return element;
 }
 
+// say tells what came of an action. What is well does not stay true for long.
 function say(text, bad = false) {
+  clearTimeout(fading);
+  if (text && !bad) fading = setTimeout(say, 10000, '');
   at('said').textContent = text;
   at('said').classList.toggle('bad', bad);
 }
@@ -32,6 +37,7 @@ function startOver(of) {
   at('live').tBodies[0].replaceChildren();
   at('armed').replaceChildren();
   at('detail').hidden = true;
+  chosen = 0;
 }
 
 // Requests
@@ -79,11 +85,13 @@ function addRequests(batch) {
 
 function requestRow(request) {
   const name = request.operation || 'no operation';
-  const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name)});
+  const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name, choose)});
+  if (request.number === chosen) choose.ariaCurrent = 'true';
+  if (request.failed) choose.append('✗ ');
   name.split(/(?<=[._])/).forEach((part) => choose.append(part, make('wbr')));
   return make('tr', {className: request.failed ? 'bad' : ''},
     make('td', {textContent: clock(request.time)}),
-    make('td', {}, request.failed ? '✗ ' : '', choose),
+    make('td', {}, choose),
     make('td', {className: 'wide', textContent: request.merchant_id || '–'}),
     make('td', {textContent: request.status || 'none'}),
     make('td', {className: 'wide', textContent: request.code ?? '–'}),
@@ -91,10 +99,15 @@ function requestRow(request) {
     make('td', {textContent: request.fault}));
 }
 
-const clock = (time) => new Date(time).toLocaleTimeString('en', {hour12: false});
+const clock = (time) => new Date(time).toLocaleTimeString('en', {
+  hourCycle: 'h23', hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3,
+});
 
-function choosing(request, name) {
+function choosing(request, name, button) {
   const detail = at('detail');
+  chosen = request.number;
+  document.querySelector('#live [aria-current]')?.removeAttribute('aria-current');
+  button.ariaCurrent = 'true';
   const facts = {
     request: `${request.number}, at ${clock(request.time)}`,
     route: `${request.method} ${request.route}`,
@@ -132,8 +145,8 @@ async function refresh() {
     const commits = Object.entries(state.commits).sort();
     showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
     state.tables.forEach(showTable);
-  } catch (error) {
-    say(`The state cannot be read: ${error.message}`, true);
+  } catch {
+    if (!document.hidden) connect(); // what serves the page may wait for the stream to end
   }
 }
 
@@ -167,7 +180,8 @@ function showTable(table) {
 
 function showArmed(faults) {
   at('unarmed').hidden = faults.length > 0;
-  at('clear').hidden = faults.length === 0;
+  at('clear').hidden = at('strikes').hidden = faults.length === 0;
+  at('strikes').textContent = faults.length === 1 ? '1 fault armed' : `${faults.length} faults armed`;
   for (const item of [...at('armed').children]) {
     if (!faults.some((fault) => 'armed-' + fault.id === item.id)) item.remove();
   }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
@@ -31,6 +33,7 @@ func TestRequestAppears(t *testing.T) {
 
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 	row := strings.Fields(p.text("#live tbody tr"))
+	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d\d\d$`, row[0])
 	assert.Equal(t, []string{"invoices.send", "100001", "200", "0"}, row[1:5])
 	p.do(chromedp.Focus(chromedp.CSS("#live tbody button")), chromedp.KeyEvent(kb.Enter))
 	p.waitFor(`!document.querySelector('#detail').hidden`)
@@ -40,6 +43,66 @@ func TestRequestAppears(t *testing.T) {
 	assert.Contains(t, detail, `"email_address": [`)
 	p.waitFor(`document.querySelector('#table-invoices').textContent.includes('outstanding')`)
 	assert.Contains(t, p.text("#table-performed-operations summary"), "1")
+
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+	const marked = "#live tr:has([aria-current])"
+	assert.Contains(t, p.text(marked), "200", "the chosen one is marked")
+	p.click("#live tbody button")
+	assert.Contains(t, p.text(marked), "409")
+	eval[any](p, `document.querySelectorAll('#live tbody tr').forEach((row) => { row.id = 'old'; })`)
+	p.choose("#only", "invoices.send")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2 && !document.querySelector('#old')`)
+	assert.Contains(t, p.text(marked), "409", "also when the list is made anew")
+	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
+}
+
+// Armed faults are told of at the top of the page, and listed beside those to arm. What was done is not told for ever.
+func TestArmedIsSeen(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.do(chromedp.EmulateViewport(1280, 800))
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#strikes').innerText === '1 fault armed'`)
+	top := func(selector string) float64 {
+		return eval[float64](p, `document.querySelector('`+selector+`').getBoundingClientRect().top`)
+	}
+	assert.Less(t, top("#armed"), top("#presets li:nth-child(3)"))
+	assert.Equal(t, "Armed: 503", p.text("#said"))
+	eval[any](p, "scrollTo(0, 0)")
+	assert.Less(t, top("#strikes"), 100.0)
+	p.click("#strikes")
+	p.waitFor(`document.querySelector('#armed').getBoundingClientRect().bottom < innerHeight`)
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#strikes').innerText === '2 faults armed'`)
+	p.click("#clear")
+	p.waitFor(`document.querySelector('#strikes').hidden`)
+	p.waitFor(`document.querySelector('#said').innerText === ''`)
+}
+
+// Who closes the page before the server, as defer does in the order in which they are made, does not wait for ever.
+func TestPageIsClosedFirst(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	page := httptest.NewServer(payvaulttest.Inspect(srv))
+	ctx, end := chromedp.NewContext(chromium)
+	t.Cleanup(end)
+	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(page.URL)))
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	closed := make(chan struct{})
+	go func() { page.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		assert.Fail(t, "the page keeps its server")
+		page.CloseClientConnections()
+		<-closed
+	}
+	p.waitFor(`document.querySelector('#connection').innerText !== 'live'`)
+	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), "it shows what it had")
 }
 
 func (p *tab) send() error {
@@ -111,6 +174,10 @@ func TestPause(t *testing.T) {
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 	p.click("#pause")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+	p.click("#pause")
+	p.click("#failed") // a filter is for the requests of now
+	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
+	assert.Equal(t, "false", eval[string](p, `document.querySelector('#pause').ariaPressed`))
 }
 
 // see brings the page to sight, or out of it: in a headless browser all are in sight.
@@ -322,6 +389,9 @@ func TestLayout(t *testing.T) {
 			p.waitFor(`document.querySelector('#armed li')`)
 			eval[any](p, "scrollTo(0, 0)")
 			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
+			assert.Equal(t, screen.width >= 640, eval[bool](p, `document.querySelector('th.wide').clientWidth > 0`), "columns")
+			assert.LessOrEqual(t, eval[int](p, `{const e = document.querySelector('.tall'); e.scrollWidth - e.clientWidth}`), 0,
+				"the requests are cut off")
 			ground := map[string]string{"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 28)"}[screen.scheme]
 			assert.Equal(t, ground, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
 			eval[any](p, `{document.documentElement.style.fontSize = '200%';
