@@ -21,8 +21,11 @@ import (
 
 // Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that
 // injects faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
-// cmd/payvault-emulator shows it, and the same as JSON. Whoever serves it closes the server first: [Server.Close] ends
-// the streams of the page.
+// cmd/payvault-emulator shows it, and the same as JSON.
+//
+// Close the server before what serves the page, as the example does: [Server.Close] ends the streams of the page. The
+// other way round it takes some seconds while a browser shows the page, and other readers of its events have to leave.
+// A debugger that stops the whole process stops the page, too.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
 
 // shape is what the page shows of a request: names that the document has, and no value.

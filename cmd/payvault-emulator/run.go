@@ -97,12 +97,15 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil
 	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return nil, fmt.Errorf("-inspect must be host:port, such as 127.0.0.1:8701: %w", err)
+	}
 	if !isLoopback(addr) {
 		return nil, fmt.Errorf("-inspect %s is not a loopback address", addr)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("inspect: %w", err)
+		return nil, fmt.Errorf("-inspect: %w", err)
 	}
 	page := &http.Server{
 		Addr:              listener.Addr().String(),

@@ -321,7 +321,10 @@ func TestRunThatFails(t *testing.T) {
 			exitFailed,
 			"-inspect :0 is not a loopback",
 		},
-		"inspect on no port":    {[]string{"-addr", "127.0.0.1:0", "-inspect", "127.0.0.1:99999"}, exitFailed, "inspect: "},
+		"inspect on no port": {[]string{"-addr", "127.0.0.1:0", "-inspect", "127.0.0.1:99999"}, exitFailed, "-inspect: "},
+		"inspect without port": {
+			[]string{"-addr", "127.0.0.1:0", "-inspect", "127.0.0.1"}, exitFailed, "-inspect must be host:port, such as",
+		},
 		"how to inspect":        {[]string{"-h"}, exitOK, "curl http://127.0.0.1:8701/state"},
 		"an argument":           {[]string{"serve"}, exitUsage, "serve"},
 		"every interface":       {[]string{"-addr", ":0"}, exitFailed, "-allow-remote"},
