@@ -20,10 +20,11 @@ import (
 type Operation struct {
 	payvault.OperationInfo
 
+	// GoName is that of the method, such as "Customers.Create".
+	GoName string
 	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a
 	// lost answer, and where it puts a merchant_id.
 	Stated string
-
 	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json,
 	// or .query. Refused goes with no ID.
 	Full, Minimal, Refused any
@@ -33,11 +34,9 @@ type Operation struct {
 	Want, Tolerant any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
-	// GoName is that of the method, such as "Customers.Create".
-	GoName string
 
-	do   func(ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption) (any, error)
-	ways []Call // other than do
+	ways   []Call                         // besides the method with the request as it is
+	change func(ids IDs, request any) any // what a way makes of the request
 }
 
 // A Call is one way to make an operation: there is another where a request, or an iterator, makes a difference.
@@ -77,11 +76,72 @@ func (ids IDs) In(template string) string {
 	).Replace(template)
 }
 
-// Do makes the operation. The result is nil where the method returns nil, whatever its type.
+// done is the result of an operation that has none.
+type done struct{}
+
+// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, and of a job
+// the only batch. The result is nil where the method returns nil, whatever its type.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
-	return o.do(ctx, c, ids, request, opts...)
+	if o.change != nil {
+		request = o.change(ids, request)
+	}
+	service, name, _ := strings.Cut(o.GoName, ".")
+	method := reflect.ValueOf(c).Elem().FieldByName(service).MethodByName(name)
+	given := []any{
+		ctx, ids.Payee, ids.Application, ids.Dispute, ids.Subscription, ids.Invoice, ids.Webhook, ids.Event, request,
+	}
+	var in []reflect.Value
+	for i := range method.Type().NumIn() - 1 {
+		param := method.Type().In(i)
+		value := reflect.Zero(param)
+		for _, v := range given {
+			if v != nil && reflect.TypeOf(v).AssignableTo(param) {
+				value = reflect.ValueOf(v)
+			}
+		}
+		in = append(in, value)
+	}
+	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
+}
+
+// result is what a method has returned.
+func result(out []reflect.Value) (any, error) {
+	switch v := out[0].Interface().(type) {
+	case nil:
+		return done{}, nil
+	case error:
+		return nil, v
+	case iter.Seq2[*payvault.Customer, error]:
+		return first(v)
+	case iter.Seq2[*payvault.Transaction, error]:
+		return first(v)
+	case iter.Seq[*payvault.AccountUpdaterBatch]:
+		for batch := range v {
+			if batch.Err != nil {
+				return nil, batch.Err
+			}
+			return &payvault.AccountUpdaterRequest{RequestID: batch.RequestID}, nil
+		}
+		return nil, nil //nolint:nilnil // no card, no batch
+	default:
+		err, _ := out[1].Interface().(error)
+		if out[0].IsNil() {
+			return nil, err
+		}
+		return v, err
+	}
+}
+
+func first[T any](items iter.Seq2[*T, error]) (any, error) {
+	for item, err := range items {
+		if item == nil {
+			return nil, err
+		}
+		return item, err
+	}
+	return nil, nil //nolint:nilnil // an empty list
 }
 
 // Fixture names a file of testdata that belongs to the operation, such as "customers/list.query".
@@ -119,62 +179,19 @@ func All() []Call {
 	for i, o := range Table() {
 		replay := o.Replay == payvault.ReplayRead || o.Replay == payvault.ReplaySame
 		if o.Replay != payvault.ReplayWithCardID {
-			all = append(all, Call{Operation: o, Name: string(o.Op), Repeats: replay})
+			all = append(all, Call{o, string(o.Op), replay})
 		}
 		for _, way := range o.ways {
-			own := entries()[i]()
-			own.OperationInfo, own.do, own.GoName = o.OperationInfo, way.do, cmp.Or(way.GoName, o.GoName)
+			own := Table()[i]
+			own.GoName, own.change = cmp.Or(way.GoName, o.GoName), way.change
 			all = append(all, Call{own, string(o.Op) + " " + way.Name, replay || way.Repeats})
 		}
 	}
 	return all
 }
 
-// of makes a function of the table.
-func of[Req, Res any](
-	do func(ctx context.Context, c *payvault.Client, ids IDs, request Req, opts ...payvault.CallOption) (Res, error),
-) func(context.Context, *payvault.Client, IDs, any, ...payvault.CallOption) (any, error) {
-	return func(ctx context.Context, c *payvault.Client, ids IDs, r any, opts ...payvault.CallOption) (any, error) {
-		request, _ := r.(Req) // nil, typed, if there is none
-		result, err := do(ctx, c, ids, request, opts...)
-		if v := reflect.ValueOf(result); v.Kind() != reflect.Struct && v.IsNil() {
-			return nil, err
-		}
-		if err != nil && reflect.TypeFor[Res]() == reflect.TypeFor[done]() {
-			return nil, err
-		}
-		return result, err
-	}
+// info finds an operation in the table of the SDK.
+func info(name payvault.Operation) payvault.OperationInfo {
+	all := payvault.Operations()
+	return all[slices.IndexFunc(all, func(o payvault.OperationInfo) bool { return o.Op == name })]
 }
-
-// done is the result of an operation that has none, and none the request of one that takes none.
-type (
-	done struct{}
-	none *struct{}
-)
-
-// first takes the first item of a list.
-func first[T any](items iter.Seq2[*T, error]) (*T, error) {
-	for item, err := range items {
-		return item, err
-	}
-	return nil, nil //nolint:nilnil // an empty list
-}
-
-// Table returns every operation that the calls are known of, all values new.
-func Table() []Operation {
-	var table []Operation
-	for _, entry := range entries() {
-		o := entry()
-		at := slices.IndexFunc(payvault.Operations(), func(info payvault.OperationInfo) bool { return o.Op == info.Op })
-		if at < 0 {
-			panic("calls: there is no operation " + string(o.Op))
-		}
-		o.OperationInfo = payvault.Operations()[at]
-		table = append(table, o)
-	}
-	return table
-}
-
-// op is an entry that Table completes.
-func op(name payvault.Operation) payvault.OperationInfo { return payvault.OperationInfo{Op: name} }

@@ -13,6 +13,8 @@ import (
 
 func secret(text string) payvault.Secret { return payvault.NewSecret(text) }
 
+func visa() payvault.Secret { return secret("4111111111111111") }
+
 func day(year int, month time.Month, d int) payvault.Date {
 	return payvault.Date{Year: year, Month: month, Day: d}
 }
@@ -35,7 +37,7 @@ func fullTokenize() *payvault.TokenizeRequest {
 		MerchantID: 212345, ProfileID: "PROFILE-1001", DeveloperID: "example-developer-1", LocID: "LOC-1002",
 		VendorID: 1003, CardholderName: "Jane Example", AVSAddress: "101 Verification Street", AVSZip: "10001",
 		EmailAddress: []string{"jane.one@example.com", "jane.two@example.com"},
-		CardNumber:   secret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2029), CVV2: secret("123"),
+		CardNumber:   visa(), ExpDate: payvault.ExpDate(12, 2029), CVV2: secret("123"),
 		CardID:    "CARDID1004",
 		CardSwipe: secret("%B4111111111111111^EXAMPLE/JANE^2912201000000000000?;4111111111111111=2912201000000000000?"),
 		ClientIP:  "192.0.2.10", TRNumber: secret("123456780"), DDANumber: secret("0001112220"),
@@ -78,30 +80,20 @@ func fullCustomer() *payvault.CustomerCreateRequest {
 				Addr1: "203 Billing Avenue", Addr2: "Billing Floor 3", City: "Toronto", State: "ON", Zip: "54545", Zip4: "2005",
 				Country: "Canada", CountryCode: "124", Verify: true, Primary: true, MerchantID: 212348,
 			},
-			{CardNumber: secret("4111111111111111"), ExpDate: "0231", CardID: "CARDID2006"},
+			{CardNumber: visa(), ExpDate: "0231", CardID: "CARDID2006"},
 		},
 	}
 }
 
-func minimalCustomer() *payvault.CustomerCreateRequest {
-	return &payvault.CustomerCreateRequest{ID: "CUST2999", FirmName: "Minimal Firm"}
-}
-
 // storedCustomer is customers/create.response.json.
 func storedCustomer() *payvault.Customer {
+	shipping := fullCustomer().ShippingAddresses
+	shipping[0].ID, shipping[0].MerchantID, shipping[1].ID = 2012, 0, 2013
 	return &payvault.Customer{
 		ID: "CUST2001", RecID: 2011, NodeID: 212346, FirstName: "Carla", LastName: "Customer",
 		FirmName: "Customer Firm Inc", Phone: "2125550101", Email: "carla@example.com", ReferenceID: "REF2002",
 		Comments: "A comment on the customer", DeveloperID: "example-developer-2",
-		PrimaryCardNumber: "6011xxxxxx111117",
-		ShippingAddresses: []payvault.ShippingAddress{
-			{
-				ID: 2012, FirstName: "Sam", LastName: "Shipper", FirmName: "Shipping Firm LLC",
-				Addr1: "201 Shipping Street", Addr2: "Shipping Suite 2", City: "Albany", State: "NY", Zip: "12201", Zip4: "2003",
-				Country: "United States", CountryCode: "840", Primary: true,
-			},
-			{ID: 2013, FirstName: "Sophie", Addr1: "202 Second Shipping Street"},
-		},
+		PrimaryCardNumber: "6011xxxxxx111117", ShippingAddresses: shipping,
 		BillingCards: []payvault.BillingCard{
 			{
 				CardNumber: "5454xxxxxx545454", ExpDate: "0130", CardID: "CARDID2004",
@@ -113,6 +105,13 @@ func storedCustomer() *payvault.Customer {
 			{CardNumber: "4111xxxxxx111111", ExpDate: "0231", CardID: "CARDID2006", CardType: "VI"},
 		},
 	}
+}
+
+func tolerantCustomer() *payvault.Customer {
+	c := storedCustomer()
+	c.NodeID, c.ShippingAddresses[1].ID = 0, 0
+	c.BillingCards[0].CardType, c.BillingCards[0].VerifiedDate = "UNKNOWN_CARD_TYPE", ""
+	return c
 }
 
 // listedCustomers is customers/list.response.json.
@@ -141,6 +140,13 @@ func listedCustomers() *payvault.Page[payvault.Customer] {
 			{ID: "CUST2108"},
 		},
 	}
+}
+
+func tolerantCustomers() *payvault.Page[payvault.Customer] {
+	page := listedCustomers()
+	page.Items[0].NodeID = 0
+	page.Items[0].BillingCards[0].CardType, page.Items[0].BillingCards[0].VerifiedDate = "UNKNOWN_CARD_TYPE", ""
+	return page
 }
 
 // fullListOptions is customers/list.query, and subscriptions/transactions.query.
@@ -173,23 +179,17 @@ func fullPayee() *payvault.PayeeCreateRequest {
 
 // storedPayee is payees/create.response.json.
 func storedPayee() *payvault.Payee {
+	r := fullPayee()
+	r.Account.VerifiedDate = instant("2026-01-15T09:30:42-05:00")
 	return &payvault.Payee{
-		ID: 3001, Name: "Paula Payee", Phone: "2125550131",
-		Email: []string{"paula.one@example.com", "paula.two@example.com"},
-		Address: payvault.PayeeAddress{
-			Address1: "301 Payee Road", Address2: "Payee Unit 6", City: "Boston", State: "MA", Zip: "02101",
-			CountryCode: "840", Country: "United States",
-		},
-		Account: payvault.PayeeAccount{
-			TypeID: "S", TRNumber: secret("123456780"), DDANumber: secret("0003334440"), AccountholderName: "Paul Accountholder",
-			VerifiedDate: instant("2026-01-15T09:30:42-05:00"),
-		},
+		ID: 3001, Name: r.Name, Phone: "2125550131", Email: r.Email, Address: r.Address, Account: r.Account,
 	}
 }
 
-// fullApplication is applications/create.request.json.
-func fullApplication() *payvault.ApplicationCreateRequest {
-	return &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002, TerminationNode: 4003}
+func tolerantPayee() *payvault.Payee {
+	p := storedPayee()
+	p.Account.TypeID, p.Account.VerifiedDate = "UNKNOWN_ACCOUNT_TYPE", instant("2026-01-15T21:30:42+07:00")
+	return p
 }
 
 // createdApplication is applications/create.response.json.
@@ -204,6 +204,13 @@ func createdApplication() *payvault.ApplicationCreated {
 	}
 }
 
+func tolerantApplication() *payvault.ApplicationCreated {
+	a := createdApplication()
+	a.App.Status, a.App.SubmitTimestamp = "UNKNOWN_STATUS", payvault.Timestamp{}
+	a.App.DBTimestamp, a.App.CreditTimestamp = instant("2026-01-15T21:30:42+07:00"), instant("2026-01-17T23:32:44+07:00")
+	return a
+}
+
 func businessAddress() payvault.ApplicationAddress {
 	return payvault.ApplicationAddress{
 		FirmName: "Business Address Firm", Address1: "401 Business Street", Address2: "Business Suite 7",
@@ -216,6 +223,18 @@ func fulfillmentAddress() payvault.ApplicationAddress {
 		FirmName: "Fulfillment Address Firm", Address1: "403 Fulfillment Street", Address2: "Fulfillment Dock 9",
 		City: "Monterrey", State: "NL", Zip: "64000", Zip4: "4106", Country: "484", Attempted: true, Validated: true,
 	}
+}
+
+func authTimes() []payvault.AuthTime {
+	return []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus}
+}
+
+func allBrands() *payvault.CardBrands {
+	return &payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true}
+}
+
+func allMethods() *payvault.DeliveryMethods {
+	return &payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true}
 }
 
 func ownership() payvault.Ownership {
@@ -241,20 +260,16 @@ func ownership() payvault.Ownership {
 func fullData() payvault.ApplicationData {
 	return payvault.ApplicationData{
 		LegalName: "Example Legal Name LLC", BusinessName: "Example Business Name",
-		BusinessWebsites: "https://shop.example.com",
-		BusinessEmail:    "business@example.com", BusinessPhone: "2125550141", BusinessAddress: businessAddress(),
-		BusinessType: payvault.BusinessLLC, LimitedPartnership: new(false), TradingStatus: payvault.TradingNonPublic,
-		TaxIDType: payvault.TaxIDEIN, TaxID: secret("001234567"), StateFiled: "NV",
-		BusinessEstablished: day(2015, time.March, 14), BusinessMCC: "5999",
-		BusinessDescription: "Example description of the business", Ownership: ownership(),
-		ProcessingHistory: new(true), BusinessServicesProcess: payvault.ServicesProcessFulfill,
-		BusinessServicesAuthTime: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
-		CardBrands:               &payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
-		CardVolume:               new(amount("25000.00")), ACHVolume: new(amount("5000.00")),
-		TotalVolume: new(amount("30000.00")),
-		HighTicket:  new(amount("1500.00")), FulfillmentProviderFlag: payvault.FulfillmentThirdParty,
-		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
-		DeliveryConfirmation:      new(true), FulfillmentName: "Example Fulfillment House",
+		BusinessWebsites: "https://shop.example.com", BusinessEmail: "business@example.com", BusinessPhone: "2125550141",
+		BusinessAddress: businessAddress(), BusinessType: payvault.BusinessLLC, LimitedPartnership: new(false),
+		TradingStatus: payvault.TradingNonPublic, TaxIDType: payvault.TaxIDEIN, TaxID: secret("001234567"),
+		StateFiled: "NV", BusinessEstablished: day(2015, time.March, 14), BusinessMCC: "5999",
+		BusinessDescription: "Example description of the business", Ownership: ownership(), ProcessingHistory: new(true),
+		BusinessServicesProcess: payvault.ServicesProcessFulfill, BusinessServicesAuthTime: authTimes(),
+		CardBrands: allBrands(), CardVolume: new(amount("25000.00")), ACHVolume: new(amount("5000.00")),
+		TotalVolume: new(amount("30000.00")), HighTicket: new(amount("1500.00")),
+		FulfillmentProviderFlag: payvault.FulfillmentThirdParty, FulfillmentDeliveryMethod: allMethods(),
+		DeliveryConfirmation: new(true), FulfillmentName: "Example Fulfillment House",
 		FulfillmentContact: "Frank Fulfiller", FulfillmentEmail: "fulfillment@example.com",
 		FulfillmentPhone: "2125550143", FulfillmentAddress: fulfillmentAddress(), FulfillmentProcessFlag: new(false),
 		BankRouting: secret("123456780"), BankAccountNumber: secret("0004445550"),
@@ -274,77 +289,57 @@ func MixedData() payvault.ApplicationData {
 
 // savedFields is applications/save_data.response.json.
 func savedFields() []payvault.SavedField {
-	required := payvault.FieldSettings{Required: true}
-	var optional payvault.FieldSettings
-	oneOf := func(options ...payvault.FieldOption) payvault.FieldSettings {
-		return payvault.FieldSettings{Required: true, Options: options}
+	type (
+		option  = payvault.FieldOption
+		options = []option
+	)
+	optional := func(key, kind string, value any) payvault.SavedField {
+		return payvault.SavedField{Key: key, Value: value, Type: kind}
+	}
+	required := func(key, kind string, value any, allowed ...option) payvault.SavedField {
+		f := optional(key, kind, value)
+		f.Settings = payvault.FieldSettings{Required: true, Options: allowed}
+		return f
 	}
 	return []payvault.SavedField{
-		{Key: "legal_name", Value: "Example Legal Name LLC", Type: "text", Settings: required},
-		{Key: "business_name", Value: "Example Business Name", Type: "text", Settings: required},
-		{Key: "business_websites", Value: "https://shop.example.com", Type: "url_list", Settings: required},
-		{Key: "business_email", Value: "business@example.com", Type: "email", Settings: required},
-		{Key: "business_phone", Value: "2125550141", Type: "phone", Settings: optional},
-		{Key: "business_address", Value: businessAddress(), Type: "address_suggest", Settings: required},
-		{Key: "business_type", Value: payvault.BusinessLLC, Type: "select", Settings: oneOf(
-			payvault.FieldOption{Label: "Sole proprietorship", Value: "sole-prop"},
-			payvault.FieldOption{Label: "Limited liability company", Value: "llc"},
-			payvault.FieldOption{Label: "Public corporation", Value: "corporation-public"},
-			payvault.FieldOption{Label: "Private corporation", Value: "corporation-private"},
-			payvault.FieldOption{Label: "Partnership", Value: "partnership"},
-			payvault.FieldOption{Label: "Tax exempt organization", Value: "tax-exempt", Disabled: true},
-		)},
-		{Key: "limited_partnership", Value: false, Type: "toggle", Settings: required},
-		{Key: "trading_status", Value: payvault.TradingNonPublic, Type: "radio", Settings: oneOf(
-			payvault.FieldOption{Label: "Publicly traded", Value: "pt"},
-			payvault.FieldOption{Label: "Non-public", Value: "np"},
-		)},
-		{Key: "tax_id_type", Value: payvault.TaxIDEIN, Type: "select", Settings: oneOf(
-			payvault.FieldOption{Label: "Employer number", Value: "ein"},
-			payvault.FieldOption{Label: "Social security number", Value: "ssn"},
-		)},
-		{Key: "tax_id", Value: secret("001234567"), Type: "tax_id", Settings: required},
-		{Key: "state_filed", Value: "NV", Type: "us_state", Settings: required},
-		{Key: "business_established", Value: day(2015, time.March, 14), Type: "date", Settings: required},
-		{Key: "business_mcc", Value: "5999", Type: "mcc", Settings: required},
-		{Key: "business_description", Value: "Example description of the business", Type: "text", Settings: required},
-		{Key: "ownership", Value: ownership(), Type: "ownership", Settings: required},
-		{Key: "processing_history", Value: true, Type: "toggle", Settings: required},
-		{Key: "business_services_process", Value: payvault.ServicesProcessFulfill, Type: "radio", Settings: oneOf(
-			payvault.FieldOption{Label: "When the order is placed", Value: "order"},
-			payvault.FieldOption{Label: "When the order is fulfilled", Value: "fulfill"},
-		)},
-		{
-			Key:   "business_services_auth_time",
-			Value: []payvault.AuthTime{payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus},
-			Type:  "checkbox_group", Settings: required,
-		},
-		{
-			Key: "card_brands", Value: payvault.CardBrands{VI: true, MC: true, DI: true, AM: true, GP: true},
-			Type: "checkbox_row", Settings: required,
-		},
-		{Key: "card_volume", Value: amount("25000.00"), Type: "currency", Settings: required},
-		{Key: "ach_volume", Value: amount("5000.00"), Type: "currency", Settings: optional},
-		{Key: "total_volume", Value: amount("30000.00"), Type: "currency", Settings: required},
-		{Key: "high_ticket", Value: amount("1500.00"), Type: "currency", Settings: required},
-		{Key: "fulfillment_provider_flag", Value: payvault.FulfillmentThirdParty, Type: "radio", Settings: oneOf(
-			payvault.FieldOption{Label: "The business itself", Value: "business"},
-			payvault.FieldOption{Label: "A third party", Value: "thirdparty"},
-		)},
-		{
-			Key:   "fulfillment_delivery_method",
-			Value: payvault.DeliveryMethods{Digitally: true, Pickup: true, Delivery: true, Service: true},
-			Type:  "checkbox_row", Settings: required,
-		},
-		{Key: "delivery_confirmation", Value: true, Type: "toggle", Settings: required},
-		{Key: "fulfillment_name", Value: "Example Fulfillment House", Type: "text", Settings: optional},
-		{Key: "fulfillment_contact", Value: "Frank Fulfiller", Type: "name", Settings: optional},
-		{Key: "fulfillment_email", Value: "fulfillment@example.com", Type: "email", Settings: optional},
-		{Key: "fulfillment_phone", Value: "2125550143", Type: "phone", Settings: optional},
-		{Key: "fulfillment_address", Value: fulfillmentAddress(), Type: "address_suggest", Settings: optional},
-		{Key: "fulfillment_process_flag", Value: false, Type: "toggle", Settings: optional},
-		{Key: "bank_routing", Value: secret("123456780"), Type: "bank_routing", Settings: required},
-		{Key: "bank_account_number", Value: secret("0004445550"), Type: "bank_dda", Settings: required},
+		required("legal_name", "text", "Example Legal Name LLC"), required("business_name", "text", "Example Business Name"),
+		required("business_websites", "url_list", "https://shop.example.com"),
+		required("business_email", "email", "business@example.com"), optional("business_phone", "phone", "2125550141"),
+		required("business_address", "address_suggest", businessAddress()),
+		required("business_type", "select", payvault.BusinessLLC, options{
+			{Label: "Sole proprietorship", Value: "sole-prop"}, {Label: "Limited liability company", Value: "llc"},
+			{Label: "Public corporation", Value: "corporation-public"},
+			{Label: "Private corporation", Value: "corporation-private"}, {Label: "Partnership", Value: "partnership"},
+			{Label: "Tax exempt organization", Value: "tax-exempt", Disabled: true},
+		}...),
+		required("limited_partnership", "toggle", false),
+		required("trading_status", "radio", payvault.TradingNonPublic,
+			option{Label: "Publicly traded", Value: "pt"}, option{Label: "Non-public", Value: "np"}),
+		required("tax_id_type", "select", payvault.TaxIDEIN,
+			option{Label: "Employer number", Value: "ein"}, option{Label: "Social security number", Value: "ssn"}),
+		required("tax_id", "tax_id", secret("001234567")), required("state_filed", "us_state", "NV"),
+		required("business_established", "date", day(2015, time.March, 14)), required("business_mcc", "mcc", "5999"),
+		required("business_description", "text", "Example description of the business"),
+		required("ownership", "ownership", ownership()), required("processing_history", "toggle", true),
+		required("business_services_process", "radio", payvault.ServicesProcessFulfill, options{
+			{Label: "When the order is placed", Value: "order"}, {Label: "When the order is fulfilled", Value: "fulfill"},
+		}...),
+		required("business_services_auth_time", "checkbox_group", authTimes()),
+		required("card_brands", "checkbox_row", *allBrands()),
+		required("card_volume", "currency", amount("25000.00")), optional("ach_volume", "currency", amount("5000.00")),
+		required("total_volume", "currency", amount("30000.00")), required("high_ticket", "currency", amount("1500.00")),
+		required("fulfillment_provider_flag", "radio", payvault.FulfillmentThirdParty,
+			option{Label: "The business itself", Value: "business"}, option{Label: "A third party", Value: "thirdparty"}),
+		required("fulfillment_delivery_method", "checkbox_row", *allMethods()),
+		required("delivery_confirmation", "toggle", true),
+		optional("fulfillment_name", "text", "Example Fulfillment House"),
+		optional("fulfillment_contact", "name", "Frank Fulfiller"),
+		optional("fulfillment_email", "email", "fulfillment@example.com"),
+		optional("fulfillment_phone", "phone", "2125550143"),
+		optional("fulfillment_address", "address_suggest", fulfillmentAddress()),
+		optional("fulfillment_process_flag", "toggle", false),
+		required("bank_routing", "bank_routing", secret("123456780")),
+		required("bank_account_number", "bank_dda", secret("0004445550")),
 	}
 }
 
@@ -382,10 +377,7 @@ func fullResponse() *payvault.DisputeResponse {
 
 // minimalResponse is disputes/respond.request.min.json: an answer to a retrieval dispute.
 func minimalResponse() *payvault.DisputeResponse {
-	return &payvault.DisputeResponse{
-		Message:  "Example answer to a retrieval dispute",
-		Evidence: payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf"))),
-	}
+	return &payvault.DisputeResponse{Message: "Example answer to a retrieval dispute", Evidence: fullResponse().Evidence}
 }
 
 // listedTransactions is subscriptions/transactions.response.json.
@@ -427,27 +419,10 @@ func tolerantTransactions() *payvault.Page[payvault.Transaction] {
 	return p
 }
 
-// fullCancel is subscriptions/cancel.request.json.
-func fullCancel() *payvault.SubscriptionCancelRequest {
-	return &payvault.SubscriptionCancelRequest{CustomerID: "CUST6101", MerchantID: 212346}
-}
-
-// fullSend is invoices/send.request.json.
-func fullSend() *payvault.InvoiceSendRequest {
-	return &payvault.InvoiceSendRequest{
-		EmailAddress: []string{"ivan.one@example.com", "ivan.two@example.com"},
-		PhoneNumber:  []int64{12125550171, 12125550172},
-	}
-}
-
 // fullCards are account_updater/submit.request.json.
 func fullCards() []payvault.AccountUpdaterCard {
 	return []payvault.AccountUpdaterCard{
-		{CardNumber: secret("4111111111111111"), ExpDate: "1229", CardID: "CALLERCARD8001"},
+		{CardNumber: visa(), ExpDate: "1229", CardID: "CALLERCARD8001"},
 		{CardNumber: secret("5454545454545454"), ExpDate: "0130", CardID: "CALLERCARD8002"},
 	}
-}
-
-func minimalCards() []payvault.AccountUpdaterCard {
-	return []payvault.AccountUpdaterCard{{CardNumber: secret("4111111111111111"), ExpDate: "1229"}}
 }
