@@ -28,36 +28,33 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
 	require.NoError(t, err)
 	assert.Equal(t, "multipart/form-data", mediaType)
-	form := multipart.NewReader(bytes.NewReader(got.Body), params["boundary"])
-	part, text := nextPart(t, form)
-	assert.Equal(t, "disputeResponse", part.FormName())
-	assert.Empty(t, part.FileName())
-	assert.JSONEq(t, response, text)
-	if content != nil {
-		part, text = nextPart(t, form)
-		assert.Equal(t, "file", part.FormName())
-		assert.Equal(t, fileName, part.FileName())
-		assert.Equal(t, "application/pdf", part.Header.Get("Content-Type"))
-		assert.Len(t, part.Header, 2)
-		assert.True(t, text == string(content), "other content")
+	form, err := multipart.NewReader(bytes.NewReader(got.Body), params["boundary"]).ReadForm(1 << 22)
+	require.NoError(t, err)
+	require.Len(t, form.Value, 1)
+	assert.JSONEq(t, response, strings.Join(form.Value["disputeResponse"], ""))
+	if content == nil {
+		assert.Empty(t, form.File)
+		return
 	}
-	_, err = form.NextRawPart()
-	assert.Equal(t, io.EOF, err)
+	require.Len(t, form.File, 1)
+	require.Len(t, form.File["file"], 1)
+	part := form.File["file"][0]
+	assert.Equal(t, fileName, part.Filename)
+	assert.Equal(t, "application/pdf", part.Header.Get("Content-Type"))
+	assert.Len(t, part.Header, 2)
+	file, err := part.Open()
+	require.NoError(t, err)
+	sent, err := io.ReadAll(file)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-func nextPart(t *testing.T, form *multipart.Reader) (part *multipart.Part, text string) {
-	t.Helper()
-	part, err := form.NextRawPart()
-	require.NoError(t, err)
-	content, err := io.ReadAll(part)
-	require.NoError(t, err)
-	return part, string(content)
-}
-
-// retrieval answers a retrieval dispute.
+// retrieval answers a retrieval dispute, and retrievalJSON is how.
 func retrieval(file *payvault.File) *payvault.DisputeResponse {
 	return &payvault.DisputeResponse{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
+
+func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min.json") }
 
 func evidence() []byte { return []byte(calls.Fixture("disputes/evidence.pdf")) }
 
@@ -75,95 +72,55 @@ func TestDisputesRespond(t *testing.T) {
 	large := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("0123456789abcdef\r\n--"), 1<<16)...)
 	late := append(bytes.Repeat([]byte(" "), 1024-len("%PDF-")), "%PDF-2.0"...)
 	many := strings.Repeat("ß", payvault.MaxDisputeMessage)
-	for response, request := range map[string]*payvault.DisputeResponse{
-		`{"cbr_response_type":"OT"}`: {Type: payvault.DisputeOther},
-		`{"cbr_response_type":"CE"}`: {
-			Type: payvault.DisputeCompellingEvidence, Evidence: payvault.FileFromBytes("evidence.pdf", large),
-		},
-		`{"cbr_response_type":"ID"}`: {
-			Type:     payvault.DisputeAllocation,
-			Evidence: payvault.FileFromBytes("evidence.pdf", late),
-		},
-		`{"cbr_response_type":"ND","message":"` + many + `"}`: {Type: payvault.DisputeNoLongerDisputed, Message: many},
+	for kind, content := range map[payvault.DisputeResponseType][]byte{
+		payvault.DisputeOther: nil, payvault.DisputeCompellingEvidence: large, payvault.DisputeAllocation: late,
+		payvault.DisputeNoLongerDisputed: nil,
 	} {
-		content := map[payvault.DisputeResponseType][]byte{"CE": large, "ID": late}[request.Type]
-		assertForm(t, respond(t, request), response, "evidence.pdf", content)
+		request := &payvault.DisputeResponse{Type: kind, Message: many}
+		if content != nil {
+			request.Evidence = payvault.FileFromBytes("a.pdf", content)
+		}
+		want := `{"cbr_response_type":"` + string(kind) + `","message":"` + many + `"}`
+		assertForm(t, respond(t, request), want, "a.pdf", content)
 	}
-}
-
-func TestDisputesRespond_fileName(t *testing.T) {
-	t.Parallel()
-	for name, sent := range map[string]string{
-		"evidence.pdf":             "evidence.pdf",
-		"größe 証拠.pdf":             "größe 証拠.pdf",
-		`a"b".pdf`:                 `a"b".pdf`,
-		`a"; name="other`:          `a"; name="other`,
-		"a\r\nContent-Type: x":     "a__Content-Type: x",
-		"a\r\n\r\n--boundary":      "a____--boundary",
-		"a\x00b\x7f.pdf":           "a_b_.pdf",
-		"a\xff\xfe.pdf":            "a__.pdf",
-		"a%22b.pdf":                "a%22b.pdf",
-		"../../etc/passwd":         "passwd",
-		`C:\Users\jane\charge.pdf`: "charge.pdf",
-		"a;b=c,d.pdf":              "a;b=c,d.pdf",
-	} {
+	for name, sent := range map[string]string{"größe 証拠.pdf": "größe 証拠.pdf", "../a\r\n\"b\".pdf": `a__"b".pdf`} {
 		request := retrieval(payvault.FileFromBytes(name, evidence()))
-		assertForm(t, respond(t, request), calls.Fixture("disputes/respond.request.min.json"), sent, evidence())
+		assertForm(t, respond(t, request), retrievalJSON(), sent, evidence())
 		assert.Equal(t, name, request.Evidence.Name)
 	}
 }
 
 func TestDisputesRespond_invalid(t *testing.T) {
 	t.Parallel()
-	answer := func(file *payvault.File) *payvault.DisputeResponse {
-		return &payvault.DisputeResponse{Type: payvault.DisputeOther, Evidence: file}
+	type response = payvault.DisputeResponse
+	file := func(name string, content io.ReaderAt, size int64) *response {
+		return &response{Type: "OT", Evidence: &payvault.File{Name: name, Content: content, Size: size}}
 	}
-	pdf := func(content string, size int64) *payvault.File {
-		return &payvault.File{Name: "evidence.pdf", Content: strings.NewReader(content), Size: size}
-	}
-	const required, tooLong = "is required", "has more than 5,000 characters"
+	pdf := func(content string, size int64) *response { return file("a.pdf", strings.NewReader(content), size) }
+	noDay := payvault.Date{Year: 2026, Month: time.February, Day: 30}
+	many := strings.Repeat("ß", payvault.MaxDisputeMessage)
 	long := "%PDF-" + strings.Repeat("x", 2000)
-	tests := map[string]struct {
-		request *payvault.DisputeResponse
-		want    service.Fields
+	for _, test := range []struct {
+		request      *response
+		at, problems string
 	}{
-		"retrieval without message": {
-			&payvault.DisputeResponse{Evidence: pdf("%PDF-", 5)},
-			service.Fields{"message": {required}},
-		},
-		"retrieval without file": {&payvault.DisputeResponse{Message: "text"}, service.Fields{"file": {required}}},
-		"empty":                  {&payvault.DisputeResponse{}, service.Fields{"message": {required}, "file": {required}}},
-		"one character too many": {
-			&payvault.DisputeResponse{Type: "OT", Message: strings.Repeat("ß", payvault.MaxDisputeMessage+1)},
-			service.Fields{"message": {tooLong}},
-		},
-		"no PDF": {answer(pdf("PK\x03\x04", 4)), service.Fields{"file": {"is not a PDF"}}},
-		"header of PDF too late": {
-			answer(pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025)),
-			service.Fields{"file": {"is not a PDF"}},
-		},
-		"empty file":      {answer(pdf("", 0)), service.Fields{"file": {"is empty"}}},
-		"negative size":   {answer(pdf("%PDF-", -1)), service.Fields{"file": {"is empty"}}},
-		"no content":      {answer(&payvault.File{Name: "evidence.pdf", Size: 5}), service.Fields{"file": {"is empty"}}},
-		"zero file":       {answer(&payvault.File{}), service.Fields{"file": {"has no name", "is empty"}}},
-		"no name":         {answer(payvault.FileFromBytes("dir/", []byte("%PDF-"))), service.Fields{"file": {"has no name"}}},
-		"short file":      {answer(pdf("%PDF-", 6)), service.Fields{"file": {"cannot be read"}}},
-		"short long file": {answer(pdf(long, int64(len(long))+1)), service.Fields{"file": {"is shorter than its size says"}}},
-		"date that is none": {
-			&payvault.DisputeResponse{Type: "CP", BatchDate: payvault.Date{Year: 2026, Month: time.February, Day: 30}},
-			service.Fields{"batch_date": {calls.BadDate}},
-		},
-		"nil pointer": {
-			answer(&payvault.File{Name: "a.pdf", Content: (*os.File)(nil), Size: 5}),
-			service.Fields{"file": {"is empty"}},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := service.Client(t, service.Nowhere).Disputes.Respond(t.Context(), 5002, test.request)
-			service.AssertInvalid(t, err, payvault.OpDisputesRespond, test.want)
-		})
+		{&response{Evidence: pdf("%PDF-", 5).Evidence}, "message", "is required"},
+		{&response{Message: "text"}, "file", "is required"},
+		{&response{Type: "OT", Message: many + "ß"}, "message", "has more than 5,000 characters"},
+		{&response{Type: "CP", BatchDate: noDay}, "batch_date", calls.BadDate},
+		{pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025), "file", "is not a PDF"},
+		{pdf("", 0), "file", "is empty"},
+		{pdf("%PDF-", -1), "file", "is empty"},
+		{file("a.pdf", nil, 5), "file", "is empty"},
+		{file("a.pdf", (*os.File)(nil), 5), "file", "is empty"},
+		{file("", nil, 0), "file", "has no name, is empty"},
+		{file("dir/", strings.NewReader("%PDF-"), 5), "file", "has no name"},
+		{pdf("%PDF-", 6), "file", "cannot be read"},
+		{pdf(long, int64(len(long))+1), "file", "is shorter than its size says"},
+	} {
+		err := nowhere(t).Disputes.Respond(t.Context(), 5002, test.request)
+		want := service.Fields{test.at: strings.Split(test.problems, ", ")}
+		service.AssertInvalid(t, err, payvault.OpDisputesRespond, want)
 	}
 }
 
@@ -186,8 +143,8 @@ func TestDisputesRespond_leavesFileOpen(t *testing.T) {
 	content := &closable{Reader: bytes.NewReader(evidence())}
 	request := retrieval(&payvault.File{Name: "evidence.pdf", Content: content, Size: content.Size()})
 	respond(t, request)
-	require.Error(t, service.Client(t, service.Nowhere).Disputes.Respond(t.Context(), 5002, request))
-	require.Error(t, service.Client(t, service.Nowhere).Disputes.Respond(t.Context(), 0, request))
+	require.Error(t, nowhere(t).Disputes.Respond(t.Context(), 5002, request))
+	require.Error(t, nowhere(t).Disputes.Respond(t.Context(), 0, request))
 	assert.Zero(t, content.closed)
 	assert.Equal(t, errShutdown, request.Evidence.Close())
 	assert.Equal(t, 1, content.closed)
@@ -202,10 +159,10 @@ func TestOpenFile(t *testing.T) {
 	assert.Equal(t, "charge 証拠.pdf", file.Name)
 	assert.Equal(t, int64(len(evidence())), file.Size)
 	for range 2 { // it stays open, and starts anew
-		assertForm(t, respond(t, retrieval(file)), calls.Fixture("disputes/respond.request.min.json"), file.Name, evidence())
+		assertForm(t, respond(t, retrieval(file)), retrievalJSON(), file.Name, evidence())
 	}
 	require.NoError(t, file.Close())
-	err = service.Client(t, service.Nowhere).Disputes.Respond(t.Context(), 5002, retrieval(file))
+	err = nowhere(t).Disputes.Respond(t.Context(), 5002, retrieval(file))
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"file": {"cannot be read"}})
 
 	missing, err := payvault.OpenFile(path + ".missing")

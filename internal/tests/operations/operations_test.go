@@ -1,5 +1,5 @@
 // Package operations holds what every operation sends and gives against the fixtures of testdata, which are written by
-// hand.
+// hand, and reading answers to its bounds.
 package operations
 
 import (
@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"math"
 	"net/http"
 	"reflect"
@@ -19,11 +18,14 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // each runs a test for every operation.
 func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
@@ -34,6 +36,18 @@ func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
 			test(t, &o)
 		})
 	}
+}
+
+// find returns an operation of the table.
+func find(op payvault.Operation) *calls.Operation {
+	all := calls.Table()
+	return &all[slices.IndexFunc(all, func(o calls.Operation) bool { return o.Op == op })]
+}
+
+// nowhere is a client whose requests reach nobody.
+func nowhere(t *testing.T) *payvault.Client {
+	t.Helper()
+	return service.Client(t, service.Nowhere)
 }
 
 // exchange makes an operation, and gives the request that arrived.
@@ -50,6 +64,25 @@ func exchange(
 // fillers are options that fill fields which a request leaves empty.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
+}
+
+// TestEveryOperation: the SDK, the table of calls, what is stated by hand of the interface, and the services name the
+// same. What each does is held by the suites.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	var all []payvault.OperationInfo
+	var methods []string
+	for _, o := range calls.Table() {
+		all = append(all, o.OperationInfo)
+		repeated := map[payvault.Replay]string{"with a card_id": "card_id", "same": "yes", "read": "yes", "never": "no"}
+		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ")
+	}
+	assert.Equal(t, payvault.Operations(), all)
+	for _, c := range calls.All() {
+		methods = append(methods, c.GoName)
+	}
+	slices.Sort(methods)
+	assert.ElementsMatch(t, service.Methods(), slices.Compact(methods))
 }
 
 // TestFull sends every documented field, and reads every one. What fills empty fields changes nothing.
@@ -81,13 +114,14 @@ func TestMinimal(t *testing.T) {
 		if o.Tolerant != nil {
 			want, answer = o.Tolerant, calls.Fixture(o.Fixture("response.tolerant.json"))
 		}
-		got, result, err := exchange(t, o, o.Minimal, answer, opts...)
-		require.NoError(t, err)
-		if page, ok := want.(*payvault.Page[payvault.Customer]); ok {
-			page.Number = 0 // it did not ask for the second one
-		} else if page, ok := want.(*payvault.Page[payvault.Transaction]); ok {
+		switch page := want.(type) { // they did not ask for the second one
+		case *payvault.Page[payvault.Customer]:
+			page.Number = 0
+		case *payvault.Page[payvault.Transaction]:
 			page.Number = 0
 		}
+		got, result, err := exchange(t, o, o.Minimal, answer, opts...)
+		require.NoError(t, err)
 		assert.Equal(t, want, compacted(result))
 		assertRequest(t, o, got, "", fixtureOf(o, o.Minimal, "request.min.json"))
 	})
@@ -113,9 +147,9 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 		header.Set("Content-Length", strconv.Itoa(len(got.Body)))
 	}
 	switch {
-	case strings.HasPrefix(got.Header.Get("Content-Type"), "multipart/form-data; boundary="):
+	case o.Op == payvault.OpDisputesRespond:
 		header["Content-Type"] = got.Header["Content-Type"]
-		assertForm(t, got, body, "evidence.pdf", []byte(calls.Fixture("disputes/evidence.pdf")))
+		assertForm(t, got, body, "evidence.pdf", evidence())
 	case body == "":
 		assert.Empty(t, got.Body)
 	default:
@@ -130,57 +164,31 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 // compacted takes the white space out of what stays JSON in a result.
 func compacted(result any) any {
 	if created, ok := result.(*payvault.ApplicationCreated); ok {
-		var plan bytes.Buffer
-		_ = json.Compact(&plan, created.Pricing.Plan)
-		created.Pricing.Plan = plan.Bytes()
+		var plain bytes.Buffer
+		_ = json.Compact(&plain, created.Pricing.Plan)
+		created.Pricing.Plan = plain.Bytes()
 	}
 	return result
 }
 
-// TestWireForms: requests and results write themselves as the interface has them, and read that with either JSON
-// package.
+// TestWireForms: requests write themselves as the interface has them, and read that with either JSON package.
 func TestWireForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		t.Helper()
 		for kind, request := range map[string]any{"request.json": o.Full, "request.min.json": o.Minimal} {
-			if text := fixtureOf(o, request, kind); text != "" {
-				if _, cards := request.([]payvault.AccountUpdaterCard); cards || o.Op == payvault.OpApplicationsSaveData {
-					text = at(t, text, "/data")
-				}
-				assertWire(t, withoutFile(request), text)
+			text := fixtureOf(o, request, kind)
+			switch r := request.(type) {
+			case *payvault.DisputeResponse:
+				r.Evidence = nil // which is a part of its own
+			case payvault.ApplicationData, []payvault.AccountUpdaterCard:
+				text = at(t, text, "data")
 			}
-		}
-		if o.Result != "-" {
-			wire, err := payvault.MarshalWire(o.Want)
-			require.NoError(t, err)
-			want := at(t, o.Answer(), o.Result)
-			if strings.Contains(string(wire), `"totalPages"`) { // a page is more than its records
-				want = `{"totalPages":3,"totalRecords":52,"data":` + want + `}`
+			if text != "" {
+				assertWire(t, request, text)
 			}
-			assert.JSONEq(t, withoutFalse(t, want), withoutFalse(t, string(wire)))
-			assertBack(t, withoutNumber(o.Want), wire)
 		}
 	})
-}
-
-// withoutFile is a request without what is a part of its own on the wire.
-func withoutFile(request any) any {
-	if response, ok := request.(*payvault.DisputeResponse); ok {
-		response.Evidence = nil
-	}
-	return request
-}
-
-// withoutNumber is a result without what is not on the wire.
-func withoutNumber(result any) any {
-	switch page := result.(type) {
-	case *payvault.Page[payvault.Customer]:
-		page.Number = 0
-	case *payvault.Page[payvault.Transaction]:
-		page.Number = 0
-	}
-	return result
 }
 
 // assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
@@ -189,107 +197,58 @@ func assertWire(t *testing.T, value any, wire string) {
 	text, err := payvault.MarshalWire(value)
 	require.NoError(t, err)
 	assert.JSONEq(t, wire, string(text))
-	assertBack(t, value, text)
-}
-
-func assertBack(t *testing.T, value any, wire []byte) {
-	t.Helper()
 	for _, unmarshal := range []func([]byte, any) error{
 		json.Unmarshal, func(text []byte, v any) error { return jsonv2.Unmarshal(text, v) },
 	} {
 		back := reflect.New(reflect.TypeOf(value))
-		require.NoError(t, unmarshal(wire, back.Interface()))
+		require.NoError(t, unmarshal(text, back.Interface()))
 		assert.Equal(t, value, back.Elem().Interface())
 	}
 }
 
-// at is the part of a JSON text that a pointer names.
-func at(t *testing.T, text, pointer string) string {
+// at is a member of a JSON object.
+func at(t *testing.T, text, member string) string {
 	t.Helper()
-	for member := range strings.SplitSeq(pointer, "/") {
-		if member != "" {
-			var object map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal([]byte(text), &object))
-			text = string(object[member])
-		}
-	}
-	return text
+	var object map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &object))
+	return string(object[member])
 }
 
-// withoutFalse drops members that are false, which may be left out.
-func withoutFalse(t *testing.T, text string) string {
-	t.Helper()
-	var value any
-	require.NoError(t, json.Unmarshal([]byte(text), &value))
-	var drop func(any)
-	drop = func(value any) {
-		switch value := value.(type) {
-		case []any:
-			for _, v := range value {
-				drop(v)
-			}
-		case map[string]any:
-			maps.DeleteFunc(value, func(_ string, v any) bool { return v == false })
-			for _, v := range value {
-				drop(v)
-			}
-		}
-	}
-	drop(value)
-	without, err := json.Marshal(value)
-	require.NoError(t, err)
-	return string(without)
-}
-
-// TestRejected reads the documented refusal.
+// TestRejected reads the documented refusals. One with messages by field is no failure only of the operation that asks
+// for them.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		t.Helper()
-		refused := payvault.Error{
-			Op: o.Op, StatusCode: http.StatusOK, Code: "12", Message: "Example platform refusal with a detail",
-			Detail: "Example detail in data.message", Delivery: payvault.Answered, Attempts: 1,
-		}
-		answer := "errors/platform_detail.json"
+		want := payvault.Error{Op: o.Op, StatusCode: http.StatusOK, Delivery: payvault.Answered, Attempts: 1}
+		want.Code, want.Message = "12", "Example platform refusal with a detail"
+		want.Detail = "Example detail in data.message"
+		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
 		if o.Op == payvault.OpTokensTokenize {
-			refused.Code, refused.Message, refused.Detail = "902", "Example tokenize refusal", ""
-			answer = "errors/rcode.json"
+			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
+			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode has no such meaning
 		}
-		_, result, err := exchange(t, o, o.Full, calls.Fixture(answer))
-		service.AssertError(t, err, refused, payvault.ErrRejected)
+		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
+		service.AssertError(t, err, want, payvault.ErrRejected)
 		assert.False(t, payvault.SafeToRetry(err))
 		assert.Nil(t, result)
-	})
-}
 
-// TestValidationFails reads code 2 with its fields, which is no failure only of the operation that asks for them.
-func TestValidationFails(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
-		_, result, err := exchange(t, o, o.Full, calls.Fixture("errors/validation_fields.json"))
-		if validation, ok := result.(*payvault.Validation); ok {
-			require.NoError(t, err)
-			assert.False(t, validation.OK())
+		want.Code, want.Message, want.Detail = "2", "Request validation failed", ""
+		want.Fields = service.Fields{
+			"legal_name": {"Example text: legal_name is required"},
+			"business_email": {
+				"Example text: business_email is required", "Example text: business_email is not an email address",
+			},
+			"tax_id": {"Example text: tax_id is not valid"},
+		}
+		_, result, err = exchange(t, o, o.Full, calls.Fixture("errors/validation_fields.json"))
+		if o.Op == payvault.OpApplicationsValidate {
+			assert.Equal(t, &payvault.Validation{Problems: want.Fields}, result)
 			return
 		}
 		assert.Nil(t, result)
-		want := []error{payvault.ErrRejected, payvault.ErrValidation}
-		if o.Op == payvault.OpTokensTokenize {
-			want = want[:1] // an rcode has no such meaning
-		}
-		service.AssertMatches(t, err, want...)
-		e := service.AsError(t, err)
-		assert.Equal(t, "Request validation failed", e.Message)
-		assert.Equal(t, service.Fields{
-			"legal_name": {"Example text: legal_name is required"},
-			"business_email": {
-				"Example text: business_email is required",
-				"Example text: business_email is not an email address",
-			},
-			"tax_id": {"Example text: tax_id is not valid"},
-		}, e.Fields)
-		assert.Contains(t, err.Error(), "tax_id Example text: tax_id is not valid")
+		service.AssertError(t, err, want, sentinels...)
+		assert.ErrorContains(t, err, "tax_id Example text: tax_id is not valid")
 	})
 }
 
@@ -302,12 +261,10 @@ func TestResultOfAnotherShape(t *testing.T) {
 		if !strings.HasPrefix(o.Result, "/") {
 			return // it has none, or is the whole answer
 		}
-		odd := "17"
-		for _, member := range slices.Backward(strings.Split(o.Result, "/")[1:]) {
-			odd = `{"` + member + `":` + odd + `}`
-		}
+		members := strings.Split(o.Result, "/")[1:]
+		odd := `{"code":0,"` + strings.Join(members, `":{"`) + `":17` + strings.Repeat("}", len(members))
 		var response payvault.Response
-		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, `{"code":0,`+odd[1:])))
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, odd)))
 		_, err := o.Do(t.Context(), client, calls.Documented(), o.Full, payvault.WithResponse(&response))
 		switch o.Op {
 		case payvault.OpSubscriptionsCancel, payvault.OpWebhooksAddEvent, payvault.OpApplicationsSaveData:
@@ -320,92 +277,67 @@ func TestResultOfAnotherShape(t *testing.T) {
 	})
 }
 
-// TestForMerchant: the merchant stands in the request, whether or not it names the same; another one is refused.
+// TestForMerchant: the merchant stands where it is stated, whether or not the request names the same. TestRefused
+// names another one.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		t.Helper()
-		if !o.Merchant {
-			client := service.Client(t, service.Nowhere).ForMerchant(calls.ActingFor)
+		server := service.Answer(t, http.StatusOK, o.Answer())
+		client := service.Client(t, server.URL, payvault.WithMerchantID(1)).ForMerchant(calls.ActingFor)
+		place := o.Stated[strings.LastIndex(o.Stated, " ")+1:]
+		if place == "-" {
 			result, err := o.Do(t.Context(), client, calls.Documented(), o.Full)
 			service.AssertError(t, err, payvault.Error{Op: o.Op, Delivery: payvault.NotSent}, payvault.ErrMerchantNotSupported)
 			assert.False(t, payvault.SafeToRetry(err))
 			assert.Nil(t, result)
+			assert.Empty(t, server.Seen())
 			return
 		}
-		for _, named := range []payvault.MerchantID{0, calls.ActingFor, calls.ThirdParty} {
+		for _, named := range []payvault.MerchantID{0, calls.ActingFor} {
 			request := o.Minimal
 			if o.Method == http.MethodGet && named != 0 {
 				request = &payvault.ListOptions{}
 			}
-			named = name(request, named)
-			server := service.Answer(t, http.StatusOK, o.Answer())
-			client := service.Client(t, server.URL+service.BasePath, payvault.WithMerchantID(1)).ForMerchant(calls.ActingFor)
-			result, err := o.Do(t.Context(), client, calls.Documented(), request)
-			if named == calls.ThirdParty {
-				service.AssertInvalid(t, err, o.Op, service.Fields{"merchant_id": {calls.ThirdNamed}})
-				assert.Nil(t, result)
-				assert.Empty(t, server.Seen())
-				continue
+			if request != nil {
+				reflect.ValueOf(request).Elem().FieldByName("MerchantID").Set(reflect.ValueOf(named))
 			}
+			_, err := o.Do(t.Context(), client, calls.Documented(), request)
 			require.NoError(t, err)
-			assertMerchant(t, o, server.Seen()[0], request)
+		}
+		require.Len(t, server.Seen(), 2)
+		for _, got := range server.Seen() {
+			want, merchant := "212346", got.Query.Get("merchant_id")
+			if place != "query" {
+				merchant = at(t, string(got.Body), "merchant_id")
+			}
+			if place == "body-string" {
+				want = `"212346"`
+			}
+			assert.Equal(t, want, merchant)
 		}
 	})
-}
-
-// name puts a merchant into a request, if it has a place for one.
-func name(request any, merchant payvault.MerchantID) payvault.MerchantID {
-	if request == nil {
-		return 0
-	}
-	reflect.ValueOf(request).Elem().FieldByName("MerchantID").Set(reflect.ValueOf(merchant))
-	return merchant
-}
-
-func assertMerchant(t *testing.T, o *calls.Operation, got service.Seen, request any) {
-	t.Helper()
-	if o.Method != http.MethodPost {
-		query := "?merchant_id=212346"
-		if request != nil {
-			query += "&page=0"
-		}
-		assertRequest(t, o, got, query, "")
-		return
-	}
-	var body map[string]any
-	require.NoError(t, json.Unmarshal([]byte(calls.Fixture(o.Fixture("request.min.json"))), &body))
-	if body["merchant_id"] = 212346; o.Op == payvault.OpTokensTokenize {
-		body["merchant_id"] = "212346"
-	}
-	text, err := json.Marshal(body)
-	require.NoError(t, err)
-	assertRequest(t, o, got, "", string(text))
 }
 
 // TestFilled: options of the client fill fields that a request leaves empty, where an operation has them.
 func TestFilled(t *testing.T) {
 	t.Parallel()
-	tokens, customers := &calls.Table()[0], &calls.Table()[1]
-	customer := func(developer string) *payvault.CustomerCreateRequest {
-		return &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", DeveloperID: developer}
-	}
-	for _, test := range []struct {
-		operation *calls.Operation
-		request   any
-		body      string
-	}{
-		{tokens, &payvault.TokenizeRequest{}, `{"merchant_id":"1","vendor_id":2,"developer_id":"3"}`},
-		{
-			tokens, &payvault.TokenizeRequest{MerchantID: 7, VendorID: 8, DeveloperID: "nine"},
-			`{"merchant_id":"7","vendor_id":8,"developer_id":"nine"}`,
-		},
-		{customers, customer(""), `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"3"}`},
-		{customers, customer("own"), `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"own"}`},
+	tokens, customers := find(payvault.OpTokensTokenize), find(payvault.OpCustomersCreate)
+	own := &payvault.TokenizeRequest{MerchantID: 7, VendorID: 8, DeveloperID: "nine"}
+	for body, request := range map[string]any{
+		`{"merchant_id":"1","vendor_id":2,"developer_id":"3"}`:    &payvault.TokenizeRequest{},
+		`{"merchant_id":"7","vendor_id":8,"developer_id":"nine"}`: own,
 	} {
-		got, _, err := exchange(t, test.operation, test.request, test.operation.Answer(), fillers()...)
+		got, _, err := exchange(t, tokens, request, tokens.Answer(), fillers()...)
 		require.NoError(t, err)
-		assertRequest(t, test.operation, got, "", test.body)
+		assert.JSONEq(t, body, string(got.Body))
+	}
+	for filled, developer := range map[string]string{"3": "", "own": "own"} {
+		request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", DeveloperID: developer}
+		got, _, err := exchange(t, customers, request, customers.Answer(), fillers()...)
+		require.NoError(t, err)
+		body := `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"` + filled + `"}`
+		assert.JSONEq(t, body, string(got.Body))
 	}
 }
 
@@ -441,218 +373,146 @@ func TestRequestsStayAsTheyAre(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range calls.All() {
-		client := service.Client(t, service.Nowhere)
+		client := nowhere(t)
 		if c.Merchant {
 			client = client.ForMerchant(calls.ActingFor)
 		}
-		request := c.Refused
-		result, err := c.Do(t.Context(), client, calls.IDs{}, request)
+		result, err := c.Do(t.Context(), client, calls.IDs{}, c.Refused)
 		service.AssertInvalid(t, err, c.Op, c.Problems)
 		assert.Nil(t, result)
 	}
 }
 
-// TestRefusals are problems one by one.
-func TestRefusals(t *testing.T) {
+// TestRefusedOneByOne: problems that do not go with others, and requests that are nil.
+func TestRefusedOneByOne(t *testing.T) {
 	t.Parallel()
-	const noID, noName = "is required, or auto_generate_customer_id",
-		"is required with customer_last_name, or customer_firm_name"
-	type customer = payvault.CustomerCreateRequest
-	operations := map[payvault.Operation]*calls.Operation{}
-	for _, o := range calls.Table() {
-		operations[o.Op] = &o
-		if _, bulk := o.Full.([]payvault.AccountUpdaterCard); o.Method == http.MethodPost && o.Full != nil && !bulk &&
-			o.Op != payvault.OpInvoicesSend && o.Op != payvault.OpApplicationsSaveData {
-			_, err := o.Do(t.Context(), service.Client(t, service.Nowhere), calls.Documented(), nil)
-			service.AssertInvalid(t, err, o.Op, service.Fields{"request": {"is nil"}})
-		}
-	}
-	cards := operations[payvault.OpAccountUpdaterSubmit].Minimal.([]payvault.AccountUpdaterCard)
+	type (
+		customer = payvault.CustomerCreateRequest
+		fields   = service.Fields
+	)
+	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
 	for _, test := range []struct {
 		op      payvault.Operation
 		request any
-		want    service.Fields
+		want    fields
 	}{
-		{payvault.OpTokensTokenize, &payvault.TokenizeRequest{}, service.Fields{"merchant_id": {calls.Required}}},
-		{payvault.OpCustomersCreate, &customer{}, service.Fields{"customer_id": {noID}, "customer_first_name": {noName}}},
-		{payvault.OpCustomersCreate, &customer{ID: "C", FirstName: "Carla"}, service.Fields{"customer_first_name": {noName}}},
-		{
-			payvault.OpCustomersCreate, &customer{ID: "C", LastName: "Customer"},
-			service.Fields{"customer_first_name": {noName}},
-		},
-		{payvault.OpCustomersCreate, &customer{FirmName: "Firm"}, service.Fields{"customer_id": {noID}}},
-		{
-			payvault.OpPayeesCreate, &payvault.PayeeCreateRequest{Name: "N", MerchantID: -7},
-			service.Fields{"merchant_id": {"is negative"}},
-		},
-		{
-			payvault.OpApplicationsCreate, &payvault.ApplicationCreateRequest{SalesRep: 1},
-			service.Fields{"channel_id": {calls.Required}},
-		},
-		{
-			payvault.OpApplicationsCreate, &payvault.ApplicationCreateRequest{ChannelID: 1},
-			service.Fields{"sales_rep": {calls.Required}},
-		},
-		{payvault.OpAccountUpdaterSubmit, nil, service.Fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
-		{
-			payvault.OpAccountUpdaterSubmit, slices.Repeat(cards, 101),
-			service.Fields{"data": {"has 101 cards; 1 to 100 are allowed"}},
-		},
+		{payvault.OpTokensTokenize, &payvault.TokenizeRequest{}, fields{"merchant_id": {calls.Required}}},
+		{payvault.OpTokensTokenize, (*payvault.TokenizeRequest)(nil), fields{"request": {"is nil"}}},
+		{payvault.OpCustomersCreate, nil, fields{"request": {"is nil"}}},
+		{payvault.OpCustomersCreate, &customer{ID: "C", FirstName: "F"}, fields{"customer_first_name": {calls.NoName}}},
+		{payvault.OpCustomersCreate, &customer{ID: "C", LastName: "L"}, fields{"customer_first_name": {calls.NoName}}},
+		{payvault.OpPayeesCreate, &payvault.PayeeCreateRequest{Name: "N", MerchantID: -7},
+			fields{"merchant_id": {"is negative"}}},
+		{payvault.OpAccountUpdaterSubmit, nil, fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
+		{payvault.OpAccountUpdaterSubmit, slices.Repeat([]payvault.AccountUpdaterCard{card}, 101),
+			fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
 	} {
-		o := operations[test.op]
-		result, err := o.Do(t.Context(), service.Client(t, service.Nowhere), calls.Documented(), test.request)
-		service.AssertInvalid(t, err, o.Op, test.want)
+		result, err := find(test.op).Do(t.Context(), nowhere(t), calls.Documented(), test.request)
+		service.AssertInvalid(t, err, test.op, test.want)
 		assert.Nil(t, result)
 	}
 	for _, id := range []payvault.MerchantID{0, -1} {
-		err := service.Client(t, service.Nowhere).ForMerchant(id).Payees.Delete(t.Context(), 1)
-		service.AssertInvalid(t, err, payvault.OpPayeesDelete,
-			service.Fields{"merchant_id": {"of ForMerchant is not positive"}})
+		err := nowhere(t).ForMerchant(id).Payees.Delete(t.Context(), 1)
+		service.AssertInvalid(t, err, payvault.OpPayeesDelete, fields{"merchant_id": {"of ForMerchant is not positive"}})
 	}
-	got, _, err := exchange(t, operations[payvault.OpAccountUpdaterSubmit], slices.Repeat(cards, 100),
-		`{"code":0,"data":{"request_id":"R"}}`)
+	most := slices.Repeat([]payvault.AccountUpdaterCard{card}, 100)
+	got, _, err := exchange(t, find(payvault.OpAccountUpdaterSubmit), most, `{"code":0,"data":{"request_id":"R"}}`)
 	require.NoError(t, err, "100 cards may be sent")
-	card := `,{"card_number":"4111111111111111","exp_date":"1229"}`
-	assert.JSONEq(t, `{"data":[`+strings.Repeat(card, 100)[1:]+`]}`, string(got.Body))
+	text := `,{"card_number":"4111111111111111","exp_date":"1229"}`
+	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
 }
 
 // TestSmallAnswers are successes with no more than they have to have.
 func TestSmallAnswers(t *testing.T) {
 	t.Parallel()
-	results := map[payvault.Operation][]any{ // answer and result, by turns
-		payvault.OpTokensTokenize: {
-			`{"rcode":"000","card_id":"C1"}`,
-			&payvault.TokenizeResponse{RCode: "000", CardID: "C1"},
-		},
-		payvault.OpCustomersCreate: {`{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}},
-		payvault.OpCustomersList: {
-			`{"code":0,"data":null}`, &payvault.Page[payvault.Customer]{Number: 2},
-			`{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`,
-			&payvault.Page[payvault.Customer]{Number: 2, Items: []payvault.Customer{}},
-		},
-		payvault.OpPayeesCreate: {`{"code":0,"data":{"payee_id":1}}`, &payvault.Payee{ID: 1}},
-		payvault.OpApplicationsCreate: {
-			`{"code":0,"data":{"app":{"app_id":1,"merchant_id":2},"pricing":{"plan":null}}}`,
-			&payvault.ApplicationCreated{
-				App: payvault.Application{ID: 1, MerchantID: 2}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
-			},
-		},
-		payvault.OpSubscriptionsTransactions: {`{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{Number: 2}},
-		payvault.OpSubscriptionsCancel:       {`{"code":0,"data":{}}`, &payvault.Confirmation{}},
-		payvault.OpWebhooksAddEvent:          {`{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
+	type (
+		application = payvault.Application
+		customers   = payvault.Page[payvault.Customer]
+	)
+	empty := customers{Number: 2, Items: []payvault.Customer{}}
+	noPlan := payvault.Pricing{Plan: json.RawMessage(`null`)}
+	for _, test := range []struct {
+		op     payvault.Operation
+		answer string
+		want   any
+	}{
+		{payvault.OpTokensTokenize, `{"rcode":"000","card_id":"C"}`, &payvault.TokenizeResponse{RCode: "000", CardID: "C"}},
+		{payvault.OpCustomersCreate, `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}},
+		{payvault.OpCustomersList, `{"code":0,"data":null}`, &customers{Number: 2}},
+		{payvault.OpCustomersList, `{"code":0,"totalPages":0,"data":[]}`, &empty},
+		{payvault.OpPayeesCreate, `{"code":0,"data":{"payee_id":1}}`, &payvault.Payee{ID: 1}},
+		{payvault.OpApplicationsCreate, `{"code":0,"data":{"app":{"app_id":1,"merchant_id":2},"pricing":{"plan":null}}}`,
+			&payvault.ApplicationCreated{App: application{ID: 1, MerchantID: 2}, Pricing: noPlan}},
+		{payvault.OpSubscriptionsTransactions, `{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{Number: 2}},
+		{payvault.OpSubscriptionsCancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}},
+		{payvault.OpWebhooksAddEvent, `{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
+	} {
+		_, result, err := exchange(t, find(test.op), find(test.op).Full, test.answer)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, result)
 	}
-	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
-		for test := range slices.Chunk(results[o.Op], 2) {
-			_, result, err := exchange(t, o, o.Full, test[0].(string))
-			require.NoError(t, err)
-			assert.Equal(t, test[1], result)
-		}
-	})
 }
 
 // TestNegativeIDs: an ID that is a number is positive.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()
+	ids := calls.IDs{
+		Payee: -1, Application: -1, Dispute: math.MinInt64, Subscription: -1, Invoice: "I", Webhook: "W", Event: "E",
+	}
 	for _, o := range calls.Table() {
-		for _, id := range []int64{-1, math.MinInt64} {
-			ids := calls.IDs{
-				Payee: payvault.PayeeID(id), Application: payvault.ApplicationID(id), Dispute: payvault.DisputeID(id),
-				Subscription: payvault.SubscriptionID(id), Invoice: "I", Webhook: "W", Event: "E",
-			}
-			if !strings.Contains(ids.In(o.Path), strconv.FormatInt(id, 10)) {
-				continue // it has no such ID
-			}
-			_, err := o.Do(t.Context(), service.Client(t, service.Nowhere), ids, o.Full)
-			require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-			assert.Equal(t, "is negative", strings.Join(firstOf(service.AsError(t, err).Fields), ""))
+		_, rest, _ := strings.Cut(o.Path, "{")
+		if param, _, _ := strings.Cut(rest, "}"); strings.Contains(ids.In(o.Path), "-") {
+			_, err := o.Do(t.Context(), nowhere(t), ids, o.Full)
+			service.AssertInvalid(t, err, o.Op, service.Fields{param: {"is negative"}})
 		}
 	}
 }
 
-func firstOf(fields service.Fields) []string {
-	for _, problems := range fields {
-		return problems
-	}
-	return nil
-}
-
-// TestHostileIDs: whatever a text is, it stays one segment of the path, or is refused.
+// TestHostileIDs: whatever a text is, it stays one segment of the path.
 func TestHostileIDs(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{
-		"../droplets?tag=prod": "..%2Fdroplets%3Ftag=prod", "x?y=1": "x%3Fy=1", "a/b": "a%2Fb", "a#b": "a%23b",
-		"a%2Fb":  "a%252Fb",
-		"%2e%2e": "%252e%252e", "a b": "a%20b", "a\r\nX: y": "a%0D%0AX:%20y", "größe": "gr%C3%B6%C3%9Fe", "\xff": "%FF",
-		"...": "...", "a;b": "a%3Bb", `..\..`: "..%5C..", "http://other": "http:%2F%2Fother", "\x00": "%00",
-	} {
-		server := service.Answer(t, http.StatusOK, `{"code":0,"data":{}}`)
-		client := service.Client(t, server.URL+service.BasePath)
-		require.NoError(t, client.Invoices.Send(t.Context(), payvault.InvoiceID(id), nil))
-		_, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(id), payvault.Event(id))
-		require.NoError(t, err)
-		require.NoError(t, client.Call(t.Context(), payvault.Request{Method: "PUT", Path: []string{"x", id}}, nil))
-		var targets []string
-		for _, r := range server.Seen() {
-			targets = append(targets, strings.TrimPrefix(r.Target, service.BasePath))
-			assert.Empty(t, r.Header.Get("X"))
-		}
-		assert.Equal(t, []string{
-			"/platform/invoice/" + want + "/send", "/platform/webhook/" + want + "/event/" + want,
-			"/x/" + want,
-		}, targets)
-	}
-	client := service.Client(t, service.Nowhere)
-	problem := []string{calls.BadSegment}
-	for _, id := range []string{"", ".", ".."} {
-		service.AssertInvalid(t, client.Invoices.Send(t.Context(), payvault.InvoiceID(id), nil), payvault.OpInvoicesSend,
-			service.Fields{"invoice_id": problem})
-		_, err := client.Webhooks.AddEvent(t.Context(), payvault.WebhookID(id), payvault.Event(id))
-		service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"webhook_id": problem, "event": problem})
-		err = client.Call(t.Context(), payvault.Request{Method: "GET", Path: []string{"x", id}}, nil)
-		service.AssertInvalid(t, err, payvault.OpCall, service.Fields{"path[1]": problem})
-	}
+	const id, escaped = "../a?b=c#d%2F\r\nX: yß", "..%2Fa%3Fb=c%23d%252F%0D%0AX:%20y%C3%9F"
+	server := service.Answer(t, http.StatusOK, `{"code":0,"data":{}}`)
+	client := service.Client(t, server.URL)
+	require.NoError(t, client.Invoices.Send(t.Context(), id, nil))
+	_, err := client.Webhooks.AddEvent(t.Context(), id, id)
+	require.NoError(t, err)
+	require.NoError(t, client.Call(t.Context(), payvault.Request{Method: "PUT", Path: []string{"x", id}}, nil))
+	assert.Equal(t, "/platform/invoice/"+escaped+"/send", server.Seen()[0].Target)
+	assert.Equal(t, "/platform/webhook/"+escaped+"/event/"+escaped, server.Seen()[1].Target)
+	assert.Equal(t, "/x/"+escaped, server.Seen()[2].Target)
 }
 
 // TestClientThatIsNone: calls of a client that NewClient did not make fail, and never panic.
 func TestClientThatIsNone(t *testing.T) {
 	t.Parallel()
 	want := service.Fields{"client": {"was not made by NewClient"}}
+	call := payvault.Request{Method: "GET", Path: []string{"x"}}
 	for _, client := range []*payvault.Client{
-		(*payvault.Client)(nil).ForMerchant(1),
-		new(payvault.Client).ForMerchant(1),
-		{},
+		(*payvault.Client)(nil).ForMerchant(1), new(payvault.Client).ForMerchant(1), {},
 	} {
 		for _, c := range calls.All() {
 			_, err := c.Do(t.Context(), client, calls.Documented(), c.Full)
 			service.AssertInvalid(t, err, c.Op, want)
 		}
-		service.AssertInvalid(t, client.Call(t.Context(), payvault.Request{Method: "GET", Path: []string{"x"}}, nil),
-			payvault.OpCall, want)
+		service.AssertInvalid(t, client.Call(t.Context(), call, nil), payvault.OpCall, want)
 		client.CloseIdleConnections()
 		assert.Equal(t, "not made by NewClient", client.LogValue().String())
 	}
 	(*payvault.Client)(nil).CloseIdleConnections()
 }
 
-// TestNilContext: there is no context to start from.
-func TestNilContext(t *testing.T) {
-	t.Parallel()
-	for _, c := range calls.All() {
-		_, err := c.Do(nil, service.Client(t, service.Nowhere), calls.Documented(), c.Full) //nolint:staticcheck // the point
-		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
-	}
-}
-
 var errShutdown = errors.New("the program shuts down")
 
-// TestEndedContext: nothing is sent, and the cause stays visible.
-func TestEndedContext(t *testing.T) {
+// TestContextThatIsNone: without a context, or with one that has ended, nothing is sent, and the cause stays visible.
+func TestContextThatIsNone(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errShutdown)
 	for _, c := range calls.All() {
-		result, err := c.Do(ctx, service.Client(t, service.Nowhere), calls.Documented(), c.Full)
+		_, err := c.Do(nil, nowhere(t), calls.Documented(), c.Full) //nolint:staticcheck // the point
+		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
+		result, err := c.Do(ended, nowhere(t), calls.Documented(), c.Full)
 		assert.Nil(t, result)
 		service.AssertError(t, err, payvault.Error{Op: c.Op, Delivery: payvault.NotSent})
 		require.ErrorIs(t, err, errShutdown)

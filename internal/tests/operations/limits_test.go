@@ -1,0 +1,354 @@
+//go:build !race
+
+// The client is held to its bounds of memory and time, whatever the service answers. These tests run one at a time and
+// before all others, since they measure the heap of their process; the race detector takes memory of its own.
+
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
+)
+
+const (
+	bodyCap  = 8 << 20 // that of a client by default
+	mostHeap = 100 << 20
+)
+
+// reading is a call that reads an answer.
+type reading func(ctx context.Context, c *payvault.Client) error
+
+// read makes an operation of the table.
+func read(op payvault.Operation) reading {
+	return func(ctx context.Context, c *payvault.Client) error {
+		o := find(op)
+		_, err := o.Do(ctx, c, calls.Documented(), o.Minimal)
+		return err
+	}
+}
+
+// into reads an answer into a variable of the caller.
+func into[T any](ctx context.Context, c *payvault.Client) error {
+	return c.Call(ctx, payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, new(T))
+}
+
+// Types of the caller.
+type (
+	large struct {
+		A, B, C, D string
+		E          [8]int
+		M          map[string]large `json:"m"`
+	}
+	maps struct {
+		Data []map[string]large `json:"data"`
+		X    map[string]large   `json:"x"`
+	}
+	pointers struct {
+		Data []*large                    `json:"data"`
+		X    []map[string]map[string]int `json:"x"`
+	}
+	arrays struct {
+		Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
+	}
+	structs struct {
+		Data []large           `json:"data"`
+		X    map[string]*large `json:"x"`
+	}
+)
+
+// readings are one for each way to read an answer.
+func readings() map[string]reading {
+	return map[string]reading{
+		"list": read(payvault.OpCustomersList), "transactions": read(payvault.OpSubscriptionsTransactions),
+		"saved": read(payvault.OpApplicationsSaveData), "validate": read(payvault.OpApplicationsValidate),
+		"write": read(payvault.OpCustomersCreate), "payee": read(payvault.OpPayeesCreate),
+		"tokenize": read(payvault.OpTokensTokenize),
+		"any":      into[any], "map": into[map[string]string], "maps": into[maps], "pointers": into[pointers],
+		"arrays": into[arrays], "structs": into[structs],
+	}
+}
+
+// attack is a body that is small on the wire or takes more memory than it has bytes, and the readings that it is for,
+// one for each way in which it is read.
+type attack struct{ readings, head, unit, tail string }
+
+// body repeats the unit as often as the cap allows, without a comma at the end.
+func (a attack) body() string {
+	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
+	return a.head + strings.TrimSuffix(strings.Repeat(a.unit, n), ",") + a.tail
+}
+
+// attacks begin with those that are made in short too.
+func attacks() []attack {
+	const (
+		data   = `{"code":0,"data":[`
+		record = `{"code":0,"data":{"customer_id":"a","billing_cards":[`
+		fields = `{"code":0,"data":{"fields":[`
+		text   = `{"code":0,"rcode":"000","data":[{"customer_id":`
+		token  = `{"code":0,"rcode":"000","card_id":"`
+		eight  = `{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}`
+		secret = fields + `{"key":"bank_routing","value":"`
+	)
+	owners := `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, 1000) + `{}]}},`
+	all := []attack{
+		{"list", data, `{"billing_cards":[{},{}]},`, `]}`}, {"list", data, `{"customer_id":1},`, `]}`},
+		{"saved", secret, "\xffa", `"}]}}`},
+
+		// Records, and what is in them.
+		{"list, structs, pointers", data, `null,`, `]}`}, {"list, structs, maps", data, `{},`, `]}`},
+		{"list", data, `null   ,`, `]}`}, {"list", data, strings.Repeat(" ", 200) + `{},`, `]}`},
+		{"write", record, `{},`, `]}}`}, {"write", record, `17,`, `]}}`}, {"write", record, `{"CARD_ID":1},`, `]}}`},
+		{"list", data, `{"billing_cards":[{},{}]},`, `{"customer_id":1}]}`},
+		{"saved, validate", fields, `{},`, `]}}`}, {"saved", fields, owners, `]}}`},
+		{"saved", fields + `{"key":"a","settings":{"options":[`, `{},`, `]}}]}}`},
+		{"saved", fields, `{"key":"a","value":[1,1,1,1,1,1,1,1]},`, `]}}`},
+		{"saved", fields + `{"key":"a","value":[`, `1,`, `]}]}}`},
+		{"transactions", data, `{"amt_tran":"1,234.50","batch_date":20260115},`, `]}`},
+		{"transactions", data, `{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`, `]}`},
+
+		// What is not documented, or the caller's.
+		{"list, any", `{"code":0,"data":[],"x":[`, `1,`, `]}`}, {"list, any", `{"code":0,"data":[],"x":[`, `{"a":1},`, `]}`},
+		{"list, any, map", `{"code":"0"` + members(`"a"`), ` `, `}`}, {"list", `{"data":[],`, `"code":0,`, `,"code":0}`},
+		{"list, any", ``, `[`, ``}, {"list", `{"code":0,"rcode":"000",`, ` `, `"data":[]}`},
+		{"maps, arrays", data, `{"a":{}},`, `]}`}, {"pointers", `{"code":0,"x":[`, `{"a":{"b":1}},`, `]}`},
+		{"maps", data, `{"a":{"m":{"b":{"m":{"c":{}}}}}},`, `]}`}, {"structs", data, `{"m":{"a":{}}},`, `]}`},
+		{"maps, any", data, eight + `},`, `]}`}, {"maps, any", data, eight + `,"i":{}},`, `]}`},
+		{"structs, maps", `{"code":0,"x":{"":{}` + members(`{}`), ` `, "}}"},
+
+		// Long texts.
+		{"list", text + `"`, `x`, `"}]}`}, {"list, any", text + `"`, "\xff", `"}]}`}, {"list", text, `1`, `}]}`},
+		{"tokenize", token, "\xffa", `"}`}, {"tokenize", token, `\u0041`, `"}`}, {"saved", secret, `x`, `"}]}}`},
+		{"payee", `{"code":0,"data":{"payee_id":1,"payee_account":{"verified_date":"`, ` 1`, `"}}}`},
+		{"transactions", `{"code":0,"data":[{"amt_tran":"1`, `,111`, `.50"}]}`},
+
+		// Refusals.
+		{"list", `{"code":2,"data":{"a":[`, `"x",`, `]}}`}, {"list", `{"code":7,"message":"`, `4111 1111 `, `"}`},
+		{"list", `{"code":7,"message":"`, "\xffa", `"}`}, {"list", `{"code":7,"message":[`, `{},`, `]}`},
+		{"list", `{"code":7,"message":"`, `&amp;\\u0041%41`, `"}`}, {"list", `{"code":2,"data":{"a":["`, `&amp;","`, `"]}}`},
+		{"list", `{"code":2,"data":{"":""` + members(`"a"`), ` `, "}}"}, {"list", `{"code":"`, `4 `, `"}`},
+	}
+	all = append(all, lists(attack{"list", data, ``, `]}`}, reflect.TypeFor[[]payvault.Customer]())...)
+	return append(all, lists(attack{"transactions", data, ``, `]}`}, reflect.TypeFor[[]payvault.Transaction]())...)
+}
+
+// members are as many of an object as the cap allows.
+func members(value string) string {
+	var text strings.Builder
+	for i := 0; text.Len() < bodyCap-100; i++ {
+		text.WriteString(`,"` + strconv.FormatInt(int64(i), 36) + `":` + value)
+	}
+	return text.String()
+}
+
+// lists are a body for the list of a type that an attack has begun, and one for each of those in its elements.
+func lists(a attack, list reflect.Type) []attack {
+	a.unit = `"",`
+	var all []attack
+	if list.Elem().Kind() == reflect.Struct {
+		a.unit = `{},`
+		for field := range list.Elem().Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); field.Type.Kind() == reflect.Slice {
+				all = append(all, lists(attack{a.readings, a.head + `{"` + name + `":[`, ``, `]}` + a.tail}, field.Type)...)
+			}
+		}
+	}
+	return append(all, a)
+}
+
+// assertSmall holds the growth of the heap in f to mostHeap, looked at every few hundred microseconds. No garbage is
+// collected meanwhile, as in a process with a large heap.
+func assertSmall(t *testing.T, f func(), what string) {
+	t.Helper()
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	before, highest := heap[0].Value.Uint64(), uint64(0)
+	var ended atomic.Bool
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for !ended.Load() {
+			metrics.Read(heap)
+			highest = max(highest, heap[0].Value.Uint64())
+			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // samples; nothing waits for it
+		}
+	})
+	f()
+	ended.Store(true)
+	looking.Wait()
+	assert.LessOrEqual(t, highest, before+mostHeap, "%.100s", what)
+}
+
+// TestHostileBodies: no answer of the default size takes more than mostHeap, garbage included.
+//
+//nolint:paralleltest // it measures the heap of the process
+func TestHostileBodies(t *testing.T) {
+	for i, attack := range attacks() {
+		if testing.Short() && i > 2 {
+			break
+		}
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(200, attack.body())))
+		for name := range strings.SplitSeq(attack.readings, ", ") {
+			assertSmall(t, func() { _ = readings()[name](t.Context(), client) }, name+" of "+attack.head+attack.unit)
+		}
+	}
+}
+
+// TestHostileTexts: what callers read themselves is held to the same bounds.
+//
+//nolint:paralleltest // it measures the heap of the process
+func TestHostileTexts(t *testing.T) {
+	pairs := func(text string) { _, _ = payvault.ParsePairs(text) }
+	data := func(text string) { _ = json.Unmarshal([]byte(text), new(payvault.ApplicationData)) }
+	field := func(text string) {
+		_ = json.Unmarshal([]byte(`{"key":"a","value":`+text+`}`), new(payvault.SavedField))
+	}
+	for i, test := range []struct {
+		read func(text string)
+		unit string
+	}{
+		{pairs, `{"a":1}`},
+		{pairs, `{"":""}`}, {pairs, `{"":[[],[]]}`}, {pairs, `{"":{"":{}}}`},
+		{data, `{}`}, {data, `{"key":"a","value":[1,1,1,1]}`}, {data, `{"key":"a","value":{"":{}}}`},
+		{data, `{"key":"ownership","value":{"owners":[` + strings.Repeat("{},", 100_000) + `{}]}}`},
+		{field, `1`}, {field, `{"":{}}`}, {field, `null`},
+		{field, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`},
+	} {
+		if testing.Short() && i > 0 {
+			break
+		}
+		text := attack{"", "[", test.unit + ",", "]"}.body()
+		assertSmall(t, func() { test.read(text) }, test.unit)
+	}
+}
+
+// TestHonestPage: as many records as a page may hold by far are no attack, also if one of them is odd.
+//
+//nolint:paralleltest // beside tests that measure the heap of the process
+func TestHonestPage(t *testing.T) {
+	const record = `{"customer_id":"C1","customer_first_name":"Ann","billing_cards":[{"card_id":"a"},{"card_id":"b"}],` +
+		`"shipping_addresses":[{"shipping_city":"X"},{"shipping_city":"Y"}]`
+	full := record + `,"comments":"` + strings.Repeat("null ", 100) + `"`
+	for _, test := range []struct {
+		records      int
+		record, last string
+		most         int64
+	}{
+		{10_000, record, "", bodyCap}, {10_000, record, `,"rec_id":"17"`, bodyCap}, {30_000, full, "", 64 << 20},
+	} {
+		body := `{"code":"0","totalPages":1,"data":[` + strings.Repeat(test.record+"},", test.records-1) +
+			test.record + test.last + `}]}`
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(200, body)),
+			payvault.WithMaxResponseBytes(test.most))
+		page, err := client.Customers.List(t.Context(), nil)
+		require.NoError(t, err)
+		assert.Len(t, page.Items, test.records)
+		assert.Equal(t, "Y", page.Items[test.records-1].ShippingAddresses[1].City)
+	}
+}
+
+// ending is a context that ends when the answer has arrived, between two looks at it. It is the body as well, which is
+// closed when it was read.
+type ending struct {
+	context.Context //nolint:containedctx // it is one
+	io.Reader
+
+	arrived *atomic.Bool
+}
+
+func (e ending) Close() error {
+	e.arrived.Store(true)
+	return nil
+}
+
+func (e ending) Err() error {
+	if e.arrived.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestDecodingEndsWithTheContext: also while nothing is read from the network any more.
+//
+//nolint:paralleltest // beside tests that measure the heap of the process
+func TestDecodingEndsWithTheContext(t *testing.T) {
+	many := strings.Repeat(`{"customer_id":1},`, 30_000) + `{}`
+	for name, body := range map[string]string{
+		"list": `{"code":0,"data":[` + many + `]}`, "any": `{"code":0,"data":[` + many + `]}`,
+		"saved": `{"code":0,"data":{"fields":[` + many + `]}}`,
+	} {
+		ctx := ending{t.Context(), strings.NewReader(body), new(atomic.Bool)}
+		client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
+			func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, ContentLength: -1, Body: ctx}, nil
+			})))
+		require.ErrorIs(t, readings()[name](ctx, client), context.Canceled, name)
+	}
+}
+
+// TestAllocations guards the client's own cost, that of the answer in memory included.
+//
+//nolint:paralleltest // it counts the allocations of the process
+func TestAllocations(t *testing.T) {
+	const answer = `{"rcode":"000","rmsg":"Success","pg_id":"PG1001","card_id":"CARD1002",` +
+		`"card_number":"4111xxxxxx111111"}`
+	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
+	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, payvault.MaxAccountUpdaterCards)
+	request := &payvault.TokenizeRequest{
+		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: card.CardNumber, ExpDate: "1229",
+		CVV2: payvault.NewSecret("123"),
+	}
+	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // without Debug
+	tokenize := func(c *payvault.Client) error {
+		_, err := c.Tokens.Tokenize(t.Context(), request)
+		return err
+	}
+	for name, test := range map[string]struct {
+		most   float64
+		answer string
+		opts   []payvault.Option
+		call   func(c *payvault.Client) error
+	}{
+		"tokenize": {52, answer, nil, tokenize}, "tokenize with a logger": {53, answer, []payvault.Option{quiet}, tokenize},
+		"a page of no customers": {
+			60, `{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil, func(c *payvault.Client) error {
+				_, err := c.Customers.List(t.Context(), nil)
+				return err
+			},
+		},
+		"a submission of 100 cards": {
+			52, `{"code":0,"data":{"request_id":"r1"}}`, nil, func(c *payvault.Client) error {
+				_, err := c.AccountUpdater.Submit(t.Context(), cards)
+				return err
+			},
+		},
+	} {
+		client, err := payvault.NewClient("https://service.test/gateway/v1", "test-api-key",
+			append(test.opts, service.Over(service.Canned(200, test.answer)))...)
+		require.NoError(t, err)
+		got := testing.AllocsPerRun(1000, func() { err = test.call(client) })
+		require.NoError(t, err)
+		assert.LessOrEqual(t, got, test.most, name)
+	}
+}
