@@ -30,7 +30,7 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
-	// The results of testdata/<Op>.response.json and .response.tolerant.json; the latter is nil where there is none.
+	// The results of testdata/<Op>.response.json and .response.tolerant.json; the latter is nil if it is the same.
 	Want, Tolerant any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
@@ -176,13 +176,14 @@ func Root() string {
 // All returns every way to make every operation, in the order of the table. No two of them share a request.
 func All() []Call {
 	var all []Call
+	again := [][]Operation{Table(), Table()}
 	for i, o := range Table() {
 		replay := o.Replay == payvault.ReplayRead || o.Replay == payvault.ReplaySame
 		if o.Replay != payvault.ReplayWithCardID {
 			all = append(all, Call{o, string(o.Op), replay})
 		}
-		for _, way := range o.ways {
-			own := Table()[i]
+		for j, way := range o.ways {
+			own := again[j][i]
 			own.GoName, own.change = cmp.Or(way.GoName, o.GoName), way.change
 			all = append(all, Call{own, string(o.Op) + " " + way.Name, replay || way.Repeats})
 		}

@@ -32,17 +32,14 @@ func Table() []Operation {
 	badCustomers, ofCustomers := badListOptions()
 	badTransactions, ofTransactions := badListOptions()
 	ofTransactions["subscription_id"] = []string{Required}
-	canceled := &payvault.Confirmation{Message: "Example text: the subscription was canceled"}
-	added := &payvault.Confirmation{Message: "Example text: transaction_status_updated was added"}
-	submitted := &payvault.AccountUpdaterRequest{RequestID: "AUSREQUEST8003"}
 	return []Operation{
 		{
 			OperationInfo: info(payvault.OpTokensTokenize), GoName: "Tokens.Tokenize",
 			Stated: "POST /pg/tokenize card_id body-string",
-			Full:   fullTokenize(), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
+			Full:   new(request[payvault.TokenizeRequest]("tokens/tokenize")), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
 			Refused:  &payvault.TokenizeRequest{MerchantID: ThirdParty, ExpDate: "2029-12"},
 			Problems: fields{"merchant_id": {ThirdNamed}, "exp_date": {BadExpDate}},
-			Want:     tokenized(), Tolerant: tokenized(),
+			Want:     answered[payvault.TokenizeResponse]("tokens/tokenize"),
 			ways: []Call{
 				{Name: "without a CardID", Operation: Operation{change: tokenizeWith(func(IDs) string { return "" })}},
 				{
@@ -53,7 +50,7 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpCustomersCreate), GoName: "Customers.Create",
 			Stated: "POST /platform/vault/customer no body",
-			Full:   fullCustomer(), Minimal: &payvault.CustomerCreateRequest{ID: "CUST2999", FirmName: "Minimal Firm"},
+			Full:   new(request[payvault.CustomerCreateRequest]("customers/create")), Minimal: &payvault.CustomerCreateRequest{ID: "CUST2999", FirmName: "Minimal Firm"},
 			Refused: &payvault.CustomerCreateRequest{
 				MerchantID:        ThirdParty,
 				ShippingAddresses: []payvault.ShippingAddress{{MerchantID: ActingFor}, {ID: 2012, MerchantID: ThirdParty}},
@@ -67,7 +64,8 @@ func Table() []Operation {
 				"billing_cards[1].exp_date": {BadExpDate}, "billing_cards[1].merchant_id": {ThirdNamed},
 				"billing_cards[2].exp_date": {BadExpDate},
 			},
-			Want: storedCustomer(), Tolerant: tolerantCustomer(),
+			Want:     answered[payvault.Customer]("customers/create", "data"),
+			Tolerant: tolerantCustomer(answered[payvault.Customer]("customers/create", "data")),
 		}, {
 			OperationInfo: info(payvault.OpCustomersList), GoName: "Customers.List",
 			Stated: "GET /platform/vault/customer yes query",
@@ -77,28 +75,28 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpPayeesCreate), GoName: "Payees.Create",
 			Stated: "POST /platform/vault/payee no body",
-			Full:   fullPayee(), Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
-			Refused: &payvault.PayeeCreateRequest{Account: storedPayee().Account, MerchantID: ThirdParty},
+			Full:   new(request[payvault.PayeeCreateRequest]("payees/create")), Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
+			Refused: &payvault.PayeeCreateRequest{Account: tolerantPayee().Account, MerchantID: ThirdParty},
 			Problems: fields{
 				"payee_name": {Required}, "payee_account.verified_date": {assigned}, "merchant_id": {ThirdNamed},
 			},
-			Want: storedPayee(), Tolerant: tolerantPayee(),
+			Want: answered[payvault.Payee]("payees/create", "data"), Tolerant: tolerantPayee(),
 		}, {
 			OperationInfo: info(payvault.OpPayeesDelete), GoName: "Payees.Delete",
 			Stated: "DELETE /platform/vault/payee/{payee_id} no query", Once: true,
-			Problems: fields{"payee_id": {Required}}, Want: done{}, Tolerant: done{},
+			Problems: fields{"payee_id": {Required}}, Want: done{},
 		}, {
 			OperationInfo: info(payvault.OpApplicationsCreate), GoName: "Applications.Create",
 			Stated:   "POST /platform/application/add no -",
-			Full:     &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002, TerminationNode: 4003},
+			Full:     new(request[payvault.ApplicationCreateRequest]("applications/create")),
 			Minimal:  &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002},
 			Refused:  &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 			Problems: fields{"channel_id": {Required}, "sales_rep": {Required}},
-			Want:     createdApplication(), Tolerant: tolerantApplication(),
+			Want:     answered[payvault.ApplicationCreated]("applications/create", "data"), Tolerant: tolerantApplication(),
 		}, {
 			OperationInfo: info(payvault.OpApplicationsSaveData), GoName: "Applications.SaveData",
 			Stated: "POST /platform/application/{appId}/data yes -",
-			Full:   fullData(), Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
+			Full:   read[payvault.ApplicationData]("applications/save_data.request.json", "data"), Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
 			Refused: payvault.ApplicationData{
 				BankRouting: secret("123456780"), BusinessEstablished: day(2015, 2, 29),
 				Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, {DOB: day(2015, 2, 29)}}},
@@ -113,11 +111,12 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 			Stated:   "GET /platform/application/{appId}/validate yes -",
-			Problems: fields{"appId": {Required}}, Want: &payvault.Validation{}, Tolerant: &payvault.Validation{},
+			Problems: fields{"appId": {Required}}, Want: &payvault.Validation{},
 		}, {
 			OperationInfo: info(payvault.OpDisputesRespond), GoName: "Disputes.Respond",
 			Stated: "POST /platform/dispute/{rec_id}/respond no -", Once: true,
-			Full: fullResponse(), Minimal: minimalResponse(),
+			Full:    withEvidence(request[payvault.DisputeResponse]("disputes/respond")),
+			Minimal: withEvidence(payvault.DisputeResponse{Message: "Example answer to a retrieval dispute"}),
 			Refused: &payvault.DisputeResponse{
 				Message: strings.Repeat("x", payvault.MaxDisputeMessage+1), BatchDate: day(2026, 13, 1),
 				Evidence: payvault.FileFromBytes("a.pdf", []byte("PK")),
@@ -126,7 +125,7 @@ func Table() []Operation {
 				"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate},
 				"file": {"is not a PDF"},
 			},
-			Want: done{}, Tolerant: done{},
+			Want: done{},
 		}, {
 			OperationInfo: info(payvault.OpSubscriptionsTransactions), GoName: "Subscriptions.Transactions",
 			Stated: "GET /platform/subscription/transactions/{subscription_id} yes query",
@@ -138,36 +137,34 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpSubscriptionsCancel), GoName: "Subscriptions.Cancel",
 			Stated: "POST /platform/subscription/{subscription_id}/cancel no body", Once: true,
-			Full:     &payvault.SubscriptionCancelRequest{CustomerID: "CUST6101", MerchantID: 212346},
+			Full:     new(request[payvault.SubscriptionCancelRequest]("subscriptions/cancel")),
 			Minimal:  &payvault.SubscriptionCancelRequest{CustomerID: "CUST6101"},
 			Refused:  &payvault.SubscriptionCancelRequest{MerchantID: ThirdParty},
 			Problems: fields{"subscription_id": {Required}, "customer_id": {Required}, "merchant_id": {ThirdNamed}},
-			Want:     canceled, Tolerant: canceled,
+			Want:     answered[payvault.Confirmation]("subscriptions/cancel", "data"),
 		}, {
 			OperationInfo: info(payvault.OpInvoicesSend), GoName: "Invoices.Send",
 			Stated: "POST /platform/invoice/{invoice_id}/send no -", Once: true,
-			Full: &payvault.InvoiceSendRequest{
-				EmailAddress: []string{"ivan.one@example.com", "ivan.two@example.com"},
-				PhoneNumber:  []int64{12125550171, 12125550172},
-			},
+			Full:    new(request[payvault.InvoiceSendRequest]("invoices/send")),
 			Minimal: &payvault.InvoiceSendRequest{},
 			Refused: &payvault.InvoiceSendRequest{PhoneNumber: []int64{0, 12125550171, -1}},
 			Problems: fields{
 				"invoice_id": {BadSegment}, "phone_number[0]": {"is not positive"}, "phone_number[2]": {"is not positive"},
 			},
-			Want: done{}, Tolerant: done{},
+			Want: done{},
 		}, {
 			OperationInfo: info(payvault.OpAccountUpdaterSubmit), GoName: "AccountUpdater.Submit",
-			Stated: "POST /platform/aus/add no -",
-			Full:   fullCards(), Minimal: []payvault.AccountUpdaterCard{{CardNumber: visa(), ExpDate: "1229"}},
+			Stated:  "POST /platform/aus/add no -",
+			Full:    read[[]payvault.AccountUpdaterCard]("account_updater/submit.request.json", "data"),
+			Minimal: []payvault.AccountUpdaterCard{{CardNumber: secret("4111111111111111"), ExpDate: "1229"}},
 			Refused: []payvault.AccountUpdaterCard{
-				{}, fullCards()[0], {CardNumber: secret("1"), ExpDate: "1329"}, {ExpDate: "0130"},
+				{}, {CardNumber: secret("1"), ExpDate: "1229"}, {CardNumber: secret("1"), ExpDate: "1329"}, {ExpDate: "0130"},
 			},
 			Problems: fields{
 				"data[0].card_number": {Required}, "data[0].exp_date": {Required},
 				"data[2].exp_date": {BadExpDate}, "data[3].card_number": {Required},
 			},
-			Want: submitted, Tolerant: submitted,
+			Want: answered[payvault.AccountUpdaterRequest]("account_updater/submit", "data"),
 			ways: []Call{{
 				Name: "by AccountUpdater.SubmitAll",
 				Operation: Operation{GoName: "AccountUpdater.SubmitAll", change: func(_ IDs, request any) any {
@@ -177,7 +174,8 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpWebhooksAddEvent), GoName: "Webhooks.AddEvent",
 			Stated:   "POST /platform/webhook/{webhook_id}/event/{event} no -",
-			Problems: fields{"webhook_id": {BadSegment}, "event": {BadSegment}}, Want: added, Tolerant: added,
+			Problems: fields{"webhook_id": {BadSegment}, "event": {BadSegment}},
+			Want:     answered[payvault.Confirmation]("webhooks/add_event", "data"),
 		},
 	}
 }
@@ -188,24 +186,5 @@ func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 		r := *request.(*payvault.TokenizeRequest)
 		r.CardID = card(ids)
 		return &r
-	}
-}
-
-// badListOptions have every problem that list options can have.
-func badListOptions() (*payvault.ListOptions, fields) {
-	january, march := day(2026, 1, 1), day(2026, 3, 1)
-	options := &payvault.ListOptions{
-		OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
-		Filters: []payvault.Filter{
-			payvault.BetweenDates("tran_date", january, march), payvault.Where("", "EQUALS", "P"),
-			payvault.Where("tran_status", "EQUALS", "P,Q"), payvault.BetweenDates("tran_date", march, january),
-		},
-	}
-	return options, fields{
-		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
-		"Prefetch": {"is negative"}, "merchant_id": {ThirdNamed},
-		"filter[1]": {"needs a field, a conditional and a value"},
-		"filter[2]": {"contains a comma, which separates the parts of a filter"},
-		"filter[3]": {"BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"},
 	}
 }

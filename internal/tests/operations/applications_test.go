@@ -168,6 +168,25 @@ func TestSavedField_value(t *testing.T) {
 	assert.Equal(t, payvault.SavedField{Key: "tax_id"}, missing)
 }
 
+// TestSavedField_types: each documented field is read as that of ApplicationData.
+func TestSavedField_types(t *testing.T) {
+	t.Parallel()
+	saved := find(payvault.OpApplicationsSaveData).Want.([]payvault.SavedField)
+	types := map[string]reflect.Type{}
+	for _, field := range saved {
+		types[field.Key] = reflect.TypeOf(field.Value)
+	}
+	for field := range reflect.TypeFor[payvault.ApplicationData]().Fields() {
+		want := field.Type
+		if want.Kind() == reflect.Pointer {
+			want = want.Elem()
+		}
+		if field.Name != "Extra" {
+			assert.Equal(t, want, types[field.Tag.Get("json")], field.Name)
+		}
+	}
+}
+
 func TestApplicationsSaveData_invalid(t *testing.T) {
 	t.Parallel()
 	const together = "and bank_account_number are required together"
@@ -203,11 +222,18 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 func TestApplicationsSaveData(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)
-	got, result, err := exchange(t, save, calls.MixedData(), `{"code":0,"data":{"fields":[]}}`)
+	mixed := payvault.ApplicationData{
+		LimitedPartnership: new(true), ProcessingHistory: new(false),
+		BusinessServicesAuthTime:  []payvault.AuthTime{payvault.AuthTime90Plus},
+		CardBrands:                &payvault.CardBrands{VI: true, DI: true},
+		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Pickup: true, Service: true},
+		DeliveryConfirmation:      new(false), FulfillmentProcessFlag: new(true),
+	}
+	got, result, err := exchange(t, save, mixed, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Equal(t, []payvault.SavedField{}, result)
 	assert.JSONEq(t, calls.Fixture("applications/save_data.request.mixed.json"), string(got.Body))
-	assertWire(t, calls.MixedData(), at(t, string(got.Body), "data"))
+	assertWire(t, mixed, at(t, string(got.Body), "data"))
 
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
 		{Key: "text", Value: "added later"}, {Key: "number", Value: json.Number("12345678901234567890.10")},
@@ -223,7 +249,7 @@ func TestApplicationsSaveData(t *testing.T) {
 	assert.Equal(t, `{"data":`+fields+`}`, string(got.Body))
 
 	// Lists of messages by field come with any code.
-	_, _, err = exchange(t, save, calls.MixedData(), `{"code":5,"message":"no","data":{"tax_id":["is required"]}}`)
+	_, _, err = exchange(t, save, mixed, `{"code":5,"message":"no","data":{"tax_id":["is required"]}}`)
 	assert.Equal(t, service.Fields{"tax_id": {"is required"}}, service.AsError(t, err).Fields)
 	assertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
 		`{"data":{"tax_id":["is required"]}}`)
