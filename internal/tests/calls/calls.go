@@ -30,8 +30,9 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
-	// The results of testdata/<Op>.response.json and .response.tolerant.json; the latter is nil if it is the same.
-	Want, Tolerant any
+	// The results of testdata/<Op>.response.json and .response.tolerant.json; Tolerant is nil if it is the same. A page
+	// has no number there.
+	Want, Tolerant func() any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
 
@@ -78,6 +79,8 @@ func (ids IDs) In(template string) string {
 
 // done is the result of an operation that has none.
 type done struct{}
+
+func none() any { return done{} }
 
 // Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, and of a job
 // the only batch. The result is nil where the method returns nil, whatever its type.

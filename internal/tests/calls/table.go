@@ -35,8 +35,9 @@ func Table() []Operation {
 	return []Operation{
 		{
 			OperationInfo: info(payvault.OpTokensTokenize), GoName: "Tokens.Tokenize",
-			Stated: "POST /pg/tokenize card_id body-string",
-			Full:   new(request[payvault.TokenizeRequest]("tokens/tokenize")), Minimal: &payvault.TokenizeRequest{MerchantID: 212345},
+			Stated:   "POST /pg/tokenize card_id body-string",
+			Full:     new(request[payvault.TokenizeRequest]("tokens/tokenize")),
+			Minimal:  &payvault.TokenizeRequest{MerchantID: 212345},
 			Refused:  &payvault.TokenizeRequest{MerchantID: ThirdParty, ExpDate: "2029-12"},
 			Problems: fields{"merchant_id": {ThirdNamed}, "exp_date": {BadExpDate}},
 			Want:     answered[payvault.TokenizeResponse]("tokens/tokenize"),
@@ -49,8 +50,9 @@ func Table() []Operation {
 			},
 		}, {
 			OperationInfo: info(payvault.OpCustomersCreate), GoName: "Customers.Create",
-			Stated: "POST /platform/vault/customer no body",
-			Full:   new(request[payvault.CustomerCreateRequest]("customers/create")), Minimal: &payvault.CustomerCreateRequest{ID: "CUST2999", FirmName: "Minimal Firm"},
+			Stated:  "POST /platform/vault/customer no body",
+			Full:    new(request[payvault.CustomerCreateRequest]("customers/create")),
+			Minimal: &payvault.CustomerCreateRequest{ID: "CUST2999", FirmName: "Minimal Firm"},
 			Refused: &payvault.CustomerCreateRequest{
 				MerchantID:        ThirdParty,
 				ShippingAddresses: []payvault.ShippingAddress{{MerchantID: ActingFor}, {ID: 2012, MerchantID: ThirdParty}},
@@ -65,26 +67,30 @@ func Table() []Operation {
 				"billing_cards[2].exp_date": {BadExpDate},
 			},
 			Want:     answered[payvault.Customer]("customers/create", "data"),
-			Tolerant: tolerantCustomer(answered[payvault.Customer]("customers/create", "data")),
+			Tolerant: tolerantCustomer,
 		}, {
 			OperationInfo: info(payvault.OpCustomersList), GoName: "Customers.List",
 			Stated: "GET /platform/vault/customer yes query",
 			Full:   fullListOptions(), Refused: badCustomers, Problems: ofCustomers,
-			Want: listedCustomers(), Tolerant: tolerantCustomers(),
-			ways: []Call{{Name: "by Customers.All", Operation: Operation{GoName: "Customers.All"}}},
+			Want:     answered[payvault.Page[payvault.Customer]]("customers/list"),
+			Tolerant: tolerantCustomers,
+			ways:     []Call{{Name: "by Customers.All", Operation: Operation{GoName: "Customers.All"}}},
 		}, {
 			OperationInfo: info(payvault.OpPayeesCreate), GoName: "Payees.Create",
-			Stated: "POST /platform/vault/payee no body",
-			Full:   new(request[payvault.PayeeCreateRequest]("payees/create")), Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
-			Refused: &payvault.PayeeCreateRequest{Account: tolerantPayee().Account, MerchantID: ThirdParty},
+			Stated:  "POST /platform/vault/payee no body",
+			Full:    new(request[payvault.PayeeCreateRequest]("payees/create")),
+			Minimal: &payvault.PayeeCreateRequest{Name: "Minimal Payee"},
+			Refused: &payvault.PayeeCreateRequest{
+				Account: payvault.PayeeAccount{VerifiedDate: instant("2026-01-15T09:30:42-05:00")}, MerchantID: ThirdParty,
+			},
 			Problems: fields{
 				"payee_name": {Required}, "payee_account.verified_date": {assigned}, "merchant_id": {ThirdNamed},
 			},
-			Want: answered[payvault.Payee]("payees/create", "data"), Tolerant: tolerantPayee(),
+			Want: answered[payvault.Payee]("payees/create", "data"), Tolerant: tolerantPayee,
 		}, {
 			OperationInfo: info(payvault.OpPayeesDelete), GoName: "Payees.Delete",
 			Stated: "DELETE /platform/vault/payee/{payee_id} no query", Once: true,
-			Problems: fields{"payee_id": {Required}}, Want: done{},
+			Problems: fields{"payee_id": {Required}}, Want: none,
 		}, {
 			OperationInfo: info(payvault.OpApplicationsCreate), GoName: "Applications.Create",
 			Stated:   "POST /platform/application/add no -",
@@ -92,11 +98,12 @@ func Table() []Operation {
 			Minimal:  &payvault.ApplicationCreateRequest{ChannelID: 4001, SalesRep: 4002},
 			Refused:  &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 			Problems: fields{"channel_id": {Required}, "sales_rep": {Required}},
-			Want:     answered[payvault.ApplicationCreated]("applications/create", "data"), Tolerant: tolerantApplication(),
+			Want:     answered[payvault.ApplicationCreated]("applications/create", "data"), Tolerant: tolerantApplication,
 		}, {
 			OperationInfo: info(payvault.OpApplicationsSaveData), GoName: "Applications.SaveData",
-			Stated: "POST /platform/application/{appId}/data yes -",
-			Full:   read[payvault.ApplicationData]("applications/save_data.request.json", "data"), Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
+			Stated:  "POST /platform/application/{appId}/data yes -",
+			Full:    read[payvault.ApplicationData]("applications/save_data.request.json", "data"),
+			Minimal: payvault.ApplicationData{LegalName: "Minimal Legal Name"},
 			Refused: payvault.ApplicationData{
 				BankRouting: secret("123456780"), BusinessEstablished: day(2015, 2, 29),
 				Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, {DOB: day(2015, 2, 29)}}},
@@ -107,11 +114,11 @@ func Table() []Operation {
 				"business_established": {BadDate}, "ownership.owners[1].dob": {BadDate},
 				"ownership": {"is set twice"}, "data": {"has a field without a key"},
 			},
-			Want: savedFields(), Tolerant: tolerantFields(),
+			Want: savedFields, Tolerant: tolerantFields,
 		}, {
 			OperationInfo: info(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 			Stated:   "GET /platform/application/{appId}/validate yes -",
-			Problems: fields{"appId": {Required}}, Want: &payvault.Validation{},
+			Problems: fields{"appId": {Required}}, Want: func() any { return &payvault.Validation{} },
 		}, {
 			OperationInfo: info(payvault.OpDisputesRespond), GoName: "Disputes.Respond",
 			Stated: "POST /platform/dispute/{rec_id}/respond no -", Once: true,
@@ -125,12 +132,13 @@ func Table() []Operation {
 				"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate},
 				"file": {"is not a PDF"},
 			},
-			Want: done{},
+			Want: none,
 		}, {
 			OperationInfo: info(payvault.OpSubscriptionsTransactions), GoName: "Subscriptions.Transactions",
 			Stated: "GET /platform/subscription/transactions/{subscription_id} yes query",
 			Full:   fullListOptions(), Refused: badTransactions, Problems: ofTransactions,
-			Want: listedTransactions(), Tolerant: tolerantTransactions(),
+			Want:     answered[payvault.Page[payvault.Transaction]]("subscriptions/transactions"),
+			Tolerant: tolerantTransactions,
 			ways: []Call{
 				{Name: "by Subscriptions.AllTransactions", Operation: Operation{GoName: "Subscriptions.AllTransactions"}},
 			},
@@ -151,7 +159,7 @@ func Table() []Operation {
 			Problems: fields{
 				"invoice_id": {BadSegment}, "phone_number[0]": {"is not positive"}, "phone_number[2]": {"is not positive"},
 			},
-			Want: done{},
+			Want: none,
 		}, {
 			OperationInfo: info(payvault.OpAccountUpdaterSubmit), GoName: "AccountUpdater.Submit",
 			Stated:  "POST /platform/aus/add no -",

@@ -171,7 +171,7 @@ func TestSavedField_value(t *testing.T) {
 // TestSavedField_types: each documented field is read as that of ApplicationData.
 func TestSavedField_types(t *testing.T) {
 	t.Parallel()
-	saved := find(payvault.OpApplicationsSaveData).Want.([]payvault.SavedField)
+	saved := find(payvault.OpApplicationsSaveData).Want().([]payvault.SavedField)
 	types := map[string]reflect.Type{}
 	for _, field := range saved {
 		types[field.Key] = reflect.TypeOf(field.Value)

@@ -93,7 +93,14 @@ func TestFull(t *testing.T) {
 		t.Helper()
 		got, result, err := exchange(t, o, o.Full, o.Answer(), fillers()...)
 		require.NoError(t, err)
-		assert.Equal(t, o.Want, result)
+		want := o.Want()
+		switch page := want.(type) {
+		case *payvault.Page[payvault.Customer]:
+			page.Number = 2
+		case *payvault.Page[payvault.Transaction]:
+			page.Number = 2
+		}
+		assert.Equal(t, want, result)
 		query := ""
 		if o.Method == http.MethodGet && o.Full != nil {
 			query = "?" + calls.Fixture(o.Fixture("query"))
@@ -111,19 +118,13 @@ func TestMinimal(t *testing.T) {
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
 			opts = nil // which they would fill: see TestFilled
 		}
-		want, answer := o.Want, calls.Fixture(o.Fixture("response.tolerant.json"))
+		got, result, err := exchange(t, o, o.Minimal, calls.Fixture(o.Fixture("response.tolerant.json")), opts...)
+		require.NoError(t, err)
+		want := o.Want
 		if o.Tolerant != nil {
 			want = o.Tolerant
 		}
-		switch page := want.(type) { // they did not ask for the second one
-		case *payvault.Page[payvault.Customer]:
-			page.Number = 0
-		case *payvault.Page[payvault.Transaction]:
-			page.Number = 0
-		}
-		got, result, err := exchange(t, o, o.Minimal, answer, opts...)
-		require.NoError(t, err)
-		assert.Equal(t, want, result)
+		assert.Equal(t, want(), result)
 		assertRequest(t, o, got, "", fixtureOf(o, o.Minimal, "request.min.json"))
 	})
 }
@@ -182,18 +183,15 @@ func TestWireForms(t *testing.T) {
 				assertWire(t, request, text)
 			}
 		}
-		switch page := o.Want.(type) { // which number it has is not on the wire
-		case *payvault.Page[payvault.Customer]:
-			page.Number, o.Result = 0, ""
-		case *payvault.Page[payvault.Transaction]:
-			page.Number, o.Result = 0, ""
+		if o.Full != nil && o.Method == http.MethodGet { // a page is more than its records
+			o.Result = ""
 		}
 		want := strings.NewReplacer(`"code": 0,`, "", `"message": "Success",`, "").Replace(o.Answer())
 		for _, member := range strings.Split(o.Result, "/")[1:] {
 			want = at(t, want, member)
 		}
 		if o.Result != "-" {
-			assertWire(t, o.Want, want)
+			assertWire(t, o.Want(), want)
 		}
 	})
 }
@@ -216,8 +214,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// assertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from it
-// unchanged with either JSON package.
+// assertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
+// it unchanged with either JSON package.
 func assertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)
