@@ -39,7 +39,7 @@ func rows() []struct {
 		{"502, 503, 504", []effect{gatewayDown}},
 		{"any other 5xx; 503, Retry-After beyond the cap", []effect{failed}},
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
-		{"200 empty, cut off, malformed or without a code", []effect{malformed, unreadable}},
+		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},
 	}
 }

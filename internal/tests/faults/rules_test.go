@@ -29,7 +29,6 @@ const (
 	refused     effect = "4xx"                      // the service decided
 	rejected    effect = "2xx with another code"    // the service decided
 	malformed   effect = "2xx that is none"         // performed or not
-	unreadable  effect = "2xx that cannot be read"  // performed or not, and it would be the same again
 	tooLarge    effect = "2xx above the size limit" // performed or not
 	redirected  effect = "3xx"                      // not followed
 	cutRedirect effect = "3xx that is cut off"      // lost, but as a redirect it would be the same again
@@ -67,7 +66,6 @@ func ruleFor(e effect) rule {
 		refused:     {never, payvault.Answered, never, nil},
 		rejected:    {never, payvault.Answered, never, nil},
 		malformed:   {never, payvault.Unknown, ifRepeated, payvault.ErrMalformedResponse},
-		unreadable:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
 		tooLarge:    {never, payvault.Unknown, never, payvault.ErrResponseTooLarge},
 		cutRedirect: {ifRepeated, payvault.Unknown, never, nil},
 		redirected:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
@@ -99,7 +97,7 @@ func (c *cell) possible() []outcome {
 		if c.performs {
 			o.performed, _ = c.performing(o.performed)
 		}
-		for _, e := range c.effects() {
+		for _, e := range c.fault.effects() {
 			rule := ruleFor(e)
 			switch {
 			case e == healed:
@@ -115,16 +113,9 @@ func (c *cell) possible() []outcome {
 	return all
 }
 
-// effects are that of the fault, or the possible ones of a race.
-func (c *cell) effects() []effect {
-	switch f := c.fault; {
-	case f.get != "" && c.call.Method == "GET":
-		return []effect{f.get}
-	case f.or != "":
-		return []effect{f.is, f.or}
-	default:
-		return []effect{f.is}
-	}
+// effects are that of the fault, or the two of a race.
+func (f *fault) effects() []effect {
+	return slices.DeleteFunc([]effect{f.is, f.or}, func(e effect) bool { return e == "" })
 }
 
 // performing counts one more performance, unless the service refuses it.
