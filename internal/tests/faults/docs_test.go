@@ -2,7 +2,6 @@ package faults
 
 import (
 	"flag"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,15 +19,14 @@ var update = flag.Bool("update", false, "write anew what a test compares with")
 // race is the row of faults that have two effects.
 const race effect = "race"
 
-// rows are those of the table for readers, and the effects that each stands for.
-func rows() []struct {
+// row is one of the table for readers, with the effects that it stands for.
+type row struct {
 	title   string
 	effects []effect
-} {
-	return []struct {
-		title   string
-		effects []effect
-	}{
+}
+
+func rows() []row {
+	return []row{
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection dead, nothing written", []effect{healed}},
@@ -44,25 +42,17 @@ func rows() []struct {
 	}
 }
 
-// columns are the classes of calls; what is repeated anyway is the same with WithReplay.
-func columns() []string { return []string{"replayable", "all others", "others, `WithReplay`"} }
+// The columns are the classes of calls; what is repeated anyway is the same with WithReplay.
+const header = "| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n"
 
-func (c *cell) column() string {
+func (c *cell) column() int {
 	switch {
 	case c.call.Repeats:
-		return columns()[0]
+		return 0
 	case !c.withReplay:
-		return columns()[1]
+		return 1
 	}
-	return columns()[2]
-}
-
-// word is an outcome in a word or two. After another status than that of the fault it was net/http that tried again.
-func (c *cell) word(o outcome) string {
-	if o.ok || o.attempts > 1 || o.status != c.fault.status {
-		return "retried"
-	}
-	return "error: " + o.delivery
+	return 2
 }
 
 // TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is
@@ -71,49 +61,42 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	all := faults(t)
 	left := len(all)
-	var table strings.Builder
-	fmt.Fprintf(&table, "| When… | %s |\n|---|---|---|---|\n", strings.Join(columns(), " | "))
+	table := header
 	for _, row := range rows() {
-		words := map[string]map[string]bool{}
-		for _, column := range columns() {
-			words[column] = map[string]bool{}
-		}
-		for i := range all {
-			if f := &all[i]; slices.Contains(row.effects, f.row()) {
+		words := [3]map[string]bool{{}, {}, {}}
+		for _, f := range all {
+			if f.or != "" && row.effects[0] == race || f.or == "" && slices.Contains(row.effects, f.is) {
 				left--
-				f.tell(words)
+				f.tell(&words)
 			}
 		}
-		fmt.Fprintf(&table, "| %s", row.title)
-		for i, column := range columns() {
-			text := strings.Join(slices.Sorted(maps.Keys(words[column])), " or ")
-			if text == "error: unknown" && i == 1 && words[columns()[0]]["retried"] {
+		table += "| " + row.title
+		for i := range words {
+			text := strings.Join(slices.Sorted(maps.Keys(words[i])), " or ")
+			if text == "error: unknown" && i == 1 && words[0]["retried"] {
 				text += ", never repeated"
 			}
-			fmt.Fprintf(&table, " | %s", text)
+			table += " | " + text
 		}
-		table.WriteString(" |\n")
+		table += " |\n"
 	}
 	assert.Zero(t, left, "faults that are in no row, or in two")
-	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
+	service.CompareDoc(t, "docs/failures.md", "matrix", table, *update)
 }
 
-func (f *fault) row() effect {
-	if f.or != "" {
-		return race
-	}
-	return f.is
-}
-
-// tell adds what may come of a fault, by column.
-func (f *fault) tell(words map[string]map[string]bool) {
+// tell adds what may come of a fault, in a word or two, by column.
+func (f *fault) tell(words *[3]map[string]bool) {
 	for _, call := range calls.All() {
 		for _, c := range f.cells(&call) {
 			if f.accepted != nil && f.accepted(c.call) {
 				continue
 			}
 			for _, o := range c.possible() {
-				words[c.column()][c.word(o)] = true
+				word := "error: " + o.delivery
+				if o.ok || o.attempts > 1 || o.status != f.status { // after another status net/http has tried again
+					word = "retried"
+				}
+				words[c.column()][word] = true
 			}
 		}
 	}

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 )
 
 // Fields are the problems of a request, keyed by wire path.
@@ -22,9 +27,8 @@ func Sentinels() map[string]error {
 	return map[string]error{
 		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
 		"ErrUnauthorized": payvault.ErrUnauthorized, "ErrForbidden": payvault.ErrForbidden,
-		"ErrNotFound": payvault.ErrNotFound,
-		"ErrConflict": payvault.ErrConflict, "ErrRateLimited": payvault.ErrRateLimited, "ErrRejected": payvault.ErrRejected,
-		"ErrValidation": payvault.ErrValidation, "ErrUnavailable": payvault.ErrUnavailable,
+		"ErrNotFound": payvault.ErrNotFound, "ErrConflict": payvault.ErrConflict, "ErrRateLimited": payvault.ErrRateLimited,
+		"ErrRejected": payvault.ErrRejected, "ErrValidation": payvault.ErrValidation, "ErrUnavailable": payvault.ErrUnavailable,
 		"ErrMalformedResponse": payvault.ErrMalformedResponse, "ErrResponseTooLarge": payvault.ErrResponseTooLarge,
 		"ErrOutcomeUnknown": payvault.ErrOutcomeUnknown,
 	}
@@ -53,11 +57,7 @@ func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...err
 func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	tb.Helper()
 	for name, sentinel := range Sentinels() {
-		wanted := false
-		for _, s := range sentinels {
-			wanted = wanted || s == sentinel //nolint:errorlint // the sentinel itself
-		}
-		assert.Equal(tb, wanted, errors.Is(err, sentinel), "%s: %v", name, err)
+		assert.Equal(tb, slices.Contains(sentinels, sentinel), errors.Is(err, sentinel), "%s: %v", name, err)
 	}
 }
 
@@ -83,10 +83,9 @@ func Verbs() []string {
 func Logged(value any) string {
 	var buf bytes.Buffer
 	for _, handler := range Handlers(&buf) {
-		logger := slog.New(handler)
-		logger.Info("any", slog.Any("value", value))
-		logger.Info("group", slog.Group("outer", slog.Any("value", value)))
-		logger.WithGroup("with").With(slog.Any("value", value)).Info("with")
+		logger, attr := slog.New(handler), slog.Any("value", value)
+		logger.Info("any", attr, slog.Group("outer", attr))
+		logger.WithGroup("with").With(attr).Info("with")
 	}
 	return buf.String()
 }
@@ -129,12 +128,27 @@ func Renderings(err error) []string {
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)
-	for _, text := range Renderings(err) {
-		for _, secret := range hidden {
-			if strings.Contains(text, secret) {
-				assert.Fail(tb, "an error shows what it must not", "%q in %.2000q", secret, text)
-				return
-			}
-		}
+	shown := strings.Join(Renderings(err), "\n")
+	for _, secret := range hidden {
+		assert.False(tb, strings.Contains(shown, secret), "%q in %.2000q", secret, shown)
 	}
+}
+
+// CompareDoc compares a text with what stands in a document between the comments "<!-- name: … -->" and
+// "<!-- end of name -->", or writes it there.
+func CompareDoc(t *testing.T, document, name, want string, update bool) {
+	t.Helper()
+	document = filepath.Join(calls.Root(), document)
+	content, err := os.ReadFile(document)
+	require.NoError(t, err)
+	marked := regexp.MustCompile(`(?s)<!-- ` + name + `\b[^\n]*-->\n(.*?)<!-- end of ` + name + ` -->`)
+	at := marked.FindSubmatchIndex(content)
+	require.NotNil(t, at, document)
+	begin, end := at[2], at[3]
+	if update {
+		//nolint:gosec // a document is read by all
+		require.NoError(t, os.WriteFile(document, slices.Concat(content[:begin], []byte(want), content[end:]), 0o644))
+		return
+	}
+	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
 }

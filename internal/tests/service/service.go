@@ -162,7 +162,7 @@ func Canned(status int, body string) RoundTripper {
 // reaches it.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := pipeListener{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: serve, ReadHeaderTimeout: 1 << 50}
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(l) })
@@ -178,10 +178,9 @@ func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
-	once   sync.Once
 }
 
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (l pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
 	case l.conns <- server:
@@ -193,7 +192,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-func (l *pipeListener) Accept() (net.Conn, error) {
+func (l pipeListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
 		return conn, nil
@@ -202,12 +201,13 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+// Close is called once by an [http.Server].
+func (l pipeListener) Close() error {
+	close(l.closed)
 	return nil
 }
 
-func (*pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // Callers is how many goroutines share something in a test; Together calls f in as many at once and waits for them.
 const Callers = 8
