@@ -9,15 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
-
-// race is the row of faults that have two effects.
-const race effect = "race"
 
 // row is one of the table for readers, with the effects that it stands for.
 type row struct {
@@ -30,7 +26,7 @@ func rows() []row {
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection dead, nothing written", []effect{healed}},
-		{"connection closed while it is made or written to", []effect{race}},
+		{"connection closed while it is made or written to", []effect{lost, unsent}},
 		{"connection lost or attempt timed out", []effect{lost, cutRedirect}},
 		{"429", []effect{turnedAway}},
 		{"429, Retry-After beyond the cap", []effect{heldOff}},
@@ -42,62 +38,38 @@ func rows() []row {
 	}
 }
 
-// The columns are the classes of calls; what is repeated anyway is the same with WithReplay.
-const header = "| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n"
-
-func (c *cell) column() int {
-	switch {
-	case c.call.Repeats:
-		return 0
-	case !c.withReplay:
-		return 1
-	}
-	return 2
-}
-
 // TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is
 // written anew with -update.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	all := faults(t)
-	left := len(all)
-	table := header
+	told, struck := map[effect]bool{}, map[effect]bool{}
+	table := "| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n"
 	for _, row := range rows() {
-		words := [3]map[string]bool{{}, {}, {}}
-		for _, f := range all {
-			if f.or != "" && row.effects[0] == race || f.or == "" && slices.Contains(row.effects, f.is) {
-				left--
-				f.tell(&words)
-			}
-		}
 		table += "| " + row.title
-		for i := range words {
-			text := strings.Join(slices.Sorted(maps.Keys(words[i])), " or ")
-			if text == "error: unknown" && i == 1 && words[0]["retried"] {
+		for _, repeats := range []bool{true, false, true} { // what is not replayable is with WithReplay
+			words := map[string]bool{}
+			for _, e := range row.effects {
+				words[e.word(repeats)], told[e] = true, true
+			}
+			text := strings.Join(slices.Sorted(maps.Keys(words)), " or ")
+			if text == "error: unknown" && ruleFor(row.effects[0]).repeats == ifRepeated {
 				text += ", never repeated"
 			}
 			table += " | " + text
 		}
 		table += " |\n"
 	}
-	assert.Zero(t, left, "faults that are in no row, or in two")
+	for _, f := range faults(t) {
+		struck[f.is] = true
+	}
+	assert.Equal(t, struck, told)
 	service.CompareDoc(t, "docs/failures.md", "matrix", table, *update)
 }
 
-// tell adds what may come of a fault, in a word or two, by column.
-func (f *fault) tell(words *[3]map[string]bool) {
-	for _, call := range calls.All() {
-		for _, c := range f.cells(&call) {
-			if f.accepted != nil && f.accepted(c.call) {
-				continue
-			}
-			for _, o := range c.possible() {
-				word := "error: " + o.delivery
-				if o.ok || o.attempts > 1 || o.status != f.status { // after another status net/http has tried again
-					word = "retried"
-				}
-				words[c.column()][word] = true
-			}
-		}
+// word is what comes of a call in a word or two. A call repeats, or does not, what may have been performed.
+func (e effect) word(repeats bool) string {
+	if rule := ruleFor(e); e != healed && !rule.repeats.holds(repeats) {
+		return "error: " + rule.delivery.String()
 	}
+	return "retried"
 }

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -22,7 +20,7 @@ var errOwn = errors.New("the vault is sealed")
 // connectionFaults strike before there is a connection, or as soon as there is one.
 func connectionFaults(t *testing.T) []fault {
 	t.Helper()
-	closed, closing := closedPort(t), closingPort(t)
+	closing := closingPort(t)
 	dial := func(addr string) func(context.Context) (net.Conn, error) {
 		return func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", addr) }
 	}
@@ -33,7 +31,7 @@ func connectionFaults(t *testing.T) []fault {
 	stranger := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}
 	proxy := fmt.Errorf("proxy: %w", &tls.CertificateVerificationError{Err: errOwn})
 	return []fault{
-		{name: "connection refused", is: unsent, cause: causedBy(syscall.ECONNREFUSED), network: dialing(dial(closed))},
+		{name: "connection refused", is: unsent, cause: causedBy(syscall.ECONNREFUSED), network: dialing(dial("127.0.0.1:1"))},
 		{name: "DNS failure", is: unsent, cause: causedBy(unresolved), network: dialing(fail(unresolved))},
 		{name: "dialer with an error of its own", is: unsent, cause: causedBy(errOwn), network: dialing(fail(errOwn))},
 		{name: "certificate of a stranger", is: distrusted, network: dialing(fail(stranger))}, // which is not kept
@@ -114,19 +112,6 @@ func hijack(w http.ResponseWriter) net.Conn {
 func closeHard(conn net.Conn) {
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	_ = conn.Close()
-}
-
-// closedPort is an address on which nobody listens, nor can while the test runs: it is the near end of a connection.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener := service.Listen(t)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = conn.Close()
-		_ = listener.Close()
-	})
-	return conn.LocalAddr().String()
 }
 
 // closingPort is an address where connections are reset as soon as they are made.

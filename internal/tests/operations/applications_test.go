@@ -66,34 +66,6 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
-// Booleans have no distinct values to tell them apart by. Their names are written as they are read.
-func TestBooleans(t *testing.T) {
-	t.Parallel()
-	for name, values := range map[string][]any{
-		"auto_generate_customer_id": {payvault.CustomerCreateRequest{AutoGenerateCustomerID: true}},
-		"verify":                    {payvault.BillingCardRequest{Verify: true}},
-		"primary": {
-			payvault.BillingCardRequest{Primary: true}, payvault.BillingCard{Primary: true},
-			payvault.ShippingAddress{Primary: true},
-		},
-		"vi": {payvault.CardBrands{VI: true}}, "mc": {payvault.CardBrands{MC: true}},
-		"di": {payvault.CardBrands{DI: true}}, "am": {payvault.CardBrands{AM: true}},
-		"gp":        {payvault.CardBrands{GP: true}},
-		"digitally": {payvault.DeliveryMethods{Digitally: true}}, "pickup": {payvault.DeliveryMethods{Pickup: true}},
-		"delivery": {payvault.DeliveryMethods{Delivery: true}}, "Service": {payvault.DeliveryMethods{Service: true}},
-		"owner": {payvault.PersonType{Owner: true}}, "control": {payvault.PersonType{Control: true}},
-		"user":      {payvault.PersonType{User: true}},
-		"attempted": {payvault.ApplicationAddress{Attempted: true}},
-		"validated": {payvault.ApplicationAddress{Validated: true}},
-	} {
-		for _, want := range values {
-			got := reflect.New(reflect.TypeOf(want))
-			require.NoError(t, json.Unmarshal([]byte(`{"`+name+`":true}`), got.Interface()))
-			assert.Equal(t, want, got.Elem().Interface())
-		}
-	}
-}
-
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData

@@ -93,18 +93,12 @@ func TestFull(t *testing.T) {
 		t.Helper()
 		got, result, err := exchange(t, o, o.Full, o.Answer(), fillers()...)
 		require.NoError(t, err)
-		want := o.Want()
-		switch page := want.(type) {
-		case *payvault.Page[payvault.Customer]:
-			page.Number = 2
-		case *payvault.Page[payvault.Transaction]:
-			page.Number = 2
+		want, query := o.Want(), ""
+		if options, ok := o.Full.(*payvault.ListOptions); ok {
+			query = "?" + calls.Fixture(o.Fixture("query"))
+			reflect.ValueOf(want).Elem().FieldByName("Number").SetInt(int64(options.Page))
 		}
 		assert.Equal(t, want, result)
-		query := ""
-		if o.Method == http.MethodGet && o.Full != nil {
-			query = "?" + calls.Fixture(o.Fixture("query"))
-		}
 		assertRequest(t, o, got, query, fixtureOf(o, o.Full, "request.json"))
 	})
 }
@@ -118,12 +112,12 @@ func TestMinimal(t *testing.T) {
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
 			opts = nil // which they would fill: see TestFilled
 		}
-		got, result, err := exchange(t, o, o.Minimal, calls.Fixture(o.Fixture("response.tolerant.json")), opts...)
-		require.NoError(t, err)
 		want := o.Want
 		if o.Tolerant != nil {
 			want = o.Tolerant
 		}
+		got, result, err := exchange(t, o, o.Minimal, calls.Fixture(o.Fixture("response.tolerant.json")), opts...)
+		require.NoError(t, err)
 		assert.Equal(t, want(), result)
 		assertRequest(t, o, got, "", fixtureOf(o, o.Minimal, "request.min.json"))
 	})

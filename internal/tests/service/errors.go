@@ -28,9 +28,9 @@ func Sentinels() map[string]error {
 		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
 		"ErrUnauthorized": payvault.ErrUnauthorized, "ErrForbidden": payvault.ErrForbidden,
 		"ErrNotFound": payvault.ErrNotFound, "ErrConflict": payvault.ErrConflict, "ErrRateLimited": payvault.ErrRateLimited,
-		"ErrRejected": payvault.ErrRejected, "ErrValidation": payvault.ErrValidation, "ErrUnavailable": payvault.ErrUnavailable,
-		"ErrMalformedResponse": payvault.ErrMalformedResponse, "ErrResponseTooLarge": payvault.ErrResponseTooLarge,
-		"ErrOutcomeUnknown": payvault.ErrOutcomeUnknown,
+		"ErrRejected": payvault.ErrRejected, "ErrValidation": payvault.ErrValidation,
+		"ErrUnavailable": payvault.ErrUnavailable, "ErrMalformedResponse": payvault.ErrMalformedResponse,
+		"ErrResponseTooLarge": payvault.ErrResponseTooLarge, "ErrOutcomeUnknown": payvault.ErrOutcomeUnknown,
 	}
 }
 
