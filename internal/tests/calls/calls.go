@@ -129,7 +129,7 @@ func result(out []reflect.Value) (any, error) {
 		}
 		return nil, nil //nolint:nilnil // no card, no batch
 	default:
-		err, _ := out[1].Interface().(error)
+		err, _ := reflect.TypeAssert[error](out[1])
 		if out[0].IsNil() {
 			return nil, err
 		}

@@ -84,13 +84,14 @@ func tolerantApplication() any {
 	return &a
 }
 
-func savedFields() any {
+func savedFields() []payvault.SavedField {
 	return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")
 }
 
 func tolerantFields() any {
-	saved := append(savedFields().([]payvault.SavedField),
-		payvault.SavedField{Key: "unknown_key", Value: "a value under an unknown key", Type: "unknown_type"})
+	saved := append(savedFields(), payvault.SavedField{
+		Key: "unknown_key", Value: "a value under an unknown key", Type: "unknown_type",
+	})
 	for i := range saved {
 		switch f := &saved[i]; f.Key {
 		case "business_type":
@@ -100,8 +101,9 @@ func tolerantFields() any {
 		case "business_mcc":
 			f.Type = "unknown_type"
 		case "ownership":
-			owner := &f.Value.(payvault.Ownership).Owners[0]
-			owner.DOB, owner.InterestPercent = payvault.Date{}, nil
+			if o, ok := f.Value.(payvault.Ownership); ok {
+				o.Owners[0].DOB, o.Owners[0].InterestPercent = payvault.Date{}, nil
+			}
 		}
 	}
 	return saved

@@ -114,7 +114,7 @@ func Table() []Operation {
 				"business_established": {BadDate}, "ownership.owners[1].dob": {BadDate},
 				"ownership": {"is set twice"}, "data": {"has a field without a key"},
 			},
-			Want: savedFields, Tolerant: tolerantFields,
+			Want: func() any { return savedFields() }, Tolerant: tolerantFields,
 		}, {
 			OperationInfo: info(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 			Stated:   "GET /platform/application/{appId}/validate yes -",
@@ -176,7 +176,8 @@ func Table() []Operation {
 			ways: []Call{{
 				Name: "by AccountUpdater.SubmitAll",
 				Operation: Operation{GoName: "AccountUpdater.SubmitAll", change: func(_ IDs, request any) any {
-					return slices.Values(request.([]payvault.AccountUpdaterCard))
+					cards, _ := request.([]payvault.AccountUpdaterCard)
+					return slices.Values(cards)
 				}},
 			}},
 		}, {
@@ -191,8 +192,11 @@ func Table() []Operation {
 // tokenizeWith sets the CardID of the request.
 func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 	return func(ids IDs, request any) any {
-		r := *request.(*payvault.TokenizeRequest)
-		r.CardID = card(ids)
-		return &r
+		r, ok := request.(*payvault.TokenizeRequest)
+		if ok {
+			r = new(*r)
+			r.CardID = card(ids)
+		}
+		return r
 	}
 }

@@ -92,8 +92,8 @@ func lostFaults() []fault {
 		cut("connection lost before the body", "Content-Length: 8", "", ""),
 		cut("connection lost in the body", "Content-Length: 999", success, success),
 		cut("chunked body without its end", "Transfer-Encoding: chunked", "2\r\n{}\r\n", "{}"),
-		wire("307 cut off", "HTTP/1.1 307"+cutOff, 307, cutRedirect), wire("404 cut off", "HTTP/1.1 404"+cutOff, 404, refused),
-		wire("429 cut off", "HTTP/1.1 429"+cutOff, 429, turnedAway),
+		wire("307 cut off", "HTTP/1.1 307"+cutOff, 307, cutRedirect),
+		wire("404 cut off", "HTTP/1.1 404"+cutOff, 404, refused), wire("429 cut off", "HTTP/1.1 429"+cutOff, 429, turnedAway),
 		wire("503 cut off", "HTTP/1.1 503"+cutOff, 503, gatewayDown),
 		wire("status 101 without an Upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 101, malformed),
 		{name: "status 101 on a connection that stays open", is: malformed, status: 101, performs: true, serve: upgrade},
@@ -157,7 +157,9 @@ func waits() []fault {
 		retryAfter string
 		from, to   time.Duration
 	}{
-		{"2", 2 * time.Second, 2 * time.Second}, {"99999999999999999999", longest, longest}, {"-1 fortnight", 0, 0},
+		{"2", 2 * time.Second, 2 * time.Second},
+		{"99999999999999999999", longest, longest},
+		{"-1 fortnight", 0, 0},
 		{time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 50 * time.Minute, time.Hour},
 	} {
 		for status, is := range map[int][2]effect{429: {turnedAway, heldOff}, 503: {gatewayDown, failed}} {
@@ -248,8 +250,8 @@ func sizes() []fault {
 	zip := gzip.NewWriter(&zipped)
 	_, _ = zip.Write([]byte(success + strings.Repeat(" ", 1<<20)))
 	_ = zip.Close()
-	announced := wire("200 oversized body, announced", "HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(1<<62)+"\r\n\r\n"+
-		padded, 200, tooLarge)
+	announced := wire("200 oversized body, announced", "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n"+padded, 200,
+		tooLarge)
 	announced.raw = new("")
 	endless := body("200 endless body", 200, padded[:sizeLimit], tooLarge)
 	endless.serve = func(w http.ResponseWriter, _ *http.Request) {

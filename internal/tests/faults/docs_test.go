@@ -43,9 +43,10 @@ func rows() []row {
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}
-	table := "| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| When… | replayable | all others | others, `WithReplay` |\n|---|---|---|---|\n")
 	for _, row := range rows() {
-		table += "| " + row.title
+		table.WriteString("| " + row.title)
 		for _, repeats := range []bool{true, false, true} { // what is not replayable is with WithReplay
 			words := map[string]bool{}
 			for _, e := range row.effects {
@@ -55,15 +56,15 @@ func TestDocs(t *testing.T) {
 			if text == "error: unknown" && ruleFor(row.effects[0]).repeats == ifRepeated {
 				text += ", never repeated"
 			}
-			table += " | " + text
+			table.WriteString(" | " + text)
 		}
-		table += " |\n"
+		table.WriteString(" |\n")
 	}
 	for _, f := range faults(t) {
 		struck[f.is] = true
 	}
 	assert.Equal(t, struck, told)
-	service.CompareDoc(t, "docs/failures.md", "matrix", table, *update)
+	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
 }
 
 // word is what comes of a call in a word or two. A call repeats, or does not, what may have been performed.

@@ -20,7 +20,7 @@ var errOwn = errors.New("the vault is sealed")
 // connectionFaults strike before there is a connection, or as soon as there is one.
 func connectionFaults(t *testing.T) []fault {
 	t.Helper()
-	closing := closingPort(t)
+	nobody, closing := "127.0.0.1:1", closingPort(t)
 	dial := func(addr string) func(context.Context) (net.Conn, error) {
 		return func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", addr) }
 	}
@@ -31,7 +31,7 @@ func connectionFaults(t *testing.T) []fault {
 	stranger := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}
 	proxy := fmt.Errorf("proxy: %w", &tls.CertificateVerificationError{Err: errOwn})
 	return []fault{
-		{name: "connection refused", is: unsent, cause: causedBy(syscall.ECONNREFUSED), network: dialing(dial("127.0.0.1:1"))},
+		{name: "connection refused", is: unsent, cause: causedBy(syscall.ECONNREFUSED), network: dialing(dial(nobody))},
 		{name: "DNS failure", is: unsent, cause: causedBy(unresolved), network: dialing(fail(unresolved))},
 		{name: "dialer with an error of its own", is: unsent, cause: causedBy(errOwn), network: dialing(fail(errOwn))},
 		{name: "certificate of a stranger", is: distrusted, network: dialing(fail(stranger))}, // which is not kept

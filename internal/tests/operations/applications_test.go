@@ -164,6 +164,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	const together = "and bank_account_number are required together"
 	const element = "has an element that is empty or contains a brace or comma"
 	type data = payvault.ApplicationData
+	times, unwritable := []payvault.AuthTime{"1,30", "", "}"}, []payvault.ApplicationField{{Key: "k", Value: func() {}}}
 	extra := func(keys ...string) (fields []payvault.ApplicationField) {
 		for _, key := range keys {
 			fields = append(fields, payvault.ApplicationField{Key: key, Value: "x"})
@@ -179,10 +180,8 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		{data{BankAccountNumber: payvault.NewSecret("0004445550")}, service.Fields{"bank_routing": {together}}},
 		{data{TaxID: payvault.NewSecret("1"), Extra: extra("tax_id")}, service.Fields{"tax_id": {"is set twice"}}},
 		{data{Extra: extra("k", "l", "k")}, service.Fields{"k": {"is set twice"}}},
-		{data{BusinessServicesAuthTime: []payvault.AuthTime{"1,30", "", "}"}},
-			service.Fields{"business_services_auth_time": {element, element, element}}},
-		{data{Extra: []payvault.ApplicationField{{Key: "k", Value: func() {}}}},
-			service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
+		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
+		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
 	} {
 		got, err := nowhere(t).Applications.SaveData(t.Context(), 4004, test.data)
 		service.AssertInvalid(t, err, payvault.OpApplicationsSaveData, test.want)
@@ -208,8 +207,10 @@ func TestApplicationsSaveData(t *testing.T) {
 	assertWire(t, mixed, at(t, string(got.Body), "data"))
 
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
-		{Key: "text", Value: "added later"}, {Key: "number", Value: json.Number("12345678901234567890.10")},
-		{Key: "object", Value: map[string]any{"inner": []any{true, "two", nil}}}, {Key: "null"},
+		{Key: "text", Value: "added later"},
+		{Key: "number", Value: json.Number("12345678901234567890.10")},
+		{Key: "object", Value: map[string]any{"inner": []any{true, "two", nil}}},
+		{Key: "null"},
 	}}
 	const fields = `[{"key":"legal_name","value":"Name"},{"key":"text","value":"added later"},` +
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +

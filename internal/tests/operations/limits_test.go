@@ -110,44 +110,47 @@ func attacks() []attack {
 		secret = fields + `{"key":"bank_routing","value":"`
 	)
 	owners := `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, 1000) + `{}]}},`
-	return []attack{
-		{"list", data, `{"billing_cards":[{},{}]},`, `]}`}, {"list", data, `{"customer_id":1},`, `]}`},
-		{"saved", secret, "\xffa", `"}]}}`},
+	return slices.Concat(
+		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`), of("saved", secret, `"}]}}`, "\xffa"),
 
 		// Records, and what is in them.
-		{"list, structs, pointers", data, `null,`, `]}`}, {"list, structs, maps", data, `{},`, `]}`},
-		{"list", data, `null   ,`, `]}`}, {"list", data, strings.Repeat(" ", 200) + `{},`, `]}`},
-		{"write", record, `{},`, `]}}`}, {"write", record, `17,`, `]}}`}, {"write", record, `{"CARD_ID":1},`, `]}}`},
-		{"write", record + `{"billing_email":[`, `"",`, `]}]}}`}, {"transactions", data, `{},`, `]}`},
-		{"list", data, `{"billing_cards":[{},{}]},`, `{"customer_id":1}]}`},
-		{"saved, validate", fields, `{},`, `]}}`}, {"saved", fields, owners, `]}}`},
-		{"saved", fields + `{"key":"a","settings":{"options":[`, `{},`, `]}}]}}`},
-		{"saved", fields, `{"key":"a","value":[1,1,1,1,1,1,1,1]},`, `]}}`},
-		{"saved", fields + `{"key":"a","value":[`, `1,`, `]}]}}`},
-		{"transactions", data, `{"amt_tran":"1,234.50","batch_date":20260115},`, `]}`},
-		{"transactions", data, `{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`, `]}`},
+		of("list, structs, pointers", data, `]}`, `null,`), of("list, structs, maps", data, `]}`, `{},`),
+		of("list", data, `]}`, `null   ,`, strings.Repeat(" ", 200)+`{},`),
+		of("list", data, `{"customer_id":1}]}`, `{"billing_cards":[{},{}]},`),
+		of("write", record, `]}}`, `{},`, `17,`, `{"CARD_ID":1},`), of("write", record+`{"billing_email":[`, `]}]}}`, `"",`),
+		of("saved, validate", fields, `]}}`, `{},`, owners, `{"key":"a","value":[1,1,1,1,1,1,1,1]},`),
+		of("saved", fields+`{"key":"a","settings":{"options":[`, `]}}]}}`, `{},`),
+		of("saved", fields+`{"key":"a","value":[`, `]}]}}`, `1,`),
+		of("transactions", data, `]}`, `{},`, `{"amt_tran":"1,234.50","batch_date":20260115},`,
+			`{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`),
 
 		// What is not documented, or the caller's.
-		{"list, any", `{"code":0,"data":[],"x":[`, `1,`, `]}`}, {"list, any", `{"code":0,"data":[],"x":[`, `{"a":1},`, `]}`},
-		{"list, any, map", `{"code":"0"` + members(`"a"`), ` `, `}`}, {"list", `{"data":[],`, `"code":0,`, `,"code":0}`},
-		{"list, any", ``, `[`, ``}, {"list", `{"code":0,"rcode":"000",`, ` `, `"data":[]}`},
-		{"maps, arrays", data, `{"a":{}},`, `]}`}, {"pointers", `{"code":0,"x":[`, `{"a":{"b":1}},`, `]}`},
-		{"maps", data, `{"a":{"m":{"b":{"m":{"c":{}}}}}},`, `]}`}, {"structs", data, `{"m":{"a":{}}},`, `]}`},
-		{"maps, any", data, eight + `},`, `]}`}, {"maps, any", data, eight + `,"i":{}},`, `]}`},
-		{"structs, maps", `{"code":0,"x":{"":{}` + members(`{}`), ` `, "}}"},
+		of("list, any", `{"code":0,"data":[],"x":[`, `]}`, `1,`, `{"a":1},`), of("list, any", ``, ``, `[`),
+		of("list, any, map", `{"code":"0"`+members(`"a"`), `}`, ` `), of("list", `{"data":[],`, `,"code":0}`, `"code":0,`),
+		of("list", `{"code":0,"rcode":"000",`, `"data":[]}`, ` `), of("maps, arrays", data, `]}`, `{"a":{}},`),
+		of("maps, any", data, `]}`, eight+`},`, eight+`,"i":{}},`, `{"a":{"m":{"b":{"m":{"c":{}}}}}},`),
+		of("pointers", `{"code":0,"x":[`, `]}`, `{"a":{"b":1}},`), of("structs", data, `]}`, `{"m":{"a":{}}},`),
+		of("structs, maps", `{"code":0,"x":{"":{}`+members(`{}`), "}}", ` `),
 
 		// Long texts.
-		{"list", text + `"`, `x`, `"}]}`}, {"list, any", text + `"`, "\xff", `"}]}`}, {"list", text, `1`, `}]}`},
-		{"tokenize", token, "\xffa", `"}`}, {"tokenize", token, `\u0041`, `"}`}, {"saved", secret, `x`, `"}]}}`},
-		{"payee", `{"code":0,"data":{"payee_id":1,"payee_account":{"verified_date":"`, ` 1`, `"}}}`},
-		{"transactions", `{"code":0,"data":[{"amt_tran":"1`, `,111`, `.50"}]}`},
+		of("list, any", text+`"`, `"}]}`, `x`, "\xff"), of("list", text, `}]}`, `1`), of("saved", secret, `"}]}}`, `x`),
+		of("tokenize", token, `"}`, "\xffa", `\u0041`), of("transactions", data+`{"amt_tran":"1`, `.50"}]}`, `,111`),
+		of("payee", `{"code":0,"data":{"payee_id":1,"payee_account":{"verified_date":"`, `"}}}`, ` 1`),
 
 		// Refusals.
-		{"list", `{"code":2,"data":{"a":[`, `"x",`, `]}}`}, {"list", `{"code":7,"message":"`, `4111 1111 `, `"}`},
-		{"list", `{"code":7,"message":"`, "\xffa", `"}`}, {"list", `{"code":7,"message":[`, `{},`, `]}`},
-		{"list", `{"code":7,"message":"`, `&amp;\\u0041%41`, `"}`}, {"list", `{"code":2,"data":{"a":["`, `&amp;","`, `"]}}`},
-		{"list", `{"code":2,"data":{"":""` + members(`"a"`), ` `, "}}"}, {"list", `{"code":"`, `4 `, `"}`},
+		of("list", `{"code":7,"message":"`, `"}`, `4111 1111 `, "\xffa", `&amp;\\u0041%41`),
+		of("list", `{"code":"`, `"}`, `4 `), of("list", `{"code":2,"data":{"a":["`, `"]}}`, `&amp;","`),
+		of("list", `{"code":7,"message":[`, `]}`, `{},`), of("list", `{"code":2,"data":{"a":[`, `]}}`, `"x",`),
+		of("list", `{"code":2,"data":{"":""`+members(`"a"`), "}}", ` `),
+	)
+}
+
+// of gives attacks that differ in the unit.
+func of(readings, head, tail string, units ...string) (all []attack) {
+	for _, unit := range units {
+		all = append(all, attack{readings, head, unit, tail})
 	}
+	return all
 }
 
 // members are as many of an object as the cap allows.
@@ -212,10 +215,16 @@ func TestHostileTexts(t *testing.T) {
 		unit string
 	}{
 		{pairs, `{"a":1}`},
-		{pairs, `{"":""}`}, {pairs, `{"":[[],[]]}`}, {pairs, `{"":{"":{}}}`},
-		{data, `{}`}, {data, `{"key":"a","value":[1,1,1,1]}`}, {data, `{"key":"a","value":{"":{}}}`},
+		{pairs, `{"":""}`},
+		{pairs, `{"":[[],[]]}`},
+		{pairs, `{"":{"":{}}}`},
+		{data, `{}`},
+		{data, `{"key":"a","value":[1,1,1,1]}`},
+		{data, `{"key":"a","value":{"":{}}}`},
 		{data, `{"key":"ownership","value":{"owners":[` + strings.Repeat("{},", 100_000) + `{}]}}`},
-		{field, `1`}, {field, `{"":{}}`}, {field, `null`},
+		{field, `1`},
+		{field, `{"":{}}`},
+		{field, `null`},
 		{field, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`},
 	} {
 		if testing.Short() && i > 0 {

@@ -410,6 +410,8 @@ func TestRefusedOneByOne(t *testing.T) {
 		fields   = service.Fields
 	)
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
+	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, 101)
+	negative := payvault.PayeeCreateRequest{Name: "N", MerchantID: -7}
 	for _, test := range []struct {
 		op      payvault.Operation
 		request any
@@ -420,11 +422,9 @@ func TestRefusedOneByOne(t *testing.T) {
 		{payvault.OpCustomersCreate, nil, fields{"request": {"is nil"}}},
 		{payvault.OpCustomersCreate, &customer{ID: "C", FirstName: "F"}, fields{"customer_first_name": {calls.NoName}}},
 		{payvault.OpCustomersCreate, &customer{ID: "C", LastName: "L"}, fields{"customer_first_name": {calls.NoName}}},
-		{payvault.OpPayeesCreate, &payvault.PayeeCreateRequest{Name: "N", MerchantID: -7},
-			fields{"merchant_id": {"is negative"}}},
+		{payvault.OpPayeesCreate, &negative, fields{"merchant_id": {"is negative"}}},
 		{payvault.OpAccountUpdaterSubmit, nil, fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
-		{payvault.OpAccountUpdaterSubmit, slices.Repeat([]payvault.AccountUpdaterCard{card}, 101),
-			fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
+		{payvault.OpAccountUpdaterSubmit, cards, fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
 	} {
 		result, err := find(test.op).Do(t.Context(), nowhere(t), calls.Documented(), test.request)
 		service.AssertInvalid(t, err, test.op, test.want)
@@ -434,8 +434,7 @@ func TestRefusedOneByOne(t *testing.T) {
 		err := nowhere(t).ForMerchant(id).Payees.Delete(t.Context(), 1)
 		service.AssertInvalid(t, err, payvault.OpPayeesDelete, fields{"merchant_id": {"of ForMerchant is not positive"}})
 	}
-	most := slices.Repeat([]payvault.AccountUpdaterCard{card}, 100)
-	got, _, err := exchange(t, find(payvault.OpAccountUpdaterSubmit), most, `{"code":0,"data":{"request_id":"R"}}`)
+	got, _, err := exchange(t, find(payvault.OpAccountUpdaterSubmit), cards[1:], `{"code":0,"data":{"request_id":"R"}}`)
 	require.NoError(t, err, "100 cards may be sent")
 	text := `,{"card_number":"4111111111111111","exp_date":"1229"}`
 	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
@@ -444,12 +443,11 @@ func TestRefusedOneByOne(t *testing.T) {
 // TestSmallAnswers are successes with no more than they have to have.
 func TestSmallAnswers(t *testing.T) {
 	t.Parallel()
-	type (
-		application = payvault.Application
-		customers   = payvault.Page[payvault.Customer]
-	)
+	type customers = payvault.Page[payvault.Customer]
 	empty := customers{Number: 2, Items: []payvault.Customer{}}
-	noPlan := payvault.Pricing{Plan: json.RawMessage(`null`)}
+	created := payvault.ApplicationCreated{
+		App: payvault.Application{ID: 1}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
+	}
 	for _, test := range []struct {
 		op     payvault.Operation
 		answer string
@@ -460,8 +458,7 @@ func TestSmallAnswers(t *testing.T) {
 		{payvault.OpCustomersList, `{"code":0,"data":null}`, &customers{Number: 2}},
 		{payvault.OpCustomersList, `{"code":0,"totalPages":0,"data":[]}`, &empty},
 		{payvault.OpPayeesCreate, `{"code":0,"data":{"payee_id":1}}`, &payvault.Payee{ID: 1}},
-		{payvault.OpApplicationsCreate, `{"code":0,"data":{"app":{"app_id":1,"merchant_id":2},"pricing":{"plan":null}}}`,
-			&payvault.ApplicationCreated{App: application{ID: 1, MerchantID: 2}, Pricing: noPlan}},
+		{payvault.OpApplicationsCreate, `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created},
 		{payvault.OpSubscriptionsTransactions, `{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{Number: 2}},
 		{payvault.OpSubscriptionsCancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}},
 		{payvault.OpWebhooksAddEvent, `{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
