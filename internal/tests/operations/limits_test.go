@@ -32,7 +32,7 @@ import (
 
 const (
 	bodyCap  = 8 << 20 // that of a client by default
-	mostHeap = 100 << 20
+	mostHeap = 100e6
 )
 
 // reading is a call that reads an answer.
@@ -205,33 +205,23 @@ func TestHostileBodies(t *testing.T) {
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileTexts(t *testing.T) {
-	pairs := func(text string) { _, _ = payvault.ParsePairs(text) }
-	data := func(text string) { _ = json.Unmarshal([]byte(text), new(payvault.ApplicationData)) }
-	field := func(text string) {
-		_ = json.Unmarshal([]byte(`{"key":"a","value":`+text+`}`), new(payvault.SavedField))
+	read := map[string]func(text []byte){
+		"pairs": func(text []byte) { _, _ = payvault.ParsePairs(string(text)) },
+		"data":  func(text []byte) { _ = json.Unmarshal(text, new(payvault.ApplicationData)) },
+		"field": func(text []byte) { _ = json.Unmarshal(text, new(payvault.SavedField)) },
 	}
-	for i, test := range []struct {
-		read func(text string)
-		unit string
-	}{
-		{pairs, `{"a":1}`},
-		{pairs, `{"":""}`},
-		{pairs, `{"":[[],[]]}`},
-		{pairs, `{"":{"":{}}}`},
-		{data, `{}`},
-		{data, `{"key":"a","value":[1,1,1,1]}`},
-		{data, `{"key":"a","value":{"":{}}}`},
-		{data, `{"key":"ownership","value":{"owners":[` + strings.Repeat("{},", 100_000) + `{}]}}`},
-		{field, `1`},
-		{field, `{"":{}}`},
-		{field, `null`},
-		{field, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`},
-	} {
+	owners := `{"key":"ownership","value":{"owners":[` + strings.Repeat("{},", 100_000) + `{}]}},`
+	for i, attack := range slices.Concat(
+		of("pairs", "[", "]", `{"a":1},`, `{"":""},`, `{"":[[],[]]},`, `{"":{"":{}}},`),
+		of("data", "[", "]", `{},`, `{"key":"a","value":[1,1,1,1]},`, `{"key":"a","value":{"":{}}},`, owners),
+		of("field", `{"key":"a","value":[`, `]}`, `1,`, `{"":{}},`, `null,`,
+			`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1},`),
+	) {
 		if testing.Short() && i > 0 {
 			break
 		}
-		text := attack{"", "[", test.unit + ",", "]"}.body()
-		assertSmall(t, func() { test.read(text) }, test.unit)
+		text := []byte(attack.body())
+		assertSmall(t, func() { read[attack.readings](text) }, attack.readings+attack.unit)
 	}
 }
 
