@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"flag"
 	"go/ast"
+	"go/doc"
+	"go/doc/comment"
 	"go/parser"
 	"go/printer"
 	"go/token"
@@ -15,7 +17,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,24 +37,50 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// publicPackages are the directories of the packages that users import: all of this module, of otelpayvault, of
-// sqlpayvault and of temporalpayvault that are neither internal nor programs.
-func publicPackages(t *testing.T) []string {
+// TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	const golden = "api/payvault.txt"
+	var is strings.Builder
+	for _, dir := range publicPackages(t) {
+		is.WriteString(exportedAPI(t, dir))
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(is.String()), 0o600))
+	}
+	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
+}
+
+// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its
+// own ID just that.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{}
+	field := regexp.MustCompile("(?m)^\t(\\w+) \\S+ `(?:json|url):\"(\\w+)")
+	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
+		if name, wire := found[1], found[2]; name != "ID" && wire != "data" { // data is all of an answer
+			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
+			names[wire] = name
+		}
+	}
+	assert.Greater(t, len(names), 100)
+}
+
+// publicPackages are the directories of the packages that users import: all of the released modules that are neither
+// internal nor programs.
+func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
-	var dirs []string
+	released := []string{".", "otelpayvault", "sqlpayvault", "temporalpayvault"}
+	hidden := regexp.MustCompile(`^(internal|testdata|[._].+)$`)
 	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		name := d.Name()
-		_, notAModule := os.Stat(filepath.Join(path, "go.mod"))
-		switch {
-		case path == ".", path == "otelpayvault", path == "sqlpayvault", path == "temporalpayvault":
-		case name == "internal", name == "testdata", strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"),
-			notAModule == nil:
+		_, noModule := os.Stat(filepath.Join(path, "go.mod"))
+		if hidden.MatchString(d.Name()) || noModule == nil && !slices.Contains(released, path) {
 			return fs.SkipDir
 		}
-		if files := parsePackage(t, path); len(files) > 0 && files[0].Name.Name != "main" {
+		if _, files := parse(t, path, parser.PackageClauseOnly); len(files) > 0 && files[0].Name.Name != "main" {
 			dirs = append(dirs, path)
 		}
 		return nil
@@ -61,264 +88,111 @@ func publicPackages(t *testing.T) []string {
 	return dirs
 }
 
-// TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
-func TestAPI(t *testing.T) {
-	t.Parallel()
-	const golden = "api/payvault.txt"
-	var is []string
-	for _, dir := range publicPackages(t) {
-		is = append(is, exportedAPI(t, parsePackage(t, dir))...)
-	}
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(strings.Join(is, "\n")+"\n"), 0o600))
-	}
-	content, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	was := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
-	const hint = "the exported API has changed; write %s anew with: go test -run 'TestAPI$' " +
-		"./internal/tests/repository -update"
-	assert.Empty(t, without(is, was), "added: "+hint, golden)
-	assert.Empty(t, without(was, is), "removed: "+hint, golden)
-	assert.True(t, slices.Equal(was, is), "order or repetition: "+hint, golden)
-}
-
-// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its
-// own ID just that.
-func TestOneName(t *testing.T) {
-	t.Parallel()
-	field := regexp.MustCompile("struct, (\\w+) \\S+ `(?:json|url):\"(\\w+)")
-	names := map[string]string{}
-	for _, dir := range []string{".", "payvaulttest"} {
-		for _, line := range exportedAPI(t, parsePackage(t, dir)) {
-			found := field.FindStringSubmatch(line)
-			if found == nil || found[1] == "ID" || found[2] == "data" { // data is all of an answer
-				continue
-			}
-			name, wire := found[1], found[2]
-			assert.Equal(t, cmp.Or(names[wire], name), name, "%s in %s", wire, line)
-			names[wire] = name
-		}
-	}
-	assert.Greater(t, len(names), 100)
-}
-
-// without returns the lines of a that b does not have.
-func without(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
-}
-
-// exportedAPI has a line for each exported name of a package, sorted.
-func exportedAPI(t *testing.T, files []*ast.File) []string {
-	t.Helper()
-	p := declarations(files)
-	var lines []string
-	for _, file := range files {
-		for _, decl := range file.Decls {
-			for _, line := range p.apiOf(t, decl) {
-				lines = append(lines, "pkg "+file.Name.Name+", "+line)
-			}
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// declared are the types of a package and their methods, by the name of the type.
-type declared struct {
-	types   map[string]*ast.TypeSpec
-	methods map[string][]*ast.FuncDecl
-}
-
-func declarations(files []*ast.File) declared {
-	p := declared{map[string]*ast.TypeSpec{}, map[string][]*ast.FuncDecl{}}
-	for _, file := range files {
-		for _, decl := range file.Decls {
-			switch d := decl.(type) {
-			case *ast.FuncDecl:
-				if d.Recv != nil {
-					p.methods[receiver(d)] = append(p.methods[receiver(d)], d)
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if spec, ok := s.(*ast.TypeSpec); ok {
-						p.types[spec.Name.Name] = spec
-					}
-				}
-			}
-		}
-	}
-	return p
-}
-
-// parsePackage parses the files of a package, tests left out.
-func parsePackage(t *testing.T, dir string) []*ast.File {
+// parse reads the files of a package, tests left out.
+func parse(t *testing.T, dir string, mode parser.Mode) (set *token.FileSet, files []*ast.File) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
-	var files []*ast.File
+	set = token.NewFileSet()
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+		if !strings.HasSuffix(name, "_test.go") {
+			file, err := parser.ParseFile(set, name, nil, mode|parser.SkipObjectResolution)
+			require.NoError(t, err)
+			files = append(files, file)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files = append(files, file)
 	}
-	return files
+	return set, files
 }
 
-// apiOf has a line for each exported name of a declaration.
-func (p declared) apiOf(t *testing.T, decl ast.Decl) []string {
+// godoc gives the comments of a package that godoc shows, those of fields too, and what reads them.
+func godoc(t *testing.T, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
+	set, files := parse(t, dir, parser.ParseComments)
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if group, ok := n.(*ast.CommentGroup); ok {
+				groups = append(groups, group)
+			}
+			_, isBody := n.(*ast.BlockStmt)
+			return !isBody
+		})
+	}
+	p, err := doc.NewFromFiles(set, files, dir, doc.PreserveAST)
+	require.NoError(t, err)
+	return groups, p.Parser()
+}
+
+// exportedAPI is a package without comments, bodies and what users cannot name.
+func exportedAPI(t *testing.T, dir string) string {
+	t.Helper()
+	set, files := parse(t, dir, 0)
+	embedded := embeddedTypes(files)
+	isPublic := func(name string) bool { return ast.IsExported(name) || embedded[name] }
+	var api []string
+	for _, file := range files {
+		ast.FilterFile(file, isPublic)
+		for _, decl := range file.Decls {
+			if !shows(decl, isPublic) {
+				continue
+			}
+			var text strings.Builder
+			require.NoError(t, (&printer.Config{Mode: printer.RawFormat}).Fprint(&text, set, decl))
+			lines := regexp.MustCompile(`\n\s*\n`).ReplaceAllString(text.String(), "\n")
+			api = append(api, regexp.MustCompile(`(\S)[ \t]+`).ReplaceAllString(lines, "$1 "))
+		}
+	}
+	slices.Sort(api)
+	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
+}
+
+// shows takes the body of a function and the types that are not public out of a declaration, and reports whether
+// anything is left.
+func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		return funcAPI(d)
+		d.Body = nil
+		return d.Recv == nil || isPublic(typeName(d.Recv.List[0].Type))
 	case *ast.GenDecl:
-		if d.Tok == token.TYPE {
-			var lines []string
-			for _, spec := range d.Specs {
-				lines = append(lines, p.typeAPI(spec.(*ast.TypeSpec))...)
+		d.Specs = slices.DeleteFunc(d.Specs, func(spec ast.Spec) bool {
+			s, isType := spec.(*ast.TypeSpec)
+			return isType && !isPublic(s.Name.Name)
+		})
+		return len(d.Specs) > 0
+	}
+	return false
+}
+
+// embeddedTypes are the types whose fields and methods exported ones have.
+func embeddedTypes(files []*ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl, *ast.FuncType:
+				return false
+			case *ast.TypeSpec:
+				return n.Name.IsExported()
+			case *ast.Field:
+				if len(n.Names) == 0 {
+					names[typeName(n.Type)] = true
+				}
 			}
-			return lines
-		}
-		return valueAPI(t, d)
+			return true
+		})
 	}
-	return nil
+	return names
 }
 
-func funcAPI(d *ast.FuncDecl) []string {
-	if !isPublic(d) {
-		return nil
-	}
-	if d.Recv == nil {
-		return []string{"func " + signature(d)}
-	}
-	return []string{"method (" + types.ExprString(d.Recv.List[0].Type) + ") " + signature(d)}
-}
-
-func signature(d *ast.FuncDecl) string {
-	return d.Name.Name + typeParams(d.Type.TypeParams) + strings.TrimPrefix(types.ExprString(d.Type), "func")
-}
-
-// isPublic reports whether a function is exported, and the type that it is a method of.
-func isPublic(d *ast.FuncDecl) bool {
-	return d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d)))
-}
-
-// receiver is the name of the type that a function is a method of.
-func receiver(d *ast.FuncDecl) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"), "[")
+// typeName is that of a type without its pointer and its type parameters.
+func typeName(expr ast.Expr) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(expr), "*"), "[")
 	return name
 }
 
-func typeParams(list *ast.FieldList) string {
-	if list == nil {
-		return ""
-	}
-	var params []string
-	for _, field := range list.List {
-		for _, name := range field.Names {
-			params = append(params, name.Name+" "+types.ExprString(field.Type))
-		}
-	}
-	return "[" + strings.Join(params, ", ") + "]"
-}
-
-func (p declared) typeAPI(spec *ast.TypeSpec) []string {
-	if !spec.Name.IsExported() {
-		return nil
-	}
-	name := "type " + spec.Name.Name + typeParams(spec.TypeParams)
-	switch kind := spec.Type.(type) {
-	case *ast.StructType:
-		return append([]string{name + " struct"}, p.memberAPI(name+" struct, ", kind.Fields)...)
-	case *ast.InterfaceType:
-		return append([]string{name + " interface"}, p.memberAPI(name+" interface, ", kind.Methods)...)
-	}
-	if spec.Assign.IsValid() {
-		name += " ="
-	}
-	name += " " + types.ExprString(spec.Type)
-	return append([]string{name}, p.hiddenAPI(name+", ", spec.Type, spec.Assign.IsValid())...)
-}
-
-// hiddenAPI has a line for each exported field and method that comes from an unexported type.
-func (p declared) hiddenAPI(prefix string, expr ast.Expr, withMethods bool) []string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(expr), "*"), "[")
-	spec := p.types[name]
-	if spec == nil || spec.Name.IsExported() {
-		return nil
-	}
-	var lines []string
-	switch kind := spec.Type.(type) {
-	case *ast.StructType:
-		lines = p.memberAPI(prefix, kind.Fields)
-	case *ast.InterfaceType:
-		lines = p.memberAPI(prefix, kind.Methods)
-	}
-	for _, method := range p.methods[name] {
-		if withMethods && method.Name.IsExported() {
-			lines = append(lines, prefix+signature(method))
-		}
-	}
-	return lines
-}
-
-// memberAPI has a line for each exported field, with its tag, or method, and one for what is embedded.
-func (p declared) memberAPI(prefix string, members *ast.FieldList) []string {
-	var lines []string
-	for _, member := range members.List {
-		kind := types.ExprString(member.Type)
-		if len(member.Names) == 0 {
-			lines = append(append(lines, prefix+"embedded "+kind), p.hiddenAPI(prefix, member.Type, true)...)
-		}
-		if member.Tag != nil {
-			kind += " " + member.Tag.Value
-		}
-		for _, name := range member.Names {
-			if name.IsExported() {
-				lines = append(lines, prefix+name.Name+" "+kind)
-			}
-		}
-	}
-	return lines
-}
-
-// valueAPI has a line for each constant or variable, with its value; one that repeats the expression above has that.
-func valueAPI(t *testing.T, d *ast.GenDecl) []string {
+// read returns a file.
+func read(t *testing.T, path string) string {
 	t.Helper()
-	var lines []string
-	var kind ast.Expr
-	var values []ast.Expr
-	for i, s := range d.Specs {
-		spec, ok := s.(*ast.ValueSpec)
-		if !ok {
-			continue // an import
-		}
-		if spec.Type != nil || spec.Values != nil {
-			kind, values = spec.Type, spec.Values
-		}
-		for j, name := range spec.Names {
-			if !name.IsExported() {
-				continue
-			}
-			line := d.Tok.String() + " " + name.Name
-			if kind != nil {
-				line += " " + types.ExprString(kind)
-			}
-			if j < len(values) {
-				line += " = " + strings.ReplaceAll(source(t, values[j]), "iota", strconv.Itoa(i))
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// source prints an expression on one line.
-func source(t *testing.T, expr ast.Expr) string {
-	t.Helper()
-	var text strings.Builder
-	require.NoError(t, printer.Fprint(&text, token.NewFileSet(), expr))
-	return strings.Join(strings.Fields(text.String()), " ")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
 }

@@ -1,13 +1,10 @@
 package repository
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,137 +15,58 @@ import (
 	"example.com/payvault/internal/tests/canary"
 )
 
-// rootSources parses the package without its tests, by file name.
-func rootSources(t *testing.T) map[string]*ast.File {
-	t.Helper()
+// TestOnePlace: errors.go builds errors, so that their fields fit together, the table of operations has the paths, and
+// internal/urlpath, which escapes, fills them.
+func TestOnePlace(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	files := map[string]*ast.File{}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		files[name], err = parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		require.NoError(t, err)
-	}
-	require.Greater(t, len(files), 15)
-	return files
-}
-
-func isIdent(e ast.Expr, name string) bool {
-	ident, ok := e.(*ast.Ident)
-	return ok && ident.Name == name
-}
-
-// selector gives "http.NewRequest" for the expression of that text, "" for others.
-func selector(e ast.Node) string {
-	s, ok := e.(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	if x, ok := s.X.(*ast.Ident); ok {
-		return x.Name + "." + s.Sel.Name
-	}
-	return ""
-}
-
-// TestOnePlaceForPaths: paths stand in the table of operations only, and internal/urlpath, which escapes, fills them.
-func TestOnePlaceForPaths(t *testing.T) {
-	t.Parallel()
-	allowed := map[string]string{ // what would build a path, and the only function that may use it
-		"url.Parse": "checkBaseURL", "urlpath.Fill": "newRequest", "url.URL{}": "", "url.ParseRequestURI": "",
-		"url.JoinPath":   "",
-		"url.PathEscape": "", "http.NewRequest": "", "http.NewRequestWithContext": "", "path.Join": "", "path.Clean": "",
-		"http.Get": "", "http.Post": "", "http.PostForm": "", "http.Head": "", "http.DefaultClient": "",
-		"http.DefaultTransport": "",
-	}
-	for name, file := range rootSources(t) {
-		for _, decl := range file.Decls {
-			function := ""
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				function = decl.Name.Name
-			case *ast.GenDecl:
-				if decl.Tok == token.IMPORT {
-					continue
-				}
+	noCode := regexp.MustCompile(`(?ms)//[^\n]*|^import \(.*?^\)`)
+	for pattern, place := range map[string]string{ // what stands in one file, or in none
+		`[^.\w]Error\{|new\(Error\)`: "errors.go", `\burl\.Parse\(`: "client.go", `\burlpath\.Fill\(`: "exchange.go",
+		`"(/pg|/%|%s/|[^"\n]*(/platform|vault/))`:                                          "operations.go",
+		`\bhttp\.(NewRequest|Get\(|Post\(|PostForm|Head\(|DefaultClient|DefaultTransport)`: "",
+		`\burl\.(URL\{|ParseRequestURI|JoinPath|PathEscape)|\bpath\.(Join|Clean)\(`:        "",
+	} {
+		for _, name := range names {
+			if name != place && !strings.HasSuffix(name, "_test.go") {
+				code := noCode.ReplaceAllString(read(t, name), "")
+				assert.Empty(t, regexp.MustCompile(pattern).FindString(code), "%s: only in %q", name, place)
 			}
-			ast.Inspect(decl, func(n ast.Node) bool {
-				text := selector(n)
-				if literal, ok := n.(*ast.CompositeLit); ok {
-					text = selector(literal.Type) + "{}"
-				}
-				if only, guarded := allowed[text]; guarded {
-					assert.Equal(t, only, function, "%s uses %s", name, text)
-				}
-				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && function != "userAgent" &&
-					name != "operations.go" {
-					for _, part := range []string{"/pg", "/platform", "/%", "vault/", "%s/"} {
-						assert.NotContains(t, literal.Value, part, "%s: %s", name, function)
-					}
-				}
-				return true
-			})
 		}
-	}
-}
-
-// TestOnePlaceForErrors keeps the fields of an Error consistent: errors.go builds them all.
-func TestOnePlaceForErrors(t *testing.T) {
-	t.Parallel()
-	for name, file := range rootSources(t) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CompositeLit:
-				assert.False(t, isIdent(n.Type, "Error") && name != "errors.go", "%s builds an Error", name)
-			case *ast.CallExpr:
-				made := isIdent(n.Fun, "new") && len(n.Args) == 1 && isIdent(n.Args[0], "Error")
-				assert.False(t, made && name != "errors.go", "%s builds an Error", name)
-			}
-			return true
-		})
 	}
 }
 
 // TestAllTypes keeps the list of types complete: a new one is covered, or this test fails.
 func TestAllTypes(t *testing.T) {
 	t.Parallel()
-	var want []string
-	for _, file := range rootSources(t) {
-		for _, decl := range file.Decls {
-			group, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range group.Specs {
-				if spec, ok := spec.(*ast.TypeSpec); ok && spec.Name.IsExported() {
-					if _, isStruct := spec.Type.(*ast.StructType); isStruct {
-						want = append(want, spec.Name.Name)
-					}
-				}
-			}
-		}
-	}
-	assert.ElementsMatch(t, want, slices.Collect(maps.Keys(canary.Types())))
+	assert.ElementsMatch(t, declared(t, `(?m)^type (\w+)\S*( any\])? struct`), slices.Collect(maps.Keys(canary.Types())))
 }
 
 // TestOperationNames: every constant of type Operation names one of the table, but for those of calls without one.
 func TestOperationNames(t *testing.T) {
 	t.Parallel()
-	want := []payvault.Operation{payvault.OpCall, payvault.OpNewClient}
+	want := []string{string(payvault.OpCall), string(payvault.OpNewClient)}
 	for _, info := range payvault.Operations() {
-		want = append(want, info.Op)
+		want = append(want, string(info.Op))
 	}
-	var got []payvault.Operation
-	for _, file := range rootSources(t) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 && isIdent(spec.Type, "Operation") {
-				value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-				require.NoError(t, err)
-				got = append(got, payvault.Operation(value))
-			}
-			return true
-		})
+	assert.ElementsMatch(t, want, declared(t, `\w Operation = "(.*)"`))
+}
+
+// TestFewMethods: only types that show something of their own have methods for it, so that a reader of the package page
+// finds the others.
+func TestFewMethods(t *testing.T) {
+	t.Parallel()
+	methods := declared(t, `(?m)^func \(\w+ (\S+)\) (?:Format|LogValue|MarshalJSON)\(`)
+	assert.NotEmpty(t, methods)
+	assert.LessOrEqual(t, len(methods), 20)
+}
+
+// declared are the texts that a pattern captures in the exported API of the package.
+func declared(t *testing.T, pattern string) (texts []string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(exportedAPI(t, "."), -1) {
+		texts = append(texts, found[1])
 	}
-	assert.ElementsMatch(t, want, got)
+	return texts
 }
