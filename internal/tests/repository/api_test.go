@@ -14,6 +14,7 @@ import (
 	"go/types"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,12 +30,24 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// TestMain runs the suite in the directory of the repository.
-func TestMain(m *testing.M) {
-	if err := os.Chdir(calls.Root()); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
+// repo are the files of the repository. Since it is not entered, the go command knows what the tests read, and runs
+// them again when that has changed.
+func repo() fs.FS { return os.DirFS(calls.Root()) }
+
+// read returns a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := fs.ReadFile(repo(), name)
+	require.NoError(t, err)
+	return string(content)
+}
+
+// list returns the files that match a pattern.
+func list(t *testing.T, from fs.FS, pattern string) []string {
+	t.Helper()
+	names, err := fs.Glob(from, pattern)
+	require.NoError(t, err)
+	return names
 }
 
 // TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
@@ -46,7 +59,7 @@ func TestAPI(t *testing.T) {
 		is.WriteString(exportedAPI(t, dir))
 	}
 	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(is.String()), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(calls.Root(), golden), []byte(is.String()), 0o600))
 	}
 	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
 }
@@ -72,16 +85,16 @@ func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
 	released := []string{".", "otelpayvault", "sqlpayvault", "temporalpayvault"}
 	hidden := regexp.MustCompile(`^(internal|testdata|[._].+)$`)
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(repo(), ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		_, noModule := os.Stat(filepath.Join(path, "go.mod"))
-		if hidden.MatchString(d.Name()) || noModule == nil && !slices.Contains(released, path) {
+		isModule := len(list(t, repo(), path.Join(dir, "go.mod"))) > 0
+		if hidden.MatchString(d.Name()) || isModule && !slices.Contains(released, dir) {
 			return fs.SkipDir
 		}
-		if _, files := parse(t, path, parser.PackageClauseOnly); len(files) > 0 && files[0].Name.Name != "main" {
-			dirs = append(dirs, path)
+		if _, files := parse(t, repo(), dir, parser.PackageClauseOnly); len(files) > 0 && files[0].Name.Name != "main" {
+			dirs = append(dirs, dir)
 		}
 		return nil
 	}))
@@ -89,14 +102,14 @@ func publicPackages(t *testing.T) (dirs []string) {
 }
 
 // parse reads the files of a package, tests left out.
-func parse(t *testing.T, dir string, mode parser.Mode) (set *token.FileSet, files []*ast.File) {
+func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.FileSet, files []*ast.File) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
 	set = token.NewFileSet()
-	for _, name := range names {
+	for _, name := range list(t, from, path.Join(dir, "*.go")) {
 		if !strings.HasSuffix(name, "_test.go") {
-			file, err := parser.ParseFile(set, name, nil, mode|parser.SkipObjectResolution)
+			content, err := fs.ReadFile(from, name)
+			require.NoError(t, err)
+			file, err := parser.ParseFile(set, name, content, mode|parser.SkipObjectResolution)
 			require.NoError(t, err)
 			files = append(files, file)
 		}
@@ -105,9 +118,9 @@ func parse(t *testing.T, dir string, mode parser.Mode) (set *token.FileSet, file
 }
 
 // godoc gives the comments of a package that godoc shows, those of fields too, and what reads them.
-func godoc(t *testing.T, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
+func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
-	set, files := parse(t, dir, parser.ParseComments)
+	set, files := parse(t, from, dir, parser.ParseComments)
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if group, ok := n.(*ast.CommentGroup); ok {
@@ -125,7 +138,7 @@ func godoc(t *testing.T, dir string) (groups []*ast.CommentGroup, reader *commen
 // exportedAPI is a package without comments, bodies and what users cannot name.
 func exportedAPI(t *testing.T, dir string) string {
 	t.Helper()
-	set, files := parse(t, dir, 0)
+	set, files := parse(t, repo(), dir, 0)
 	embedded := embeddedTypes(files)
 	isPublic := func(name string) bool { return ast.IsExported(name) || embedded[name] }
 	var api []string
@@ -187,12 +200,4 @@ func embeddedTypes(files []*ast.File) map[string]bool {
 func typeName(expr ast.Expr) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(expr), "*"), "[")
 	return name
-}
-
-// read returns a file.
-func read(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(content)
 }

@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"cmp"
 	"fmt"
 	"go/build"
 	"go/doc"
@@ -9,6 +8,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -36,7 +38,7 @@ func TestDocLinks(t *testing.T) {
 				assert.True(t, exists(t, link), "%s has no %s %s", link.ImportPath, link.Recv, link.Name)
 				return ""
 			}}
-			groups, reader := godoc(t, dir)
+			groups, reader := godoc(t, repo(), dir)
 			for _, group := range groups {
 				text := string(printer.Markdown(reader.Parse(group.Text())))
 				assert.Empty(t, broken.FindString(strings.ReplaceAll(text, `\[REDACTED]`, "")), "no such name")
@@ -49,17 +51,15 @@ func TestDocLinks(t *testing.T) {
 // exists looks for a name of another package, of the standard library or of this repository: the parser takes any.
 func exists(t *testing.T, link *comment.DocLink) bool {
 	t.Helper()
-	dir := filepath.Join(build.Default.GOROOT, "src", link.ImportPath)
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
+	from, dir := os.DirFS(filepath.Join(build.Default.GOROOT, "src")), link.ImportPath
 	switch {
-	case link.ImportPath == "" || link.Name == "": // which the parser knows
-		return true
 	case isOwn:
-		dir = "." + own
-	case strings.Contains(link.ImportPath, "."): // of another module
+		from, dir = repo(), path.Join(".", own)
+	case dir == "" || link.Name == "" || strings.Contains(dir, "."): // known to the parser, or of another module
 		return true
 	}
-	_, reader := godoc(t, dir)
+	_, reader := godoc(t, from, dir)
 	return reader.LookupSym(link.Recv, link.Name)
 }
 
@@ -69,35 +69,34 @@ func fences() *regexp.Regexp { return regexp.MustCompile("(?ms)^```([^\n]*)\n(.*
 // TestMarkdownLinks: a link to a file of the repository has to lead there, and one to a section to its heading.
 func TestMarkdownLinks(t *testing.T) {
 	t.Parallel()
-	prose := func(path string) string { return fences().ReplaceAllString(read(t, path), "") }
+	prose := func(name string) string { return fences().ReplaceAllString(read(t, name), "") }
 	found := 0
-	for _, path := range markdownFiles(t) {
-		for _, link := range regexp.MustCompile(`\]\(([^):\s]+)\)`).FindAllStringSubmatch(prose(path), -1) {
+	for _, name := range markdownFiles(t) {
+		for _, link := range regexp.MustCompile(`\]\(([^):\s]+)\)`).FindAllStringSubmatch(prose(name), -1) {
 			found++
 			target, section, _ := strings.Cut(link[1], "#")
-			file := path
+			file := name
 			if target != "" {
-				file = filepath.Join(filepath.Dir(path), target)
-				matches, _ := filepath.Glob(file)
-				assert.NotEmpty(t, matches, "%s: %s", path, link[1])
+				file = path.Join(path.Dir(name), target)
+				assert.NotEmpty(t, list(t, repo(), file), "%s: %s", name, link[1])
 			}
 			if section != "" {
-				assert.Contains(t, sections(prose(file)), section, "%s: %s", path, link[1])
+				assert.Contains(t, sections(prose(file)), section, "%s: %s", name, link[1])
 			}
 		}
 	}
 	assert.Greater(t, found, 10)
 }
 
-func markdownFiles(t *testing.T) (paths []string) {
+func markdownFiles(t *testing.T) (names []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			paths = append(paths, path)
+	require.NoError(t, fs.WalkDir(repo(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) == ".md" {
+			names = append(names, name)
 		}
 		return err
 	}))
-	return paths
+	return names
 }
 
 // sections are the names under which GitHub finds the headings of a text.
@@ -109,33 +108,23 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestOperationTable writes the table of README from that of operations and from the methods of the services.
+// TestOperationTable writes the table of README from those of operations and of calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
-	methods := map[string][]string{} // by the method that makes one request
-	for _, method := range service.Methods() {
-		once := strings.Replace(method, "All", "", 1)
-		if strings.HasSuffix(once, ".") {
-			once += "List"
-		}
-		methods[once] = append(methods[once], "`"+method+"`")
-	}
 	repeated := map[payvault.Replay]string{
 		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes",
 		payvault.ReplayRead: "yes",
 	}
 	table := "| operation | method | sent again after a lost answer |\n|---|---|---|\n"
 	for _, op := range payvault.Operations() {
-		words := regexp.MustCompile(`(^|[._])[a-z]`).ReplaceAllStringFunc(string(op.Op), strings.ToUpper)
-		once := strings.ReplaceAll(words, "_", "")
-		slices.SortFunc(methods[once], func(a, b string) int {
-			return cmp.Compare(strings.Count(a, "All"), strings.Count(b, "All"))
-		})
-		table += fmt.Sprintf("| %s %s | %s | %s |\n", op.Method, op.Path, strings.Join(methods[once], ", "), repeated[op.Replay])
-		assert.NotEmpty(t, methods[once], "no method %s", once)
-		delete(methods, once)
+		var methods []string
+		for _, c := range calls.All() {
+			if name := "`" + c.GoName + "`"; c.Op == op.Op && !slices.Contains(methods, name) {
+				methods = append(methods, name)
+			}
+		}
+		table += fmt.Sprintf("| %s %s | %s | %s |\n", op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay])
 	}
-	assert.Empty(t, methods, "methods of no operation")
 	service.CompareDoc(t, "README.md", "operations", table, *update)
 }
 
@@ -143,7 +132,7 @@ func TestOperationTable(t *testing.T) {
 // linter testableexamples wants their output.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)
 	require.NoError(t, err)
 	var shown []string
 	for _, example := range doc.Examples(file) {

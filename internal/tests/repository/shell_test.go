@@ -8,8 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,10 +62,20 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 		body.WriteString(text)
 		return nil
 	})
-	curl.Func("F", "", func(part string) error {
+	curl.Func("F", "", func(part string) error { // name=value, or name=@file;type=kind
 		*method = http.MethodPost
 		header.Set("Content-Type", form.FormDataContentType())
-		return addPart(form, part)
+		name, value, _ := strings.Cut(part, "=")
+		file, isFile := strings.CutPrefix(value, "@")
+		if !isFile {
+			return form.WriteField(name, value)
+		}
+		file, kind, _ := strings.Cut(file, ";type=")
+		disposition := fmt.Sprintf("form-data; name=%q; filename=%q", name, path.Base(file))
+		w, err := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {kind}})
+		require.NoError(t, err)
+		_, err = io.WriteString(w, read(t, file))
+		return err
 	})
 	require.NoError(t, curl.Parse(words))
 	if header.Get("Content-Type") == form.FormDataContentType() {
@@ -79,27 +88,6 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	name, key, _ := strings.Cut(*user, ":")
 	req.SetBasicAuth(name, key)
 	return req
-}
-
-// addPart adds name=value, or name=@file;type=kind.
-func addPart(form *multipart.Writer, part string) error {
-	name, value, _ := strings.Cut(part, "=")
-	path, isFile := strings.CutPrefix(value, "@")
-	if !isFile {
-		return form.WriteField(name, value)
-	}
-	path, kind, _ := strings.Cut(path, ";type=")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	disposition := fmt.Sprintf("form-data; name=%q; filename=%q", name, filepath.Base(path))
-	w, err := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {kind}})
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(content)
-	return err
 }
 
 // commands returns the words of each command of a shell block, up to a comment or a pipe, as far as the texts need it.
@@ -148,22 +136,23 @@ func checkGo(t *testing.T, dir string, args []string) {
 	t.Helper()
 	root, program := ".", dir // where the command is run, and the package that it names
 	for i, arg := range args {
-		path, isPath := strings.CutPrefix(arg, "./")
+		dirName, isPath := strings.CutPrefix(arg, "./")
 		switch {
 		case arg == "-C":
 			root = args[i+1]
-			assertFound(t, "module", root+"/go.mod")
-		case isPath && path != "...":
-			program = filepath.Join(root, path)
-			if _, err := os.Stat(program); err != nil {
-				program = filepath.Join(dir, path)
+			assertFound(t, "module", path.Join(root, "go.mod"))
+		case isPath && dirName != "...":
+			program = path.Join(root, dirName)
+			if len(list(t, repo(), program)) == 0 {
+				program = path.Join(dir, dirName)
 			}
-			assertFound(t, "package", program+"/*.go")
+			assertFound(t, "package", path.Join(program, "*.go"))
 		case arg == "-run" || arg == "-bench":
 			name, _, _ := strings.Cut(strings.Trim(args[i+1], "^$"), "/") // without that of a part
-			assertFound(t, `func (Test|Benchmark|Example|Fuzz)\w*`+strings.TrimPrefix(name, "Test"), program+"/*_test.go")
+			name = `func (Test|Benchmark|Example|Fuzz)\w*` + strings.TrimPrefix(name, "Test")
+			assertFound(t, name, path.Join(program, "*_test.go"))
 		case program != dir && args[0] == "run" && strings.HasPrefix(arg, "-"):
-			assertFound(t, `(?i)flags?\.\w+\(([^",]+, )?"`+strings.TrimLeft(arg, "-")+`"`, program+"/*.go")
+			assertFound(t, `(?i)flags?\.\w+\(([^",]+, )?"`+strings.TrimLeft(arg, "-")+`"`, path.Join(program, "*.go"))
 		}
 	}
 }
@@ -171,9 +160,7 @@ func checkGo(t *testing.T, dir string, args []string) {
 // assertFound wants a pattern in one of the files.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
-	names, err := filepath.Glob(files)
-	require.NoError(t, err)
-	assert.True(t, slices.ContainsFunc(names, func(name string) bool {
+	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {
 		return regexp.MustCompile(pattern).MatchString(read(t, name))
 	}), "%s: nothing like %s", files, pattern)
 }

@@ -6,11 +6,14 @@ import (
 	"go/doc/comment"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"example.com/payvault/internal/tests/calls"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -39,29 +42,21 @@ func TestDocs(t *testing.T) {
 			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
 		}
 	}
-	require.Greater(t, len(snippets), 5)
-	bin := t.TempDir()
-	goBuild(t, bin, snippets)
-	for i, b := range readme {
-		if strings.HasPrefix(b.text, "package main") {
-			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, b.name)).CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			assert.Equal(t, readme[i+1].text, string(out))
-			return
-		}
-	}
-	assert.Fail(t, "README has no program")
+	run := goCommand(t, snippets)
+	run("build", "...")
+	at := slices.IndexFunc(readme, func(b block) bool { return strings.HasPrefix(b.text, "package main") })
+	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
 }
 
 // markdownBlocks returns the fenced blocks of files. Indented ones have no language, so there must be none.
-func markdownBlocks(t *testing.T, paths ...string) (blocks []block) {
+func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	t.Helper()
-	for _, path := range paths {
-		text := read(t, path)
+	for _, name := range names {
+		text := read(t, name)
 		for i, found := range fences().FindAllStringSubmatch(text, -1) {
-			blocks = append(blocks, block{filepath.Dir(path), identifier(path, i), found[1], found[2]})
+			blocks = append(blocks, block{path.Dir(name), identifier(name, i), found[1], found[2]})
 		}
-		assert.NotRegexp(t, "\n\n    |(?m)^```", fences().ReplaceAllString(text, "\n"), "%s: indented, or open", path)
+		assert.NotRegexp(t, "\n\n    |(?m)^```", fences().ReplaceAllString(text, "\n"), "%s: indented, or open", name)
 	}
 	return blocks
 }
@@ -72,7 +67,7 @@ func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
 	for _, dir := range publicPackages(t) {
-		groups, reader := godoc(t, dir)
+		groups, reader := godoc(t, repo(), dir)
 		for _, group := range groups {
 			for _, content := range reader.Parse(group.Text()).Content {
 				if code, ok := content.(*comment.Code); ok && !columns.MatchString(code.Text) {
@@ -84,16 +79,16 @@ func commentBlocks(t *testing.T) (blocks []block) {
 	return blocks
 }
 
-func identifier(path string, n int) string {
-	return regexp.MustCompile(`\W+`).ReplaceAllString(fmt.Sprintf("%s_%d", path, n), "_")
+func identifier(name string, n int) string {
+	return regexp.MustCompile(`\W+`).ReplaceAllString(fmt.Sprintf("%s_%d", name, n), "_")
 }
 
-// goBuild builds each snippet as a package of its own, which the go command is told to see in this module, and leaves
-// the programs in a directory.
-func goBuild(t *testing.T, bin string, snippets map[string]string) {
+// goCommand returns a function that runs the go command in this module, which is told to see each snippet as a package
+// of its own; nothing is written there.
+func goCommand(t *testing.T, snippets map[string]string) func(command, name string) string {
 	t.Helper()
-	const place = "internal/docsnippets" // where nothing is written
-	root, err := os.Getwd()
+	const place = "internal/docsnippets"
+	root, err := filepath.Abs(calls.Root())
 	require.NoError(t, err)
 	dir, replace := t.TempDir(), map[string]string{}
 	for name, text := range snippets {
@@ -105,10 +100,14 @@ func goBuild(t *testing.T, bin string, snippets map[string]string) {
 	require.NoError(t, err)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
-	//nolint:gosec // of this test's own words
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+file, "-o", bin+"/", "./"+place+"/...")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	return func(command, name string) string {
+		//nolint:gosec // of this test's own words
+		cmd := exec.CommandContext(t.Context(), "go", command, "-overlay="+file, "./"+path.Join(place, name))
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
 }
 
 // given declares what a snippet may use without saying where it comes from.
@@ -129,12 +128,12 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := ""
-	for _, path := range []string{
+	for _, name := range []string{
 		"context", "errors", "fmt", "log/slog", "net/http", "os", "slices", "time", "example.com/payvault",
 		"example.com/payvault/payvaulttest",
 	} {
-		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.[A-Z]`).MatchString(body) {
-			imports += fmt.Sprintf("import %q\n", path)
+		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
+			imports += fmt.Sprintf("import %q\n", name)
 		}
 	}
 	return "package snippet\n\n" + imports + body
