@@ -10,8 +10,8 @@ import (
 	"io"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -35,7 +35,7 @@ func Types() map[string]reflect.Type {
 		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](),
 		reflect.TypeFor[payvault.Pairs](), reflect.TypeFor[payvault.ApplicationData](),
 	} {
-		reach(t, found)
+		reach(t, found, true)
 	}
 	types := map[string]reflect.Type{"Page": reflect.TypeFor[payvault.Page[payvault.Payee]]()}
 	for t := range found {
@@ -47,81 +47,72 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// reach adds what a type leads to.
-func reach(t reflect.Type, found map[reflect.Type]bool) {
+// Holds reports whether a value of t can hold, at any depth, one of the type what.
+func Holds(t, what reflect.Type) bool {
+	found := map[reflect.Type]bool{}
+	reach(t, found, false)
+	return found[what]
+}
+
+// reach adds what a value of a type can hold and, if wanted, what its methods and functions take and return.
+func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return
 	}
 	found[t] = true
-	for method := range t.Methods() {
-		reach(method.Type, found)
+	if calls {
+		for method := range t.Methods() {
+			reach(method.Type, found, calls)
+		}
 	}
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		reach(t.Elem(), found)
-	case reflect.Func:
-		for in := range t.Ins() {
-			reach(in, found)
-		}
-		for out := range t.Outs() {
-			reach(out, found)
-		}
+	case reflect.Map:
+		reach(t.Key(), found, calls)
+		reach(t.Elem(), found, calls)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		reach(t.Elem(), found, calls)
 	case reflect.Struct:
 		for field := range t.Fields() {
 			if field.IsExported() {
-				reach(field.Type, found)
+				reach(field.Type, found, calls)
 			}
+		}
+	case reflect.Func:
+		for i := range t.NumIn() {
+			reach(t.In(i), found, calls)
+		}
+		for i := range t.NumOut() {
+			reach(t.Out(i), found, calls)
 		}
 	}
 }
 
-// Opens are the values with which fields of type any are filled for a type; a single nil for a type that has none.
-func Opens(t reflect.Type) map[string]any {
-	if !Holds(t, reflect.TypeFor[any]()) {
-		return map[string]any{"nothing": nil}
-	}
+// EachFilled calls check, in parallel subtests, with a pointer to a filled value of every exported type, once for each
+// content of its fields of type any; a short run has one of these.
+func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
+	t.Helper()
 	secret := payvault.NewSecret(Secret)
-	return map[string]any{
-		"a secret":            secret,
-		"a pointer":           &secret,
-		"a slice":             []payvault.Secret{secret},
-		"an array":            [1]payvault.Secret{secret},
-		"a slice of any":      []any{"plain", secret},
-		"a map":               map[string]payvault.Secret{"key": secret},
-		"a map of any":        map[string]any{"key": []any{map[string]any{"deep": secret}}},
-		"a map by secrets":    map[payvault.Secret]int{secret: 1},
-		"a struct":            payvault.Owner{SSN: secret},
-		"a pointer to one":    &payvault.Owner{SSN: secret},
+	opens := map[string]any{
+		"a secret": secret, "a pointer": &secret, "a slice": []payvault.Secret{secret},
+		"an array": [1]payvault.Secret{secret}, "a slice of any": []any{"plain", secret},
+		"a map": map[string]payvault.Secret{"key": secret}, "a map by secrets": map[payvault.Secret]int{secret: 1},
+		"a map of any": map[string]any{"key": []any{map[string]any{"deep": secret}}},
+		"a struct":     payvault.Owner{SSN: secret}, "a pointer to one": &payvault.Owner{SSN: secret},
 		"a slice of pointers": []*payvault.AccountUpdaterCard{{CardNumber: secret}},
 		"pairs":               payvault.Pairs{{Name: "n", Value: secret}},
 		"the caller's struct": struct{ Number payvault.Secret }{secret},
 	}
-}
-
-// Holds reports whether a value of t can hold, at any depth, one of the type what.
-func Holds(t, what reflect.Type) bool { return holds(t, what, nil) }
-
-func holds(t, what reflect.Type, within []reflect.Type) bool {
-	if t == what {
-		return true
-	}
-	if slices.Contains(within, t) {
-		return false
-	}
-	within = append(within, t)
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return holds(t.Elem(), what, within)
-	case reflect.Map:
-		return holds(t.Key(), what, within) || holds(t.Elem(), what, within)
-	case reflect.Struct:
-		for field := range t.Fields() {
-			if field.IsExported() && holds(field.Type, what, within) {
-				return true
+	for name, typ := range Types() {
+		isOpen := Holds(typ, reflect.TypeFor[any]())
+		for content, open := range opens {
+			if content == "a secret" || isOpen && !testing.Short() {
+				t.Run(name+" with "+content, func(t *testing.T) {
+					t.Parallel()
+					check(t, name, Filled(typ, open))
+				})
 			}
 		}
 	}
-	return false
 }
 
 // Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of
@@ -148,56 +139,37 @@ func client() *payvault.Client {
 }
 
 func fill(v reflect.Value, open any) {
-	switch target := v.Addr().Interface().(type) {
-	case *payvault.Secret:
-		*target = payvault.NewSecret(Secret)
-	case *payvault.Amount:
-		*target = payvault.AmountOf(decimal.MustParse("12.50"))
-	case *payvault.Timestamp:
-		*target = payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()}
-	case *payvault.Date:
-		*target = payvault.Date{Year: 2026, Month: time.March, Day: 14}
-	case *json.RawMessage:
-		*target = json.RawMessage(`{"plain":1}`) // of which nothing is documented; not a secret
-	case *[]byte:
-		*target = []byte(Raw)
-	case *http.Header:
-		*target = http.Header{"X-Raw": {Raw}}
-	case *io.ReaderAt:
-		*target = strings.NewReader(Raw)
-	case *error:
-		*target = errors.New("plain")
-	case *any:
-		*target = open
-	case *payvault.Journal: // the caller's own; nothing of a request is in it
-	default:
-		fillKind(v, open)
+	t := v.Type()
+	for _, value := range []any{
+		payvault.NewSecret(Secret), payvault.AmountOf(decimal.MustParse("12.50")),
+		payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()}, payvault.Date{Year: 2026, Month: time.March, Day: 14},
+		json.RawMessage(`{"plain":1}`), // of which nothing is documented; not a secret
+		[]byte(Raw), http.Header{"X-Raw": {Raw}},
+	} {
+		if t == reflect.TypeOf(value) {
+			v.Set(reflect.ValueOf(value))
+			return
+		}
 	}
-}
-
-func fillKind(v reflect.Value, open any) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString("plain")
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(7)
-	case reflect.Uint8:
-		v.SetUint(1)
+	case reflect.Int, reflect.Int64, reflect.Uint8:
+		v.Set(reflect.ValueOf(7).Convert(t))
 	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
+		v.Set(reflect.New(t.Elem()))
 		fill(v.Elem(), open)
 	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		for i := range v.Len() {
-			fill(v.Index(i), open)
-		}
+		v.Set(reflect.MakeSlice(t, 2, 2))
+		fill(v.Index(0), open)
+		fill(v.Index(1), open)
 	case reflect.Map:
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 		fill(key, open)
 		fill(value, open)
-		v.Set(reflect.MakeMap(v.Type()))
+		v.Set(reflect.MakeMap(t))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		for field, value := range v.Fields() {
@@ -205,51 +177,46 @@ func fillKind(v reflect.Value, open any) {
 				fill(value, open)
 			}
 		}
+	case reflect.Interface:
+		fillInterface(v, open)
 	case reflect.Func: // nothing to see
 	default:
-		panic("canary: fill does not know " + v.Type().String())
+		panic("canary: fill does not know " + t.String())
 	}
 }
 
-// Shapes are the ways to hold a value: by itself, and within values of the caller.
-func Shapes(pointer any) map[string]any {
+func fillInterface(v reflect.Value, open any) {
+	switch target := v.Addr().Interface().(type) {
+	case *any:
+		*target = open
+	case *io.ReaderAt:
+		*target = strings.NewReader(Raw)
+	case *error:
+		*target = errors.New("plain")
+	}
+}
+
+// Shapes are the ways to hold a value, by itself and within values of the caller: where methods are called, and in
+// unexported fields, where they are not.
+func Shapes(pointer any) (open, hidden map[string]any) {
+	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
-	if p.Type() == reflect.TypeFor[*payvault.Client]() { // which is not to be copied
-		return shapesOf(p, nil)
+	for _, v := range []reflect.Value{p, p.Elem()} {
+		list := reflect.Append(reflect.Zero(reflect.SliceOf(v.Type())), v)
+		field := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Field", Type: v.Type()}})).Elem()
+		field.Field(0).Set(v)
+		for shape, value := range map[string]any{
+			"": v.Interface(), "list of ": list.Interface(), "field of ": field.Interface(),
+			"any of ": struct{ V any }{v.Interface()}, "map of any of ": map[string]any{"value": []any{v.Interface()}},
+		} {
+			open[shape+v.Type().String()] = value
+			hidden["unexported "+shape+v.Type().String()] = struct{ hidden any }{value}
+		}
+		if p.Type() == reflect.TypeFor[*payvault.Client]() { // which is not to be copied
+			break
+		}
 	}
-	return shapesOf(p, shapesOf(p.Elem(), nil))
-}
-
-func shapesOf(v reflect.Value, all map[string]any) map[string]any {
-	if all == nil {
-		all = map[string]any{}
-	}
-	kind := v.Type().String()
-	list := reflect.Append(reflect.MakeSlice(reflect.SliceOf(v.Type()), 0, 1), v)
-	dict := reflect.MakeMap(reflect.MapOf(reflect.TypeFor[string](), v.Type()))
-	dict.SetMapIndex(reflect.ValueOf("key"), v)
-	field := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Field", Type: v.Type()}})).Elem()
-	field.Field(0).Set(v)
-	array := reflect.New(reflect.ArrayOf(1, v.Type())).Elem()
-	array.Index(0).Set(v)
-	all[kind] = v.Interface()
-	all["list of "+kind] = list.Interface()
-	all["map of "+kind] = dict.Interface()
-	all["field of "+kind] = field.Interface()
-	all["array of "+kind] = array.Interface()
-	all["any of "+kind] = struct{ V any }{v.Interface()}
-	all["list of any of "+kind] = []any{v.Interface()}
-	all["map of any of "+kind] = map[string]any{"value": []any{v.Interface()}}
-	return all
-}
-
-// Hidden are the ways to hold a value where methods are not called: in unexported fields.
-func Hidden(pointer any) map[string]any {
-	all := map[string]any{}
-	for name, value := range Shapes(pointer) {
-		all["unexported "+name] = struct{ hidden any }{value}
-	}
-	return all
+	return open, hidden
 }
 
 // Find returns the first of the forms that stands in a text, or "".
@@ -280,33 +247,38 @@ func Forms(texts ...string) []string {
 
 // Planted returns a copy of a value, all of whose secrets are the canary.
 func Planted(value any) any {
+	return Mapped(value, func(payvault.Secret) payvault.Secret { return payvault.NewSecret(Secret) })
+}
+
+// Mapped returns a copy of a value, in which each secret that has a text is changed.
+func Mapped(value any, change func(payvault.Secret) payvault.Secret) any {
 	if value == nil {
 		return nil
 	}
-	planted := reflect.New(reflect.TypeOf(value)).Elem()
-	plant(planted, reflect.ValueOf(value))
-	return planted.Interface()
+	mapped := reflect.New(reflect.TypeOf(value)).Elem()
+	mapInto(mapped, reflect.ValueOf(value), change)
+	return mapped.Interface()
 }
 
-func plant(into, from reflect.Value) {
+func mapInto(into, from reflect.Value, change func(payvault.Secret) payvault.Secret) {
 	into.Set(from)
+	secret, isSecret := reflect.TypeAssert[payvault.Secret](from)
 	switch {
-	case from.Type() == reflect.TypeFor[payvault.Secret]():
-		if !from.IsZero() {
-			into.Set(reflect.ValueOf(payvault.NewSecret(Secret)))
-		}
-	case from.Kind() == reflect.Pointer && !from.IsNil():
+	case from.IsZero():
+	case isSecret:
+		into.Set(reflect.ValueOf(change(secret)))
+	case from.Kind() == reflect.Pointer:
 		into.Set(reflect.New(from.Type().Elem()))
-		plant(into.Elem(), from.Elem())
-	case from.Kind() == reflect.Slice && !from.IsNil():
+		mapInto(into.Elem(), from.Elem(), change)
+	case from.Kind() == reflect.Slice:
 		into.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
 		for i := range from.Len() {
-			plant(into.Index(i), from.Index(i))
+			mapInto(into.Index(i), from.Index(i), change)
 		}
 	case from.Kind() == reflect.Struct:
 		for i := range from.NumField() {
 			if from.Type().Field(i).IsExported() {
-				plant(into.Field(i), from.Field(i))
+				mapInto(into.Field(i), from.Field(i), change)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.yaml.in/yaml/v3"
@@ -21,6 +22,8 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/canary"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // writers are the ways in which a program shows a value. They may panic, as yaml does for functions.
 func writers() map[string]func(w io.Writer, v any) {
@@ -30,25 +33,19 @@ func writers() map[string]func(w io.Writer, v any) {
 			logger := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(w), zap.DebugLevel))
 			logger.Info("m", zap.Any("any", v), zap.Reflect("reflect", v), zap.Namespace("in"), zap.Any("group", v))
 			logger.Sugar().Infow("m", "value", v)
-			logger.Sugar().Infof("%v %+v", v, v)
 			logger.With(zap.Any("with", v)).Info("m", zap.Error(fmt.Errorf("%+v", v)))
 		}
 	}
 	writeLogrus := func(formatter logrus.Formatter) func(w io.Writer, v any) {
 		return func(w io.Writer, v any) {
-			logger := logrus.New()
-			logger.SetOutput(w)
-			logger.SetFormatter(formatter)
+			logger := &logrus.Logger{Out: w, Formatter: formatter, Level: logrus.InfoLevel}
 			logger.WithField("value", v).WithFields(logrus.Fields{"more": v}).WithError(fmt.Errorf("%v", v)).Info(v)
-			logger.Infof("%+v", v)
 		}
 	}
 	writeZerolog := func(w io.Writer, v any) {
-		logger := zerolog.New(w)
+		logger := zerolog.New(w).With().Interface("with", v).Logger()
 		logger.Info().Interface("interface", v).Any("any", v).Fields(map[string]any{"field": v}).Msgf("%+v", v)
-		logger.Err(fmt.Errorf("%v", v)).Send()
-		logger = logger.With().Interface("with", v).Logger()
-		logger.Info().Dict("in", zerolog.Dict().Interface("value", v)).Send()
+		logger.Err(fmt.Errorf("%v", v)).Dict("in", zerolog.Dict().Interface("value", v)).Send()
 	}
 	return map[string]func(w io.Writer, v any){
 		"zap JSON":     writeZap(zapcore.NewJSONEncoder),
@@ -75,7 +72,6 @@ func writers() map[string]func(w io.Writer, v any) {
 		"a difference in testify": func(w io.Writer, v any) {
 			assert.Equal(reporter{w}, struct{ V any }{v}, struct{ V any }{"other"})
 			assert.Contains(reporter{w}, []any{v}, "other")
-			assert.Empty(reporter{w}, v)
 		},
 	}
 }
@@ -89,11 +85,7 @@ func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, for
 func shown(write func(w io.Writer, v any), v any) string {
 	var b bytes.Buffer
 	func() {
-		defer func() {
-			if problem := recover(); problem != nil {
-				_, _ = fmt.Fprint(&b, problem)
-			}
-		}()
+		defer func() { _, _ = fmt.Fprint(&b, recover()) }()
 		write(&b, v)
 	}()
 	return b.String()
@@ -103,25 +95,20 @@ func shown(write func(w io.Writer, v any), v any) string {
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	forms := canary.Forms(canary.Secret)
-	for name, typ := range canary.Types() {
-		for content, open := range canary.Opens(typ) {
-			t.Run(name+" with "+content, func(t *testing.T) {
-				t.Parallel()
-				pointer := canary.Filled(typ, open)
-				for how, write := range writers() {
-					if skips(how, name) {
-						continue
-					}
-					for _, shapes := range []map[string]any{canary.Shapes(pointer), canary.Hidden(pointer)} {
-						for shape, value := range shapes {
-							text := shown(write, value)
-							require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
-						}
+	canary.EachFilled(t, func(t *testing.T, typ string, pointer any) {
+		t.Helper()
+		open, hidden := canary.Shapes(pointer)
+		for how, write := range writers() {
+			for _, shapes := range []map[string]any{open, hidden} {
+				for shape, value := range shapes {
+					if !skips(how, typ) {
+						text := shown(write, value)
+						require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
 					}
 				}
-			})
+			}
 		}
-	}
+	})
 }
 
 // skips leaves out dumps of all of net/http, and what logrus would complain about on the standard error.
