@@ -27,48 +27,38 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // writers are the ways in which a program shows a value. They may panic, as yaml does for functions.
 func writers() map[string]func(w io.Writer, v any) {
-	writeZap := func(newEncoder func(zapcore.EncoderConfig) zapcore.Encoder) func(w io.Writer, v any) {
-		return func(w io.Writer, v any) {
-			encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
-			logger := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(w), zap.DebugLevel))
-			logger.Info("m", zap.Any("any", v), zap.Reflect("reflect", v), zap.Namespace("in"), zap.Any("group", v))
-			logger.Sugar().Infow("m", "value", v)
-			logger.With(zap.Any("with", v)).Info("m", zap.Error(fmt.Errorf("%+v", v)))
-		}
+	writeZap := func(w io.Writer, newEncoder func(zapcore.EncoderConfig) zapcore.Encoder, v any) {
+		encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
+		logger := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(w), zap.DebugLevel))
+		logger.Info("m", zap.Any("any", v), zap.Reflect("reflect", v), zap.Namespace("in"), zap.Any("group", v))
+		logger.Sugar().With(zap.Any("with", v)).Infow("m", "value", v, "error", fmt.Errorf("%+v", v))
 	}
-	writeLogrus := func(formatter logrus.Formatter) func(w io.Writer, v any) {
-		return func(w io.Writer, v any) {
-			logger := &logrus.Logger{Out: w, Formatter: formatter, Level: logrus.InfoLevel}
-			logger.WithField("value", v).WithFields(logrus.Fields{"more": v}).WithError(fmt.Errorf("%v", v)).Info(v)
-		}
+	writeLogrus := func(w io.Writer, formatter logrus.Formatter, v any) {
+		logger := &logrus.Logger{Out: w, Formatter: formatter, Level: logrus.InfoLevel}
+		logger.WithField("value", v).WithFields(logrus.Fields{"more": v}).WithError(fmt.Errorf("%v", v)).Info(v)
 	}
 	writeZerolog := func(w io.Writer, v any) {
 		logger := zerolog.New(w).With().Interface("with", v).Logger()
 		logger.Info().Interface("interface", v).Any("any", v).Fields(map[string]any{"field": v}).Msgf("%+v", v)
 		logger.Err(fmt.Errorf("%v", v)).Dict("in", zerolog.Dict().Interface("value", v)).Send()
 	}
+	dump := spew.ConfigState{Indent: " ", MaxDepth: 12}
+	raw := spew.ConfigState{Indent: " ", MaxDepth: 12, DisableMethods: true}
 	return map[string]func(w io.Writer, v any){
-		"zap JSON":     writeZap(zapcore.NewJSONEncoder),
-		"zap console":  writeZap(zapcore.NewConsoleEncoder),
-		"logrus JSON":  writeLogrus(&logrus.JSONFormatter{}),
-		"logrus text":  writeLogrus(&logrus.TextFormatter{DisableQuote: true}),
-		"zerolog JSON": writeZerolog,
-		"zerolog console": func(w io.Writer, v any) {
-			writeZerolog(zerolog.ConsoleWriter{Out: w, NoColor: true}, v)
-		},
+		"zap JSON":        func(w io.Writer, v any) { writeZap(w, zapcore.NewJSONEncoder, v) },
+		"zap console":     func(w io.Writer, v any) { writeZap(w, zapcore.NewConsoleEncoder, v) },
+		"logrus JSON":     func(w io.Writer, v any) { writeLogrus(w, &logrus.JSONFormatter{}, v) },
+		"logrus text":     func(w io.Writer, v any) { writeLogrus(w, &logrus.TextFormatter{DisableQuote: true}, v) },
+		"zerolog JSON":    writeZerolog,
+		"zerolog console": func(w io.Writer, v any) { writeZerolog(zerolog.ConsoleWriter{Out: w, NoColor: true}, v) },
 		"yaml": func(w io.Writer, v any) {
 			text, err := yaml.Marshal(v)
 			_, _ = fmt.Fprint(w, string(text), err)
 		},
 		"spew": func(w io.Writer, v any) {
-			config := spew.ConfigState{Indent: " ", MaxDepth: 12}
-			config.Fdump(w, v)
-			_, _ = config.Fprintf(w, "%v %+v %#v %#+v", v, v, v, v)
+			_, _ = dump.Fprintf(w, "%s %v %+v %#v %#+v", dump.Sdump(v), v, v, v, v)
 		},
-		"spew without methods": func(w io.Writer, v any) {
-			config := spew.ConfigState{Indent: " ", MaxDepth: 12, DisableMethods: true}
-			config.Fdump(w, v)
-		},
+		"spew without methods": func(w io.Writer, v any) { raw.Fdump(w, v) },
 		"a difference in testify": func(w io.Writer, v any) {
 			assert.Equal(reporter{w}, struct{ V any }{v}, struct{ V any }{"other"})
 			assert.Contains(reporter{w}, []any{v}, "other")
@@ -81,14 +71,12 @@ type reporter struct{ io.Writer }
 
 func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, format, args...) }
 
-// shown returns what a writer makes of a value.
-func shown(write func(w io.Writer, v any), v any) string {
+// shown returns what a writer makes of a value, or with what it panics.
+func shown(write func(w io.Writer, v any), v any) (text string) {
 	var b bytes.Buffer
-	func() {
-		defer func() { _, _ = fmt.Fprint(&b, recover()) }()
-		write(&b, v)
-	}()
-	return b.String()
+	defer func() { text = fmt.Sprint(b.String(), recover()) }()
+	write(&b, v)
+	return ""
 }
 
 // TestRedaction logs, encodes and dumps a filled value of every exported type, by itself and within other values.
@@ -97,24 +85,21 @@ func TestRedaction(t *testing.T) {
 	forms := canary.Forms(canary.Secret)
 	canary.EachFilled(t, func(t *testing.T, typ string, pointer any) {
 		t.Helper()
+		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
+			// Left out are dumps of all of net/http, and what logrus complains about on the standard error.
+			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
+				continue
+			}
 			for _, shapes := range []map[string]any{open, hidden} {
 				for shape, value := range shapes {
-					if !skips(how, typ) {
-						text := shown(write, value)
-						require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
-					}
+					text := shown(write, value)
+					require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
 				}
 			}
 		}
 	})
-}
-
-// skips leaves out dumps of all of net/http, and what logrus would complain about on the standard error.
-func skips(how, name string) bool {
-	isClient := name == "Client" || strings.HasSuffix(name, "Service")
-	return strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && name == "Observer"
 }
 
 // TestRedaction_shows: what shows nothing at all would pass the test above.
@@ -137,8 +122,6 @@ func TestRead(t *testing.T) {
 	var request struct{ Number payvault.Secret }
 	require.NoError(t, yaml.Unmarshal([]byte("number: \"4111111111111111\"\n"), &request))
 	assert.Equal(t, "4111111111111111", request.Number.Reveal())
-	text, err := yaml.Marshal(request)
-	require.NoError(t, err)
-	require.Equal(t, "number: '[REDACTED]'\n", string(text))
-	require.ErrorContains(t, yaml.Unmarshal(text, &request), "a redacted secret, whose text is lost")
+	err := yaml.Unmarshal([]byte("number: '[REDACTED]'\n"), &request)
+	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
 }

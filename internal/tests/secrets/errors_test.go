@@ -85,7 +85,7 @@ func TestEcho(t *testing.T) {
 					}
 					service.AssertHidden(t, err, hidden(&c)...)
 					e := service.AsError(t, err)
-					if said := e.Code + e.Message + e.Detail + fmt.Sprint(e.Fields); said != "map[]" {
+					if said := e.Code + e.Message + e.Detail + fmt.Sprint(e.Fields); len(said) > len("0map[]") {
 						assert.Contains(t, said, "[REDACTED]")
 					}
 				}
