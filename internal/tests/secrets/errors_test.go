@@ -191,35 +191,3 @@ func TestEchoOfEveryKey(t *testing.T) {
 	service.AssertHidden(t, err, "rotated-key", base64.StdEncoding.EncodeToString([]byte(":rotated-key-3")))
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
-
-// TestKeyStaysWithItsHost: an answer that names another host sends nothing there, and the key is nowhere but in its
-// header.
-func TestKeyStaysWithItsHost(t *testing.T) {
-	t.Parallel()
-	other := service.Answer(t, 200, `{"code":0}`)
-	for _, c := range calls.All() {
-		server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
-			for name, value := range map[string]string{
-				"Location": other.URL, "Content-Location": other.URL, "Refresh": "0; url=" + other.URL,
-				"Link": "<" + other.URL + ">; rel=preload", "Alt-Svc": fmt.Sprintf("http/1.1=%q", other.Listener.Addr()),
-			} {
-				w.Header().Set(name, value)
-			}
-			service.Say(w, []int{http.StatusTemporaryRedirect, 200}[n-1], c.Answer())
-		})
-		client := service.Client(t, server.URL)
-		_, err := c.Do(t.Context(), client, marked(), c.Full)
-		require.Error(t, err, c.Name)
-		_, err = c.Do(t.Context(), client, marked(), c.Full)
-		require.NoError(t, err, c.Name)
-		require.Len(t, server.Seen(), 2, c.Name)
-		for _, r := range server.Seen() {
-			assert.Equal(t, []string{service.BasicToken}, r.Header["Authorization"], c.Name)
-			delete(r.Header, "Authorization")
-			rest := fmt.Sprint(r.Target, r.Header, string(r.Body))
-			assert.NotContains(t, rest, service.APIKey, c.Name)
-			assert.NotContains(t, rest, strings.TrimPrefix(service.BasicToken, "Basic "), c.Name)
-		}
-	}
-	assert.Empty(t, other.Seen(), "what another host saw")
-}
