@@ -257,10 +257,8 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := ""
-	for _, name := range []string{
-		"context", "errors", "fmt", "log/slog", "net/http", "os", "slices", "time", "example.com/payvault",
-		"example.com/payvault/payvaulttest",
-	} {
+	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices time
+		example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
 			imports += fmt.Sprintf("import %q\n", name)
 		}

@@ -3,11 +3,9 @@ package repository
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"path"
 	"regexp"
 	"slices"
@@ -53,47 +51,48 @@ func TestEmulatorCurl(t *testing.T) {
 func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
-	form, header := multipart.NewWriter(&body), http.Header{"Accept": {"*/*"}}
+	form, kind := multipart.NewWriter(&body), ""
 	curl := flag.NewFlagSet("curl", flag.ContinueOnError)
-	user, method := curl.String("u", "", ""), curl.String("X", http.MethodGet, "")
+	user, method := curl.String("u", "", ""), curl.String("X", "", "")
 	curl.Func("json", "", func(text string) error {
-		*method = http.MethodPost
-		header.Set("Content-Type", "application/json")
-		body.WriteString(text)
-		return nil
+		kind = "application/json"
+		_, err := body.WriteString(text)
+		return err
 	})
-	curl.Func("F", "", func(part string) error { // name=value, or name=@file;type=kind
-		*method = http.MethodPost
-		header.Set("Content-Type", form.FormDataContentType())
+	curl.Func("F", "", func(part string) error { // name=value, or name=@file;type=kind, which is not looked at
+		kind = form.FormDataContentType()
 		name, value, _ := strings.Cut(part, "=")
 		file, isFile := strings.CutPrefix(value, "@")
 		if !isFile {
 			return form.WriteField(name, value)
 		}
-		file, kind, _ := strings.Cut(file, ";type=")
-		disposition := fmt.Sprintf("form-data; name=%q; filename=%q", name, path.Base(file))
-		w, err := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {kind}})
+		file, _, _ = strings.Cut(file, ";")
+		w, err := form.CreateFormFile(name, path.Base(file))
 		require.NoError(t, err)
 		_, err = io.WriteString(w, read(t, file))
 		return err
 	})
 	require.NoError(t, curl.Parse(words))
-	if header.Get("Content-Type") == form.FormDataContentType() {
+	if kind == form.FormDataContentType() {
 		require.NoError(t, form.Close())
 	}
-	target := strings.Replace(curl.Arg(0), "$url", url, 1)
-	req, err := http.NewRequestWithContext(t.Context(), *method, target, &body)
+	if kind != "" {
+		*method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(t.Context(), *method, strings.Replace(curl.Arg(0), "$url", url, 1), &body)
 	require.NoError(t, err)
-	req.Header = header
+	req.Header = http.Header{"Accept": {"*/*"}, "Content-Type": {kind}}
 	name, key, _ := strings.Cut(*user, ":")
 	req.SetBasicAuth(name, key)
 	return req
 }
 
-// commands returns the words of each command of a shell block, up to a comment or a pipe, as far as the texts need it.
+// commands returns the words of each command of a shell block, from behind its variables up to a comment or a pipe, as
+// far as the texts need it.
 func commands(text string) (all [][]string) {
-	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$`).ReplaceAllString(strings.ReplaceAll(text, "\\\n", " "), "")
-	for command := range strings.SplitSeq(strings.ReplaceAll(text, " && ", "\n"), "\n") {
+	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
+	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")
+	for command := range strings.Lines(text) {
 		words := regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`).FindAllString(command, -1)
 		for i, word := range words {
 			words[i] = regexp.MustCompile(`'([^']*)'|"([^"]*)"`).ReplaceAllString(word, "$1$2")
@@ -105,54 +104,34 @@ func commands(text string) (all [][]string) {
 	return all
 }
 
-// checkCommand looks for the packages, tests, flags, targets and steps that a command names. Paths may start at the
-// root or at the directory of the text.
+// checkCommand looks for the targets, steps, packages and tests that a command names, and for the flags of a program.
+// Paths may start at the root or at the directory of the text.
 func checkCommand(t *testing.T, dir string, words []string) {
 	t.Helper()
-	isVariable := regexp.MustCompile(`^\w+=`).MatchString
-	for len(words) > 0 && isVariable(words[0]) {
-		words = words[1:]
-	}
-	switch strings.Join(words[:min(1, len(words))], "") {
-	case "go":
-		checkGo(t, dir, words[1:])
-	case "make":
-		for _, target := range words[1:] {
-			assertFound(t, "(?m)^"+target+":", "Makefile")
-		}
-	case ".ci/run":
-		for _, step := range words[1:] {
-			assertFound(t, `(?m)^step_`+step+`\(\)`, ".ci/run")
-		}
-	case "", "curl", "git", "mkdir", "cd", "cp": // curl has a test of its own
-	default:
-		assert.Fail(t, "an unknown command", "%q", words)
-	}
-}
-
-// checkGo looks for the directories that a go command names, for the tests that -run names, and for the flags of a
-// program.
-func checkGo(t *testing.T, dir string, args []string) {
-	t.Helper()
+	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // curl has a test of its own
+	assert.Contains(t, known, words[0])
 	root, program := ".", dir // where the command is run, and the package that it names
-	for i, arg := range args {
-		dirName, isPath := strings.CutPrefix(arg, "./")
+	for i, word := range words[1:] {
 		switch {
-		case arg == "-C":
-			root = args[i+1]
+		case words[0] == "make":
+			assertFound(t, "(?m)^"+word+":", "Makefile")
+		case words[0] == ".ci/run":
+			assertFound(t, `(?m)^step_`+word+`\(\)`, ".ci/run")
+		case words[0] != "go":
+		case word == "-C":
+			root = words[i+2]
 			assertFound(t, "module", path.Join(root, "go.mod"))
-		case isPath && dirName != "...":
-			program = path.Join(root, dirName)
-			if len(list(t, repo(), program)) == 0 {
-				program = path.Join(dir, dirName)
+		case strings.HasPrefix(word, "./") && word != "./...":
+			if program = path.Join(root, word); len(list(t, repo(), program)) == 0 {
+				program = path.Join(dir, word)
 			}
 			assertFound(t, "package", path.Join(program, "*.go"))
-		case arg == "-run" || arg == "-bench":
-			name, _, _ := strings.Cut(strings.Trim(args[i+1], "^$"), "/") // without that of a part
+		case word == "-run" || word == "-bench":
+			name, _, _ := strings.Cut(strings.Trim(words[i+2], "^$"), "/") // without that of a part
 			name = `func (Test|Benchmark|Example|Fuzz)\w*` + strings.TrimPrefix(name, "Test")
 			assertFound(t, name, path.Join(program, "*_test.go"))
-		case program != dir && args[0] == "run" && strings.HasPrefix(arg, "-"):
-			assertFound(t, `(?i)flags?\.\w+\(([^",]+, )?"`+strings.TrimLeft(arg, "-")+`"`, path.Join(program, "*.go"))
+		case program != dir && slices.Contains(words, "run") && strings.HasPrefix(word, "-"):
+			assertFound(t, `(?i)flags?\.\w+\(([^",]+, )?"`+strings.TrimLeft(word, "-")+`"`, path.Join(program, "*.go"))
 		}
 	}
 }
