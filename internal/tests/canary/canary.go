@@ -78,11 +78,11 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 			}
 		}
 	case reflect.Func:
-		for i := range t.NumIn() {
-			reach(t.In(i), found, calls)
+		for in := range t.Ins() {
+			reach(in, found, calls)
 		}
-		for i := range t.NumOut() {
-			reach(t.Out(i), found, calls)
+		for out := range t.Outs() {
+			reach(out, found, calls)
 		}
 	}
 }
@@ -142,9 +142,11 @@ func fill(v reflect.Value, open any) {
 	t := v.Type()
 	for _, value := range []any{
 		payvault.NewSecret(Secret), payvault.AmountOf(decimal.MustParse("12.50")),
-		payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()}, payvault.Date{Year: 2026, Month: time.March, Day: 14},
+		payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()},
+		payvault.Date{Year: 2026, Month: time.March, Day: 14},
 		json.RawMessage(`{"plain":1}`), // of which nothing is documented; not a secret
-		[]byte(Raw), http.Header{"X-Raw": {Raw}},
+		[]byte(Raw),
+		http.Header{"X-Raw": {Raw}},
 	} {
 		if t == reflect.TypeOf(value) {
 			v.Set(reflect.ValueOf(value))

@@ -94,7 +94,7 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes are the values of a member of valid JSON, each once, read in another way than the package does. A member that is
+// codes are the values of a member of valid JSON, each once, read in another way than the package does. One that is
 // there twice must agree.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
@@ -133,12 +133,20 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, value := range []any{
-			payvault.Amount{}, payvault.Date{}, payvault.Timestamp{}, payvault.MerchantID(0), payvault.Pairs{}, payvault.Secret{},
-			payvault.ApplicationData{}, payvault.SavedField{}, payvault.Owner{}, payvault.Transaction{},
+			payvault.Amount{},
+			payvault.Date{},
+			payvault.Timestamp{},
+			payvault.MerchantID(0),
+			payvault.Pairs{},
+			payvault.Secret{},
+			payvault.ApplicationData{},
+			payvault.SavedField{},
+			payvault.Owner{},
+			payvault.Transaction{},
 		} {
 			roundTrip(t, reflect.TypeOf(value), text)
 			// The method is called as encoding/json never would, with what is no JSON.
-			if into, ok := reflect.New(reflect.TypeOf(value)).Interface().(json.Unmarshaler); ok {
+			if into, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(reflect.TypeOf(value))); ok {
 				if err := into.UnmarshalJSON(text); err != nil && len(text) > 12 {
 					assert.NotContains(t, err.Error(), string(text), "%T", into)
 				}

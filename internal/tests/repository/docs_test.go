@@ -117,7 +117,7 @@ func TestOperationTable(t *testing.T) {
 		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes",
 		payvault.ReplayRead: "yes",
 	}
-	table := "| operation | method | sent again after a lost answer |\n|---|---|---|\n"
+	table := []string{"| operation | method | sent again after a lost answer |\n|---|---|---|\n"}
 	for _, op := range payvault.Operations() {
 		var methods []string
 		for _, c := range calls.All() {
@@ -125,9 +125,10 @@ func TestOperationTable(t *testing.T) {
 				methods = append(methods, name)
 			}
 		}
-		table += fmt.Sprintf("| %s %s | %s | %s |\n", op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay])
+		table = append(table, fmt.Sprintf("| %s %s | %s | %s |\n",
+			op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay]))
 	}
-	service.CompareDoc(t, "README.md", "operations", table, *update)
+	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
 // TestExamples wants an example for each method of each service, and for what else a reader looks for first. The
@@ -256,12 +257,12 @@ func wholeFile(text string) string {
 		return text
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
-	imports := ""
+	imports := []string{"package snippet"}
 	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices time
 		example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
-			imports += fmt.Sprintf("import %q\n", name)
+			imports = append(imports, fmt.Sprintf("import %q", name))
 		}
 	}
-	return "package snippet\n\n" + imports + body
+	return strings.Join(imports, "\n") + body
 }

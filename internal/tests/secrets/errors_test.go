@@ -3,7 +3,6 @@ package secrets
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,8 +48,9 @@ func TestEcho(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
 		"message": `{"code":7,"message":"ECHO"}`, "rmsg": `{"rcode":"905","rmsg":"ECHO"}`,
-		"data.message": `{"code":7,"data":{"message":"ECHO"}}`, "names of fields": `{"code":2,"data":{"ECHO":["a"],"f":["b"]}}`,
-		"fields": `{"code":2,"data":{"f":["a","ECHO"]}}`, "a single field": `{"code":2,"data":{"f":"ECHO"}}`,
+		"data.message":    `{"code":7,"data":{"message":"ECHO"}}`,
+		"names of fields": `{"code":2,"data":{"ECHO":["a"],"f":["b"]}}`,
+		"fields":          `{"code":2,"data":{"f":["a","ECHO"]}}`, "a single field": `{"code":2,"data":{"f":"ECHO"}}`,
 		"code": `{"code":"PLAIN","message":"No"}`, "rcode": `{"rcode":"PLAIN"}`, "no code": `{"code":{"ECHO":1}}`,
 		"an object": `{"code":7,"message":{"ECHO":"ECHO"}}`, "no JSON": "ECHO", "odd JSON": `{"ECHO":ECHO`,
 		"cut off": `{"code":0,"rcode":"000","data":"ECHO`, "no record": `{"code":0,"data":"ECHO","totalPages":"ECHO"}`,
@@ -95,7 +96,7 @@ func TestEcho(t *testing.T) {
 }
 
 func quoted(text string) string {
-	b, _ := json.Marshal(text)
+	b, _ := jsontext.AppendQuote(nil, text) // with U+FFFD for what is no UTF-8
 	return string(b)
 }
 

@@ -72,17 +72,15 @@ func TestRedaction(t *testing.T) {
 
 // encoders are those of the standard library, and JSON v2.
 func encoders() map[string]func(v any) (string, error) {
-	execute := func(t interface {
-		Execute(w io.Writer, data any) error
-	}) func(v any) (string, error) {
+	execute := func(execute func(w io.Writer, data any) error) func(v any) (string, error) {
 		return func(v any) (string, error) {
 			var b bytes.Buffer
-			err := t.Execute(&b, v)
+			err := execute(&b, v)
 			return b.String(), err
 		}
 	}
 	html := func(text string) func(v any) (string, error) {
-		return execute(htmltemplate.Must(htmltemplate.New("").Parse(text)))
+		return execute(htmltemplate.Must(htmltemplate.New("").Parse(text)).Execute)
 	}
 	written := func(b []byte, err error) (string, error) { return string(b), err }
 	return map[string]func(v any) (string, error){
@@ -95,13 +93,9 @@ func encoders() map[string]func(v any) (string, error) {
 			return written(json.Marshal(v, json.StringifyNumbers(true), jsontext.Multiline(true), json.WithMarshalers(other)))
 		},
 		"xml": func(v any) (string, error) { return written(xml.Marshal(v)) },
-		"gob": func(v any) (string, error) {
-			var b bytes.Buffer
-			err := gob.NewEncoder(&b).Encode(v)
-			return b.String(), err
-		},
+		"gob": execute(func(w io.Writer, v any) error { return gob.NewEncoder(w).Encode(v) }),
 		"text/template": execute(template.Must(template.New("").Parse(
-			`{{.}} {{printf "%s %#v %x" . . .}} {{js .}} {{html .}}`))),
+			`{{.}} {{printf "%s %#v %x" . . .}} {{js .}} {{html .}}`)).Execute),
 		"html/template": html(`<p title="{{.}}" data-x={{.}}>{{.}} <a href="/?q={{.}}"></a>
 			<script>x = {{.}}; y = "{{.}}"</script><p onclick="f({{.}})">`),
 		"html/template style": html(`<style>p { color: {{.}} }</style>`),
