@@ -130,7 +130,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 			name, _, _ := strings.Cut(strings.Trim(words[i+2], "^$"), "/") // without that of a part
 			name = `func (Test|Benchmark|Example|Fuzz)\w*` + strings.TrimPrefix(name, "Test")
 			assertFound(t, name, path.Join(program, "*_test.go"))
-		case program != dir && slices.Contains(words, "run") && strings.HasPrefix(word, "-"):
+		case slices.Contains(words, "run") && strings.HasPrefix(word, "-"):
 			assertFound(t, `(?i)flags?\.\w+\(([^",]+, )?"`+strings.TrimLeft(word, "-")+`"`, path.Join(program, "*.go"))
 		}
 	}
