@@ -1,10 +1,50 @@
 package payvault_test
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
 )
 
 // TestMain fails the package if a test leaves a goroutine behind: every server and every pool is closed.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errShutdown = errors.New("the program shuts down")
+
+// answering is a client whose service always gives the same answer.
+func answering(tb testing.TB, status int, body string, opts ...payvault.Option) *payvault.Client {
+	tb.Helper()
+	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
+}
+
+// inTurn answers with statuses and a success in JSON, one after the other, the last one for good. 0 is a lost connection.
+func inTurn(statuses ...int) payvault.Option {
+	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
+		status := statuses[0]
+		if len(statuses) > 1 {
+			statuses = statuses[1:]
+		}
+		if status == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return service.Reply(status, `{"code":0,"data":{}}`), nil
+	}))
+}
+
+// addEvent makes a call that is not repeated once it may have been performed.
+func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) error {
+	tb.Helper()
+	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
+	return err
+}
+
+// request is one that the package does not type.
+func request(method string) payvault.Request {
+	return payvault.Request{Method: method, Path: []string{"x"}}
+}
