@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"reflect"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -24,16 +25,6 @@ type (
 	opt  = payvault.CallOption
 	call = func(ctx ctx, c *payvault.Client, opts ...opt) (any, error)
 )
-
-// readResult is a result with the call that reads it. The body is made around the JSON of its record.
-type readResult struct {
-	record any    // a zero value of the type whose fields are documented
-	body   string // with %s for the record
-	at     string // JSON pointer to the record
-	needed string // of the record: the member without which there is no result, and its value
-	write  bool   // asking again is not free
-	call   call
-}
 
 func tokenize(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return valueOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: 1}, o...))
@@ -51,10 +42,6 @@ func createPayee(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return valueOf(c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Payee"}, o...))
 }
 
-func createApplication(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}, o...))
-}
-
 func saveData(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, o...)
 }
@@ -65,10 +52,6 @@ func listTransactions(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 
 func cancel(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return valueOf(c.Subscriptions.Cancel(ctx, 1, &payvault.SubscriptionCancelRequest{CustomerID: "C1"}, o...))
-}
-
-func submitCard(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{card()}, o...))
 }
 
 func valueOf[T any](v *T, err error) (any, error) {
@@ -98,199 +81,142 @@ func within(do call, path ...any) call {
 	}
 }
 
-func readResults() []readResult {
-	const data, rows, fields = `{"code":0,"data":%s}`, `{"code":0,"data":[%s]}`, `{"code":0,"data":{"fields":[{"key":`
-	return []readResult{
-		{payvault.TokenizeResponse{}, `%s`, "", `"rcode":"000","card_id":"CARD1"`, true, tokenize},
-		{payvault.Customer{}, data, "/data", `"customer_id":"C1"`, true, createCustomer},
-		{payvault.Customer{}, rows, "/data/0", `"x":1`, false, within(listCustomers, "Items", 0)},
-		{payvault.Page[payvault.Customer]{}, `%s`, "", `"code":0,"data":[]`, false, listCustomers},
-		{payvault.Payee{}, data, "/data", `"payee_id":4`, true, createPayee},
-		{
-			payvault.Application{}, `{"code":0,"data":{"app":%s}}`, "/data/app", `"app_id":4`, true,
-			within(createApplication, "App"),
-		},
-		{
-			payvault.Pricing{}, `{"code":0,"data":{"app":{"app_id":1},"pricing":%s}}`, "/data/pricing", `"x":1`, true,
-			within(createApplication, "Pricing"),
-		},
-		{
-			payvault.FieldSettings{}, fields + `"a","settings":%s}]}}`, "/data/fields/0/settings", `"x":1`, true,
-			within(saveData, 0, "Settings"),
-		},
-		{payvault.Ownership{}, fields + `"ownership","value":%s}]}}`, "", `"x":1`, false, within(saveData, 0, "Value")},
-		{payvault.Transaction{}, rows, "/data/0", `"x":1`, false, within(listTransactions, "Items", 0)},
-		{payvault.Confirmation{}, data, "/data", `"x":1`, true, cancel},
-		{payvault.AccountUpdaterRequest{}, data, "/data", `"request_id":"R1"`, true, submitCard},
+// eachLeaf visits the values of a JSON text that hold no others, with their places and a way to put another there.
+func eachLeaf(place string, value any, put func(any), visit func(place string, value any, put func(any))) {
+	switch node := value.(type) {
+	case map[string]any:
+		for name, member := range node {
+			eachLeaf(place+"/"+name, member, func(v any) { node[name] = v }, visit)
+		}
+	case []any:
+		for i, element := range node {
+			eachLeaf(place+"/"+strconv.Itoa(i), element, func(v any) { node[i] = v }, visit)
+		}
+	default:
+		visit(place, value, put)
 	}
 }
 
-// oddities are what a service may send for a field of a type, with what the value then is. The forms of a value of our
-// own are held with its type.
-func oddities(of reflect.Type) map[string]any {
-	if of.Kind() == reflect.Interface { // nothing is documented of it
-		return nil
+// anything are the places whose values may be of any type, or are not read of a success.
+var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)/|/value(/|$)`)
+
+// needed are the places of IDs without which there is no result.
+var needed = regexp.MustCompile(`^/(card_id|data/(customer_id|payee_id|app/app_id|request_id))$`)
+
+// eachAnswer makes every operation with its documented answers, in which another form stands for one value.
+func eachAnswer(
+	t *testing.T, forms func(value any) []string,
+	check func(o *calls.Operation, place, form string, result any, err error, response payvault.Response, log string),
+) {
+	t.Helper()
+	for _, o := range calls.Table() {
+		var answer any
+		decoder := json.NewDecoder(strings.NewReader(o.Answer()))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&answer))
+		eachLeaf("", answer, nil, func(place string, value any, put func(any)) {
+			if o.Result == "-" || anything.MatchString(place) {
+				return
+			}
+			for _, form := range forms(value) {
+				put(json.RawMessage(form))
+				body, err := json.Marshal(answer)
+				require.NoError(t, err)
+				put(value)
+				var response payvault.Response
+				var log bytes.Buffer
+				client := answering(t, 200, string(body), payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				result, err := o.Do(t.Context(), client, calls.Documented(), o.Full, payvault.WithResponse(&response))
+				check(&o, place, form, result, err, response, log.String())
+			}
+		})
 	}
-	switch reflect.Zero(of).Interface().(type) {
-	case payvault.Amount:
-		return map[string]any{`"12.50"`: amount("12.50"), `"1,234.50"`: amount("1234.50"), `""`: payvault.Amount{}}
-	case payvault.Date:
-		day := payvault.Date{Year: 2026, Month: time.January, Day: 15}
-		return map[string]any{`"2026-01-15T10:20:30Z"`: day, `20260115`: day, `0`: payvault.Date{}, `""`: payvault.Date{}}
-	case payvault.Timestamp:
-		at := payvault.Timestamp{Time: time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)}
-		return map[string]any{`"2026-01-15 10:20:30 UTC"`: at, `0`: payvault.Timestamp{}, `""`: payvault.Timestamp{}}
-	case payvault.Secret:
-		return map[string]any{`16500000000`: payvault.NewSecret("16500000000"), `""`: payvault.Secret{}}
-	case json.RawMessage:
-		return map[string]any{`[1.0,"x"]`: json.RawMessage(`[1.0,"x"]`)}
-	}
-	switch of.Kind() {
-	case reflect.String:
-		return map[string]any{
-			`16500000000`: "16500000000", `1.50`: "1.50", `true`: "true", `false`: "false", `"later value"`: "later value",
+}
+
+// odd are forms that services really send for a value.
+func odd(value any) []string {
+	switch value := value.(type) {
+	case json.Number:
+		quoted := `"` + value.String() + `"`
+		if strings.Contains(value.String(), ".") {
+			return []string{quoted}
 		}
-	case reflect.Bool:
-		return map[string]any{
-			`"true"`: true, `"Y"`: true, `"yes"`: true, `"1"`: true, `1`: true,
-			`"false"`: false, `"N"`: false, `"no"`: false, `"0"`: false, `0`: false, `""`: false,
+		return []string{quoted, value.String() + ".0", value.String() + "e0", `"` + value.String() + `.0"`}
+	case bool:
+		if value {
+			return []string{`"true"`, `"Y"`, `"yes"`, `"1"`, `1`}
 		}
-	case reflect.Int64, reflect.Int:
-		return map[string]any{`"7"`: 7, `7.0`: 7, `"7.0"`: 7, `7e0`: 7, `""`: 0}
+		return []string{`"false"`, `"N"`, `"no"`, `"0"`, `0`, `""`, `null`}
+	case string:
+		if _, err := time.Parse(time.DateOnly, value); err == nil {
+			return []string{`"` + value + `T10:20:30Z"`, strings.ReplaceAll(value, "-", "")}
+		}
+		if _, err := time.Parse(time.RFC3339, value); err == nil {
+			return []string{`"` + strings.Replace(value, "T", " ", 1) + `"`}
+		}
 	}
 	return nil
 }
 
-// leaf is a documented field: its path in the record and in the Go value.
-type leaf struct {
-	names []string
-	index [][]int
-	of    reflect.Type
-}
-
-// leaves finds all fields below a type. Lists have one element, of index 0.
-func leaves(of reflect.Type, at leaf) []leaf {
-	for of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	if at.of = of; len(oddities(of)) > 0 || of.Kind() == reflect.Interface {
-		return []leaf{at}
-	}
-	if of.Kind() == reflect.Slice {
-		at.names, at.index = append(slices.Clip(at.names), "0"), append(slices.Clip(at.index), nil)
-		return leaves(of.Elem(), at)
-	}
-	var all []leaf
-	for _, field := range reflect.VisibleFields(of) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || name == "-" || name == "data" {
-			continue
-		}
-		below := leaf{append(slices.Clip(at.names), name), append(slices.Clip(at.index), field.Index), nil}
-		all = append(all, leaves(field.Type, below)...)
-	}
-	return all
-}
-
-// record is the JSON of a record with one member more.
-func (l leaf) record(needed, wire string) string {
-	inner := wire
-	for i := len(l.names) - 1; i > 0; i-- {
-		if l.names[i] == "0" {
-			inner = "[" + inner + "]"
-		} else {
-			inner = `{"` + l.names[i] + `":` + inner + `}`
-		}
-	}
-	return `{` + needed + `,"` + l.names[0] + `":` + inner + `}` // if it is needed it comes twice, and this one counts
-}
-
-// in finds the field in a result.
-func (l leaf) in(result any) any {
-	v := reflect.ValueOf(result)
-	for _, index := range l.index {
-		v = reflect.Indirect(v)
-		if index == nil {
-			v = v.Index(0)
-		} else {
-			v = v.FieldByIndex(index)
-		}
-	}
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return reflect.Zero(v.Type().Elem()).Interface()
-	}
-	return reflect.Indirect(v).Interface()
-}
-
-// needed reports whether there is no result without the field.
-func (l leaf) needed(r *readResult) bool {
-	return len(l.names) == 1 && strings.Contains(r.needed, `"`+l.names[0]+`":`) || l.names[0] == "rcode"
-}
-
-// TestReading_oddValues: every documented field of every result takes what services really send for it.
+// TestReading_oddValues: every documented value of every answer may come in another form.
 func TestReading_oddValues(t *testing.T) {
 	t.Parallel()
-	for _, r := range readResults() {
-		fields := leaves(reflect.TypeOf(r.record), leaf{})
-		require.NotEmpty(t, fields)
-		for _, field := range fields {
-			odd := oddities(field.of)
-			if field.needed(&r) {
-				delete(odd, `""`)
-			} else if odd != nil && field.of != reflect.TypeFor[json.RawMessage]() {
-				odd[`null`] = reflect.Zero(field.of).Interface()
-			}
-			for wire, want := range odd {
-				if field.names[0] == "rcode" {
-					continue
-				}
-				body := fmt.Sprintf(r.body, field.record(r.needed, wire))
-				var response payvault.Response
-				result, err := r.call(t.Context(), answering(t, 200, body), payvault.WithResponse(&response))
-				require.NoError(t, err, body)
-				assert.Equal(t, reflect.ValueOf(want).Convert(field.of).Interface(), field.in(result), body)
-				assert.Empty(t, response.Unread, body)
-			}
+	eachAnswer(t, odd, func(o *calls.Operation, place, form string, got any, err error, r payvault.Response, _ string) {
+		require.NoError(t, err, "%s %s", place, form)
+		assert.Empty(t, r.Unread, "%s %s", place, form)
+		plain, err := o.Do(t.Context(), answering(t, 200, o.Answer()), calls.Documented(), o.Full)
+		require.NoError(t, err)
+		want, err := payvault.MarshalWire(plain)
+		require.NoError(t, err)
+		wire, err := payvault.MarshalWire(got)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(want), string(wire), "%s %s", place, form)
+	})
+}
+
+// TestReading_oddTexts: a text may come as another scalar, whose literal is kept.
+func TestReading_oddTexts(t *testing.T) {
+	t.Parallel()
+	texts := func(value any) []string {
+		if text, ok := value.(string); ok && odd(text) == nil {
+			return []string{`16500000000.10`, `true`, `false`, `null`}
 		}
+		return nil
 	}
+	eachAnswer(t, texts, func(_ *calls.Operation, place, form string, got any, err error, r payvault.Response, _ string) {
+		if form == `null` && needed.MatchString(place) {
+			require.ErrorContains(t, err, place+" is missing")
+			return
+		}
+		if form[0] > '9' && form != `null` && strings.HasPrefix(place, "/data/payee_account/") {
+			return // a Secret is no truth value
+		}
+		require.NoError(t, err, "%s %s", place, form)
+		assert.Empty(t, r.Unread, "%s %s", place, form)
+		wire, err := payvault.MarshalWire(got)
+		require.NoError(t, err)
+		assert.Equal(t, form != `null`, strings.Contains(string(wire), `"`+form+`"`), "%s %s", place, form)
+	})
 }
 
 // TestReading_unreadable: what cannot be read fails a read with its place, and leaves a write its result.
 func TestReading_unreadable(t *testing.T) {
 	t.Parallel()
-	for _, r := range readResults() {
-		if _, whole := r.record.(payvault.Ownership); whole { // it is there as its text
-			continue
+	unreadable := func(any) []string { return []string{`{"a":[1]}`} }
+	eachAnswer(t, unreadable, func(o *calls.Operation, place, _ string, got any, err error, r payvault.Response, log string) {
+		if o.Replay == payvault.ReplayRead || needed.MatchString(place) {
+			require.ErrorIs(t, err, payvault.ErrMalformedResponse, place)
+			assert.Contains(t, err.Error(), place+" cannot be read as ")
+		} else {
+			require.NoError(t, err, place)
+			assert.NotNil(t, got, place)
+			assert.Contains(t, log, "level=WARN", place)
+			assert.Contains(t, log, "unread="+place)
 		}
-		for _, field := range leaves(reflect.TypeOf(r.record), leaf{}) {
-			if of := field.of; of == reflect.TypeFor[json.RawMessage]() || of.Kind() == reflect.Interface ||
-				field.names[0] == "rcode" {
-				continue
-			}
-			needed := r.needed
-			if field.needed(&r) {
-				needed = `"rcode":"000"`
-			}
-			body := fmt.Sprintf(r.body, field.record(needed, `{"a":[1]}`))
-			pointer := r.at + "/" + strings.Join(field.names, "/")
-			var response payvault.Response
-			var log bytes.Buffer
-			client := answering(t, 200, body, payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-			result, err := r.call(t.Context(), client, payvault.WithResponse(&response))
-			if !r.write || field.needed(&r) {
-				require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
-				assert.Contains(t, err.Error(), pointer+" cannot be read as ", body)
-			} else {
-				require.NoError(t, err, body)
-				assert.NotNil(t, result, body)
-				assert.Contains(t, log.String(), "level=WARN", body)
-				assert.Contains(t, log.String(), "unread="+pointer, body)
-			}
-			if r.write {
-				assert.Equal(t, []string{pointer}, response.Unread, body)
-			}
+		if o.Replay != payvault.ReplayRead {
+			assert.Equal(t, []string{place}, r.Unread)
 		}
-	}
+	})
 }
 
 // TestReading_loosely: what encoding/json takes and JSON v2 refuses loses no answer.
