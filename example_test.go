@@ -28,36 +28,42 @@ func Example() {
 	merchant := srv.Merchant()
 	client, err := payvault.NewClient(srv.URL, merchant.APIKey, payvault.WithMerchantID(merchant.MerchantID))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	card, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-		CardNumber: payvault.NewSecret("4111111111111111"),
-		ExpDate:    payvault.ExpDate(12, 2030),
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	customer, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{
-		ID:           "JANE1",
-		FirmName:     "Acme",
-		BillingCards: []payvault.BillingCardRequest{{CardID: card.CardID}},
+		ID: "JANE1", FirmName: "Acme", BillingCards: []payvault.BillingCardRequest{{CardID: card.CardID}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(customer.ID, customer.PrimaryCardNumber)
 	// Output: JANE1 4111xxxxxx111111
 }
 
+// emulator starts an emulator of the service, for the examples below, with a client that has the key of its merchant.
+func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) {
+	srv := payvaulttest.NewServer()
+	return srv, srv.Client(opts...)
+}
+
+// inject makes requests fail as the fault says.
+func inject(srv *payvaulttest.Server, fault payvaulttest.Fault) {
+	if _, err := srv.Inject(fault); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // What is left to the caller after a failure is a decision in three.
 func Example_afterFailure() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
-	client := srv.Client()
 
 	cancel := func() {
 		request := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
@@ -77,9 +83,7 @@ func Example_afterFailure() {
 		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // longer than the client waits by itself
 		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // it is canceled, and the answer is lost
 	} {
-		if _, err := srv.Inject(fault); err != nil {
-			log.Fatal(err)
-		}
+		inject(srv, fault)
 		cancel()
 	}
 	cancel() // by somebody who did not look
@@ -94,15 +98,11 @@ func Example_afterFailure() {
 // A refusal with status 429 is waited out, up to RetryPolicy.MaxRetryAfter. Where the service asks for more, the call
 // fails at once and says for how long.
 func Example_rateLimit() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	inject(srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
 
-	_, err = client.Customers.List(context.Background(), nil)
+	_, err := client.Customers.List(context.Background(), nil)
 	if e, ok := errors.AsType[*payvault.Error](err); ok && errors.Is(err, payvault.ErrRateLimited) {
 		fmt.Println("again in", e.RetryAfter, "safe:", payvault.SafeToRetry(err))
 	}
@@ -111,10 +111,7 @@ func Example_rateLimit() {
 
 func ExampleNewClient() {
 	client, err := payvault.NewClient("https://sandbox.example.com", "my-api-key",
-		payvault.WithMerchantID(212345),
-		payvault.WithTimeout(20*time.Second),
-		payvault.WithUserAgent("acme-billing/2.1"),
-	)
+		payvault.WithMerchantID(212345), payvault.WithTimeout(20*time.Second), payvault.WithUserAgent("acme-billing/2.1"))
 	fmt.Println(client != nil, err)
 
 	_, err = payvault.NewClient("http://sandbox.example.com", "my-api-key")
@@ -125,15 +122,14 @@ func ExampleNewClient() {
 }
 
 func ExampleClient_ForMerchant() {
-	srv := payvaulttest.NewServer()
+	srv, _ := emulator()
 	defer srv.Close()
 	ctx := context.Background()
 
 	merchant := srv.PartnerClient().ForMerchant(srv.Merchant().MerchantID)
 	customer, err := merchant.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "JANE1", FirmName: "Acme"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(customer.ID, customer.NodeID == srv.Merchant().MerchantID)
 
@@ -146,10 +142,8 @@ func ExampleClient_ForMerchant() {
 }
 
 func ExampleTokensService_Tokenize() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	card, err := client.Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
 		CardholderName: "Jane Doe",
 		CardNumber:     payvault.NewSecret("4111111111111111"),
@@ -157,70 +151,55 @@ func ExampleTokensService_Tokenize() {
 		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(card.CardNumber, card.EchoFields)
 	// Output: 4111xxxxxx111111 [{"order":"17"}]
 }
 
 func ExampleCustomersService_Create() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	customer, err := client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
-		ID:        "JANE1",
-		FirstName: "Jane",
-		LastName:  "Doe",
+		ID: "JANE1", FirstName: "Jane", LastName: "Doe",
 		BillingCards: []payvault.BillingCardRequest{
 			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), Primary: true},
 		},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(customer.ID, customer.PrimaryCardNumber)
 	// Output: JANE1 5454xxxxxx545454
 }
 
 func ExampleCustomersService_List() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	srv.Customers.Seed(payvaulttest.Customer{ID: "JANE1", FirmName: "Acme"})
 	srv.Customers.Seed(payvaulttest.Customer{ID: "JOHN2", FirmName: "Bolt"})
-	client := srv.Client()
 
-	page, err := client.Customers.List(context.Background(), &payvault.ListOptions{
-		OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 1,
-	})
+	options := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 1}
+	page, err := client.Customers.List(context.Background(), options)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(page.Items[0].ID, page.TotalRecords, page.TotalPages)
 	// Output: JOHN2 2 2
 }
 
 func ExampleCustomersService_All() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-	ctx := context.Background()
 	for _, id := range []string{"B2", "A1", "C3"} {
-		if _, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: id, FirmName: "Acme"}); err != nil {
-			fmt.Println(err)
-			return
-		}
+		srv.Customers.Seed(payvaulttest.Customer{ID: id, FirmName: "Acme"})
 	}
 
 	// Two records per page, two pages in flight; the records come in order.
 	options := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending, Count: 2, Prefetch: 2}
-	for customer, err := range client.Customers.All(ctx, options) {
+	for customer, err := range client.Customers.All(context.Background(), options) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(customer.ID)
 	}
@@ -231,37 +210,28 @@ func ExampleCustomersService_All() {
 }
 
 func ExamplePayeesService_Create() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name: "Acme Supplies",
 		Account: payvault.PayeeAccount{
-			TypeID:    payvault.TypeACH,
-			TRNumber:  payvault.NewSecret("123456780"),
-			DDANumber: payvault.NewSecret("000987654321"),
+			TypeID:   payvault.TypeACH,
+			TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"),
 		},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(payee.Name, payee.Account.DDANumber)
 	// Output: Acme Supplies [REDACTED]
 }
 
 func ExamplePayeesService_Delete() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-	ctx := context.Background()
+	payee := srv.Payees.Seed(payvaulttest.Payee{Name: "Acme Supplies"})
 
-	payee, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme Supplies"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	ctx := context.Background()
 	fmt.Println(client.Payees.Delete(ctx, payee.ID))
 	fmt.Println(errors.Is(client.Payees.Delete(ctx, payee.ID), payvault.ErrNotFound))
 	// Output:
@@ -270,39 +240,30 @@ func ExamplePayeesService_Delete() {
 }
 
 func ExampleApplicationsService_Create() {
-	srv := payvaulttest.NewServer()
+	srv, _ := emulator()
 	defer srv.Close()
 	client := srv.PartnerClient() // merchants are boarded with a partner's key
 
-	created, err := client.Applications.Create(context.Background(), &payvault.ApplicationCreateRequest{
-		ChannelID: 7, SalesRep: 42,
-	})
+	request := &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}
+	created, err := client.Applications.Create(context.Background(), request)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(created.App.ID > 0, created.App.Status == payvault.ApplicationIncomplete)
 	// Output: true true
 }
 
 func ExampleApplicationsService_SaveData() {
-	srv := payvaulttest.NewServer()
+	srv, _ := emulator()
 	defer srv.Close()
 	client := srv.PartnerClient()
-	ctx := context.Background()
+	application := srv.Applications.Seed(payvaulttest.Application{})
 
-	created, err := client.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	saved, err := client.Applications.SaveData(ctx, created.App.ID, payvault.ApplicationData{
-		LegalName:          "Springfield Bakery LLC",
-		LimitedPartnership: new(false),
+	saved, err := client.Applications.SaveData(context.Background(), application.ID, payvault.ApplicationData{
+		LegalName: "Springfield Bakery LLC", LimitedPartnership: new(false),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, field := range saved {
 		fmt.Println(field.Key, field.Type, field.Settings.Required)
@@ -313,86 +274,70 @@ func ExampleApplicationsService_SaveData() {
 }
 
 func ExampleApplicationsService_Validate() {
-	srv := payvaulttest.NewServer()
+	srv, _ := emulator()
 	defer srv.Close()
 	client := srv.PartnerClient()
-	ctx := context.Background()
+	application := srv.Applications.Seed(payvaulttest.Application{})
 
-	created, err := client.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	ctx := context.Background()
 	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC}
-	if _, err := client.Applications.SaveData(ctx, created.App.ID, data); err != nil {
-		fmt.Println(err)
-		return
+	if _, err := client.Applications.SaveData(ctx, application.ID, data); err != nil {
+		log.Fatal(err)
 	}
-	validation, err := client.Applications.Validate(ctx, created.App.ID)
+	validation, err := client.Applications.Validate(ctx, application.ID)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	_, legalName := validation.Problems["legal_name"]
-	_, taxID := validation.Problems["tax_id"]
-	fmt.Println(validation.OK(), legalName, taxID)
-	// Output: false false true
+	fmt.Println(validation.OK(), len(validation.Problems["legal_name"]), len(validation.Problems["tax_id"]))
+	// Output: false 0 1
 }
 
 func ExampleDisputesService_Respond() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	dispute := srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeFirstTime})
-	client := srv.Client()
 
 	evidence, err := payvault.OpenFile("testdata/disputes/evidence.pdf")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer func() { _ = evidence.Close() }()
 	err = client.Disputes.Respond(context.Background(), dispute.ID, &payvault.DisputeResponse{
-		Type:     payvault.DisputeOther,
-		Message:  "The signed receipt is attached.",
-		Evidence: evidence,
+		Type: payvault.DisputeOther, Message: "The signed receipt is attached.", Evidence: evidence,
 	})
 	fmt.Println(err)
 	// Output: <nil>
 }
 
 func ExampleSubscriptionsService_Transactions() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
 	}})
-	client := srv.Client()
 
 	page, err := client.Subscriptions.Transactions(context.Background(), subscription.ID, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(page.TotalRecords, page.Items[0].AmtTran)
 	// Output: 1 19.90
 }
 
 func ExampleSubscriptionsService_AllTransactions() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
 		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: "5.10"},
 	}})
-	client := srv.Client()
 
 	from := payvault.Date{Year: 2026, Month: time.January, Day: 1}
 	to := payvault.Date{Year: 2026, Month: time.January, Day: 31}
 	january := &payvault.ListOptions{Filters: []payvault.Filter{payvault.BetweenDates("tran_date", from, to)}}
 	for transaction, err := range client.Subscriptions.AllTransactions(context.Background(), subscription.ID, january) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(transaction.AmtTran, transaction.Time.Format(time.DateOnly))
 	}
@@ -400,16 +345,14 @@ func ExampleSubscriptionsService_AllTransactions() {
 }
 
 func ExampleSubscriptionsService_Cancel() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
-	client := srv.Client()
 
 	request := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
 	confirmation, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, request)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	canceled, _ := srv.Subscriptions.Get(subscription.ID)
 	fmt.Println(confirmation.Message != "", canceled.State)
@@ -417,10 +360,9 @@ func ExampleSubscriptionsService_Cancel() {
 }
 
 func ExampleInvoicesService_Send() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
-	client := srv.Client()
 
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
 	err := client.Invoices.Send(context.Background(), invoice.ID, request)
@@ -430,26 +372,21 @@ func ExampleInvoicesService_Send() {
 }
 
 func ExampleAccountUpdaterService_Submit() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	accepted, err := client.AccountUpdater.Submit(context.Background(), []payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027), CardID: "mine-1"},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(accepted.RequestID != "") // events of a webhook tell when it is completed
 	// Output: true
 }
 
 func ExampleAccountUpdaterService_SubmitAll() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
 	}, 250))
@@ -494,17 +431,10 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 // The answer to the first batch is lost, and the second is turned away. The next run sends the second one only, as it
 // would if the process had been killed.
 func ExampleJournal() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	for _, fault := range []payvaulttest.Fault{
-		{Kind: payvaulttest.DropAfterCommit, Times: 1},
-		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1},
-	} {
-		if _, err := srv.Inject(fault); err != nil {
-			log.Fatal(err)
-		}
-	}
-	client := srv.Client()
+	inject(srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 1})
+	inject(srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
 
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
@@ -535,15 +465,13 @@ func ExampleJournal() {
 }
 
 func ExampleWebhooksService_AddEvent() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	webhook := srv.Webhooks.Seed(payvaulttest.Webhook{})
-	client := srv.Client()
 
 	confirmation, err := client.Webhooks.AddEvent(context.Background(), webhook.ID, payvault.EventTransactionStatusUpdated)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(confirmation.Message)
 	// Output: Event transaction_status_updated was added
@@ -564,8 +492,6 @@ func ExampleNotificationHandler() {
 }
 
 func ExampleWithLogger() {
-	srv := payvaulttest.NewServer()
-	defer srv.Close()
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug, // for the records of attempts and of calls that succeed
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -575,11 +501,9 @@ func ExampleWithLogger() {
 			return a
 		},
 	}))
-	client := srv.Client(payvault.WithLogger(logger))
-	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	srv, client := emulator(payvault.WithLogger(logger))
+	defer srv.Close()
+	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 
 	if _, err := client.Customers.List(context.Background(), nil); err != nil {
 		fmt.Println(err)
@@ -593,8 +517,7 @@ func ExampleWithLogger() {
 func ExampleOpenFile() {
 	evidence, err := payvault.OpenFile("testdata/disputes/evidence.pdf")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer func() { _ = evidence.Close() }() // the client never closes it
 
@@ -609,20 +532,16 @@ func ExampleOpenFile() {
 }
 
 func ExampleWithReplay() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
-	client := srv.Client()
 
 	// The first answer is a 503. Sending an invoice is not repeated by itself, since it could go out twice; here
 	// the caller says that this does not matter.
-	_, err := srv.Inject(payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	var answer payvault.Response
 	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}
-	err = client.Invoices.Send(context.Background(), invoice.ID, nil, options...)
+	err := client.Invoices.Send(context.Background(), invoice.ID, nil, options...)
 	fmt.Println(err, answer.StatusCode, answer.Attempts)
 	// Output: <nil> 200 2
 }
@@ -630,8 +549,7 @@ func ExampleWithReplay() {
 func ExampleError() {
 	client, err := payvault.NewClient("https://sandbox.example.com", "my-api-key", payvault.WithMerchantID(212345))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
 		FirmName:     "Acme",
@@ -649,19 +567,12 @@ func ExampleError() {
 }
 
 func ExampleClient_Call() {
-	srv := payvaulttest.NewServer()
+	srv, client := emulator()
 	defer srv.Close()
-	client := srv.Client()
-
 	// An operation by method and path, for those that the interface does not show.
-	var out struct {
-		TotalRecords int `json:"totalRecords"`
-	}
-	err := client.Call(context.Background(), payvault.Request{
-		Method: "GET",
-		Path:   []string{"platform", "vault", "customer"},
-		Replay: true,
-	}, &out)
+	var out struct{ TotalRecords int }
+	request := payvault.Request{Method: "GET", Path: []string{"platform", "vault", "customer"}, Replay: true}
+	err := client.Call(context.Background(), request, &out)
 	fmt.Println(out.TotalRecords, err)
 	// Output: 0 <nil>
 }
@@ -672,18 +583,15 @@ func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	queued, err := payvault.MarshalWire(request)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	var taken payvault.TokenizeRequest
 	if err := json.Unmarshal(queued, &taken); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(string(logged))
 	fmt.Println(string(queued))
