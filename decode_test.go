@@ -202,11 +202,17 @@ func TestReading_oddTexts(t *testing.T) {
 // TestReading_unreadable: what cannot be read fails a read with its place, and leaves a write its result.
 func TestReading_unreadable(t *testing.T) {
 	t.Parallel()
-	unreadable := func(any) []string { return []string{`{"a":[1]}`} }
+	unreadable := func(value any) []string {
+		if _, text := value.(string); text && odd(value) == nil {
+			return []string{`{"` + garbageCanary + `":[1]}`}
+		}
+		return []string{`{"` + garbageCanary + `":[1]}`, `"` + garbageCanary + `"`}
+	}
 	eachAnswer(t, unreadable, func(o *calls.Operation, place, _ string, got any, err error, r payvault.Response, log string) {
 		if o.Replay == payvault.ReplayRead || needed.MatchString(place) {
 			require.ErrorIs(t, err, payvault.ErrMalformedResponse, place)
 			assert.Contains(t, err.Error(), place+" cannot be read as ")
+			service.AssertHidden(t, err, garbageCanary)
 		} else {
 			require.NoError(t, err, place)
 			assert.NotNil(t, got, place)

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -210,31 +209,6 @@ func TestObserver_severalInOrder(t *testing.T) {
 	none := payvault.WithObserver(payvault.Observer{})
 	require.NoError(t, addEvent(t, answering(t, 200, `{"code":0,"data":{}}`, note("1"), none, note("2"))))
 	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
-}
-
-// TestObserver_batchesAndGoroutines: a batch is a call, and observers are told of calls that are made at a time.
-func TestObserver_batchesAndGoroutines(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	told := map[payvault.Operation]int{}
-	client := answering(t, 200, `{"code":0,"data":{"request_id":"R1"}}`, payvault.WithObserver(payvault.Observer{
-		End: func(_ context.Context, call payvault.CallInfo, _ payvault.CallResult) {
-			mu.Lock()
-			defer mu.Unlock()
-			told[call.Op]++
-		},
-	}))
-	service.Together(func() { _ = addEvent(t, client) })
-	cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 2*payvault.MaxAccountUpdaterCards+1)
-	for batch := range client.AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), nil) {
-		require.NoError(t, batch.Err)
-	}
-	want := map[payvault.Operation]int{payvault.OpWebhooksAddEvent: service.Callers, payvault.OpAccountUpdaterSubmit: 3}
-	assert.Equal(t, want, told)
-}
-
-func card() payvault.AccountUpdaterCard {
-	return payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
 }
 
 // TestObserver_nilContext: there is no context to start from, and nothing to tell.

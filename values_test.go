@@ -279,30 +279,6 @@ func TestPairs_refusesOtherShapes(t *testing.T) {
 	assert.Error(t, err, "what JSON cannot write")
 }
 
-// TestValues_errorNamesTheField: a value that cannot be read is an error with operation and field, and without the
-// value.
-func TestValues_errorNamesTheField(t *testing.T) {
-	t.Parallel()
-	for member, want := range map[string]string{
-		`"tran_time":"` + garbageCanary + `"`:    "tran_time cannot be read as Timestamp",
-		`"amt_tran":"` + garbageCanary + `"`:     "amt_tran cannot be read as Amount",
-		`"batch_date":"` + garbageCanary + `"`:   "batch_date cannot be read as Date",
-		`"merchant_id":"` + garbageCanary + `"`:  "merchant_id cannot be read as MerchantID",
-		`"batch_id":1.5`:                         "batch_id cannot be read as int64",
-		`"dispute_flag":"` + garbageCanary + `"`: "dispute_flag cannot be read as bool",
-		`"rmsg":{"` + garbageCanary + `":1}`:     "rmsg cannot be read as string",
-	} {
-		_, err := listTransactions(t.Context(), answering(t, 200, `{"code":0,"data":[{"pg_id":"fine"},{`+member+`}]}`))
-		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
-		assert.Contains(t, err.Error(), "subscriptions.transactions")
-		assert.Contains(t, err.Error(), "/data/1/"+want)
-		service.AssertHidden(t, err, garbageCanary)
-	}
-}
-
-// amount returns an exact decimal number.
-func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
-
 // assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
 func assertWire[T any](t *testing.T, value T, wire string) {
 	t.Helper()

@@ -228,6 +228,10 @@ func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
 }
 
+func card() payvault.AccountUpdaterCard {
+	return payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
+}
+
 func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
