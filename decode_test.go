@@ -385,45 +385,25 @@ func TestReading_unreadPlaces(t *testing.T) {
 // TestCall_answers: types of the caller are read as encoding/json reads them.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
-	type inner struct {
-		A int `json:"a"`
-		B int `json:"b"`
-	}
-	type callerAnswer struct {
-		Any      any             `json:"any"`
-		Bytes    []byte          `json:"bytes"`
-		Array    [2]int          `json:"array"`
-		Wait     time.Duration   `json:"wait"`
-		Quoted   int             `json:"quoted,string"`
-		Pointer  *inner          `json:"pointer"`
-		ByNumber map[int]string  `json:"by_number"`
-		List     []inner         `json:"list"`
-		Snake    string          `json:"snake_case"`
-		Time     time.Time       `json:"time"`
-		Open     map[string]any  `json:"open"`
-		Text     string          `json:"text"`
-		Number   json.Number     `json:"number"`
-		Raw      json.RawMessage `json:"raw"`
-	}
 	for _, member := range []string{
 		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`,
-		`"wait":5`, `"quoted":"7"`, `"pointer":{"a":1},"pointer":{"b":2}`, `"pointer":{"a":1},"POINTER":null`,
-		`"by_number":{"2":"b","1":"a"}`, `"list":[{"a":1},null]`, `"list":[{"a":1},{"a":2}],"list":[{"b":3}]`,
-		`"SNAKE_CASE":"x"`, `"snakecase":"x"`, `"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`,
-		`"text":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"text":null`,
+		`"wait":5`, `"quoted":"7"`, `"record":{"inner":"a"},"record":{"other":"b"}`, `"record":{"inner":"a"},"RECORD":null`,
+		`"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`, `"list":[{"inner":"a"},{}],"list":[{"other":"b"}]`,
+		`"SNAKE_CASE":5`, `"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`,
+		`"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"inner":null`,
 	} {
 		body := `{"code":0,` + member + `}`
-		var want, got callerAnswer
+		var want, got callerForm
 		require.NoError(t, json.Unmarshal([]byte(body), &want), member)
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
 	for _, member := range []string{
-		`"text":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"` + garbageCanary + `"`, `"quoted":7.5`,
+		`"inner":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"` + garbageCanary + `"`, `"quoted":7.5`,
 	} {
 		body := `{"code":0,` + member + `}`
-		require.Error(t, json.Unmarshal([]byte(body), new(callerAnswer)), member)
-		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerAnswer))
+		require.Error(t, json.Unmarshal([]byte(body), new(callerForm)), member)
+		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerForm))
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
 		service.AssertHidden(t, err, garbageCanary)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,21 +174,21 @@ func TestMarshalWire_misfit(t *testing.T) {
 	}
 }
 
-// Bodies of the caller, for TestCall_bodies.
+// Types of the caller.
 type (
 	callerText     struct{ text string }
 	callerPointer  struct{ N int }
 	callerV2       struct{ Card payvault.Secret }
 	callerV1       struct{ Card payvault.Secret }
-	callerInner    struct{ Inner string }
+	callerInner    struct{ Inner, Other string }
 	holding[T any] struct {
 		Card T               `json:"card"`
 		No   payvault.Secret `json:"no,omitzero"`
 	}
 	callerForm struct {
 		callerInner
-		callerText `json:"text"`
 
+		Named    callerText          `json:"named"`
 		None     int                 `json:"none,omitempty"`
 		False    bool                `json:"false,omitempty"`
 		Text     string              `json:",omitempty"`
@@ -198,8 +197,10 @@ type (
 		Wait     time.Duration       `json:"wait"`
 		Slice    []int               `json:"slice"`
 		Empty    []int               `json:"empty,omitempty"`
+		List     []callerInner       `json:"list"`
 		Map      map[int]string      `json:"map"`
 		NilMap   map[string]int      `json:"nil_map"`
+		Open     map[string]any      `json:"open"`
 		Bytes    []byte              `json:"bytes"`
 		Array    [2]byte             `json:"array"`
 		Number   json.Number         `json:"number"`
@@ -209,13 +210,14 @@ type (
 		Value    callerPointer       `json:"value"`
 		Pointer  *callerPointer      `json:"pointer"`
 		Nil      *callerPointer      `json:"nil"`
+		Record   *callerInner        `json:"record"`
 		Quoted   int                 `json:"quoted,string"`
 		Any      any                 `json:"any"`
 		ByText   map[callerText]int  `json:"by_text"`
 		Amount   payvault.Amount     `json:"amount"`
 		Date     payvault.Date       `json:"date"`
 		Floats   []float64           `json:"floats"`
-		Merchant payvault.MerchantID `json:"merchant"`
+		Merchant payvault.MerchantID `json:"snake_case"`
 		Hidden   string              `json:"-"`
 	}
 )
@@ -223,7 +225,6 @@ type (
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
 func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
-
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
 }
@@ -248,18 +249,18 @@ func sent(t *testing.T, body any) string {
 func TestCall_bodies(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
-		callerInner: callerInner{"i"}, callerText: callerText{"t"}, Wait: time.Second, Map: map[int]string{2: "b", 1: "a"},
+		callerInner: callerInner{Inner: "i"}, Named: callerText{"t"}, Wait: time.Second, Map: map[int]string{2: "b", 1: "a"},
 		Bytes: []byte("ab"), Array: [2]byte{1, 2}, Number: "12.50", Raw: json.RawMessage(`{"b":1, "a":"<"}`),
 		Pointer: &callerPointer{1}, Quoted: 7, ByText: map[callerText]int{{"k"}: 1}, Floats: []float64{1, 0.1, 1e21, 1e-7},
 		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
 	}
-	for name, body := range map[string]any{
-		"a zero form": callerForm{}, "a form": form, "a pointer to it": &form, "a list": []any{form, &form}, "text": "<é>",
-		"raw": json.RawMessage(`[1, 2]`), "nil in any": map[string]any{"a": (*int)(nil)},
+	for _, body := range []any{
+		callerForm{}, form, &form, []any{form, &form}, json.RawMessage(`[1, 2]`), map[string]any{"a": (*int)(nil)},
+		"<&é>\u2028", "a \ufffd b", `a \ufffd b`, mark, // which is a text like any other outside of secrets
 	} {
 		want, err := json.Marshal(body)
-		require.NoError(t, err, name)
-		assert.JSONEq(t, string(want), sent(t, body), name)
+		require.NoError(t, err, "%T", body)
+		assert.JSONEq(t, string(want), sent(t, body), "%T", body)
 	}
 }
 
@@ -314,30 +315,25 @@ func TestUnwritable(t *testing.T) {
 		ID: "JANE1", FirmName: "\ufffd", BillingCards: []payvault.BillingCardRequest{{}, {CardNumber: lost}},
 	})
 	require.EqualError(t, err, "payvault: customers.create: invalid request: billing_cards[1].card_number "+isMark)
-	_, err = client.AccountUpdater.Submit(t.Context(), []payvault.AccountUpdaterCard{
-		card(), {CardNumber: lost, ExpDate: "1230"},
-	})
+	cards := []payvault.AccountUpdaterCard{card(), {CardNumber: lost, ExpDate: "1230"}}
+	_, err = client.AccountUpdater.Submit(t.Context(), cards)
 	service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{"data[1].card_number": {isMark}})
 	err = client.Disputes.Respond(t.Context(), 5002, &payvault.DisputeResponse{Type: payvault.DisputeOther, Message: bad})
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
 
 	more := func(value any) payvault.ApplicationData {
-		extra := []payvault.ApplicationField{{Key: "more", Value: value}}
-		return payvault.ApplicationData{BusinessName: "first", Extra: extra}
+		return payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "a"}, {Key: "more", Value: value}}}
 	}
 	owner := func(o payvault.Owner) payvault.ApplicationData {
 		return payvault.ApplicationData{BusinessName: "first", Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, o}}}
 	}
+	raw := []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)}
 	for path, data := range map[string]payvault.ApplicationData{
-		"legal_name":                         {LegalName: bad},
-		"tax_id":                             {TaxID: lost},
-		"more":                               more(map[string]any{"4111111111111111": lost}),
-		"more[1]":                            more([]any{1, lost}),
-		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
-		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
-		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{
-			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
-		}),
+		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
+		"more":                                     more(map[string]any{"4111111111111111": lost}),
+		"ownership.owners[1].name.last_name":       owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].ssn":                  owner(payvault.Owner{SSN: lost}),
+		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),
 	} {
 		_, err = client.Applications.SaveData(t.Context(), 4004, data)
 		e := service.AsError(t, err)
@@ -415,16 +411,6 @@ type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// TestMarkAsText: outside of secrets the mark is a text like any other.
-func TestMarkAsText(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{mark, "a \ufffd b", `a \ufffd b`, "<&>\u2028"} {
-		quoted, err := json.Marshal(text)
-		require.NoError(t, err)
-		assert.JSONEq(t, `{"customer_id":`+string(quoted)+`}`, sent(t, payvault.SubscriptionCancelRequest{CustomerID: text}))
-	}
-}
-
 // TestClearing_secretsOfBodies: wherever a body holds a secret that is sent, the service cannot repeat it.
 func TestClearing_secretsOfBodies(t *testing.T) {
 	t.Parallel()
@@ -440,65 +426,50 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 		embedding struct{ payvault.Secret }
 	)
 	first, second := payvault.NewSecret("inner-secret-1"), payvault.NewSecret("other-secret-2")
-	for name, body := range map[string]any{
-		"embedded":     outer{Inner: &Inner{first}, inner: inner{second}},
-		"an embedded":  []embedding{{first}, {second}},
-		"nil embedded": outer{X: []any{&first, map[string]any{"a": second}}},
-		"pairs":        payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
-		"data":         payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
-		"saved":        []payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
-		"form":         []any{callerV2{first}, callerV2{second}},
+	client := answering(t, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
+	for _, body := range []any{
+		outer{Inner: &Inner{first}, inner: inner{second}}, outer{X: []any{&first, map[string]any{"a": second}}},
+		[]embedding{{first}, {second}}, []any{callerV2{first}, callerV2{second}},
+		payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
+		payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
+		[]payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
 	} {
-		client := answering(t, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
 		err := client.Call(t.Context(), callWith(body), nil)
-		require.ErrorIs(t, err, payvault.ErrRejected, name)
-		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, name)
+		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, "%T", body)
 	}
 }
 
 func TestSecret(t *testing.T) {
 	t.Parallel()
-	secret, same := payvault.NewSecret("4111111111111111"), payvault.NewSecret("4111111111111111")
-	none := payvault.NewSecret("")
-	assert.Equal(t, "4111111111111111", secret.Reveal())
+	const number = "4111111111111111"
+	secret, same, none := payvault.NewSecret(number), payvault.NewSecret(number), payvault.NewSecret("")
 	assert.Equal(t, secret, same, "as reflect.DeepEqual sees it")
 	assert.NotEqual(t, secret, payvault.NewSecret("4111111111111112"))
-	assert.False(t, secret == same)
-	assert.False(t, secret == payvault.Secret{})
-	assert.False(t, secret.IsZero())
-	assert.True(t, none == payvault.Secret{})
-	assert.True(t, none.IsZero())
-	assert.Empty(t, none.Reveal())
-	for _, text := range []string{"1", strings.Repeat("long text, ", 100), "\x00\xff", "é"} {
+	assert.False(t, secret == same || secret == none || secret.IsZero())
+	assert.True(t, none == payvault.Secret{} && none.IsZero())
+	for _, text := range []string{"", number, strings.Repeat("long text, ", 100), "\x00\xff", "é"} {
 		assert.Equal(t, text, payvault.NewSecret(text).Reveal())
 	}
 	for how, unmarshal := range readers() {
-		var back payvault.Secret
-		require.NoError(t, unmarshal([]byte(`"\u0034111111111111111"`), &back), how)
-		assert.Equal(t, secret, back, how)
-		require.NoError(t, unmarshal([]byte(`""`), &back), how)
-		assert.True(t, back.IsZero(), how)
-		require.NoError(t, unmarshal([]byte(`null`), &back), how)
-		assert.True(t, back.IsZero(), how)
+		for text, want := range map[string]payvault.Secret{`"\u0034111111111111111"`: secret, `""`: none, `null`: none} {
+			var back payvault.Secret
+			require.NoError(t, unmarshal([]byte(text), &back), how)
+			assert.Equal(t, want, back, how)
+		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `4111111111111111`, `true`, `{"a":"4111111111111111"}`, `["4111111111111111"]`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, number, `true`, `{"a":"` + number + `"}`, `["` + number + `"]`,
 		} {
-			err := unmarshal([]byte(text), &back)
+			err := unmarshal([]byte(text), new(payvault.Secret))
 			require.Error(t, err, "%s: %s", how, text)
-			assert.NotContains(t, err.Error(), "4111111111111111", how)
+			assert.NotContains(t, err.Error(), number, how)
 		}
 	}
-	for format, want := range map[string]string{
-		"%v": mark, "%s": mark, "%+v": mark, "%x": mark, "%d": mark, "%q": `"` + mark + `"`, "%#v": `"` + mark + `"`,
-	} {
-		for _, value := range []any{secret, &secret} {
-			assert.Equal(t, want, fmt.Sprintf(format, value), format)
-		}
+	for _, value := range []any{secret, &secret} {
+		assert.Equal(t, strings.Repeat(mark, 5), fmt.Sprintf("%v%s%+[1]v%[1]x%[1]d", value, value))
+		assert.Equal(t, `"[REDACTED]" "[REDACTED]"`, fmt.Sprintf("%q %#v", value, value))
 	}
-	assert.Empty(t, fmt.Sprintf("%v%s%+v", none, none, &none), "that nothing is there is no secret")
-	assert.Equal(t, `""`, fmt.Sprintf("%q", none))
+	assert.Equal(t, `""`, fmt.Sprintf("%v%s%+v%q", none, none, &none, none), "that nothing is there is no secret")
 	text, err := json.Marshal([]any{none, &none, secret})
 	require.NoError(t, err)
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
-	assert.True(t, slices.Contains([]payvault.Secret{{}, secret}, secret))
 }
