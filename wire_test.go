@@ -207,7 +207,6 @@ type (
 		NoNumber json.Number         `json:"no_number"`
 		Raw      json.RawMessage     `json:"raw"`
 		NoRaw    json.RawMessage     `json:"no_raw"`
-		Value    callerPointer       `json:"value"`
 		Pointer  *callerPointer      `json:"pointer"`
 		Nil      *callerPointer      `json:"nil"`
 		Record   *callerInner        `json:"record"`
