@@ -99,13 +99,13 @@ func basic(key string) string { return "Basic " + base64.StdEncoding.EncodeToStr
 
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
-	policy := payvault.WithRetryPolicy
+	type policy = payvault.RetryPolicy
 	for problem, options := range map[string][]payvault.Option{
 		"WithHTTPClient is nil":                                {payvault.WithHTTPClient(nil)},
 		"WithHTTPClient has a Transport that is a nil pointer": {service.Over((*http.Transport)(nil))},
 		"WithRetryPolicy has a negative field": {
-			policy(payvault.RetryPolicy{MaxAttempts: -1}), policy(payvault.RetryPolicy{MinBackoff: -1}),
-			policy(payvault.RetryPolicy{MaxBackoff: -1}), policy(payvault.RetryPolicy{MaxRetryAfter: -1}),
+			payvault.WithRetryPolicy(policy{MaxAttempts: -1}), payvault.WithRetryPolicy(policy{MinBackoff: -1}),
+			payvault.WithRetryPolicy(policy{MaxBackoff: -1}), payvault.WithRetryPolicy(policy{MaxRetryAfter: -1}),
 		},
 		"WithTimeout is not positive":                {payvault.WithTimeout(0), payvault.WithTimeout(-1)},
 		"WithKeySource is nil":                       {payvault.WithKeySource(nil)},
@@ -136,6 +136,18 @@ func TestNewClient_noIO(t *testing.T) {
 	client, err := payvault.NewClient(sandbox, "", payvault.WithKeySource(source), service.Over(pool))
 	require.NoError(t, err, "the key may be empty if there is a source")
 	client.ForMerchant(1).CloseIdleConnections()
+}
+
+func TestClient_pathPrefix(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{
+		"": "", "/": "", "/gateway": "/gateway", "/gateway/v1/": "/gateway/v1", "/a%2Fb": "/a%2Fb", "/a%2Fb%2F": "/a%2Fb%2F",
+		"/caf%C3%A9": "/caf%C3%A9", "/with%20space": "/with%20space", "/100%25": "/100%25", "/a;b=c": "/a;b=c",
+	} {
+		server := service.Answer(t, 200, `{"code":0,"data":{}}`)
+		require.NoError(t, service.Client(t, server.URL+prefix).Invoices.Send(t.Context(), "a/b", nil))
+		assert.Equal(t, want+"/platform/invoice/a%2Fb/send", server.Seen()[0].Path)
+	}
 }
 
 // TestWithHTTPClient: redirects are not followed, cookies are not kept, and the caller's client is left as it is.
@@ -219,14 +231,14 @@ func TestWithAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy, want int
-		opts         []payvault.CallOption
+		option       payvault.CallOption
 	}{
-		{4, 1, []payvault.CallOption{payvault.WithAttempts(1)}}, {1, 2, []payvault.CallOption{payvault.WithAttempts(2)}},
-		{3, 7, []payvault.CallOption{payvault.WithAttempts(7)}}, {0, 4, nil}, // the default
+		{4, 1, payvault.WithAttempts(1)}, {1, 2, payvault.WithAttempts(2)}, {3, 7, payvault.WithAttempts(7)},
+		{0, 4, nil}, // the default
 	} {
 		var raw payvault.Response
-		err := addEvent(t, answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy)),
-			append(test.opts, payvault.WithResponse(&raw))...)
+		client := answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy))
+		err := addEvent(t, client, test.option, payvault.WithResponse(&raw))
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Equal(t, test.want, raw.Attempts)
 	}

@@ -167,30 +167,16 @@ func TestObserver_code(t *testing.T) {
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
-	var seen []any
-	look := func(ctx context.Context) { seen = append(seen, ctx.Value(diaryKey{}), len(d.ends)) }
+	var seen []string
+	look := func(ctx context.Context) { seen = append(seen, fmt.Sprintf("%v %d", ctx.Value(diaryKey{}), len(d.ends))) }
 	source := func(ctx context.Context) (string, error) { look(ctx); return service.APIKey, nil }
 	pool := service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		look(r.Context())
 		return service.Reply(http.StatusOK, `{"code":0,"data":{}}`), nil
 	})
 	require.NoError(t, addEvent(t, service.Client(t, service.Nowhere, d.option(), payvault.WithKeySource(source),
-		service.Over(pool), payvault.WithLogger(slog.New(looking{slog.DiscardHandler, look})))))
-	assert.Equal(t, slices.Repeat([]any{"of the call", 0}, 4), seen, "key source, transport, and two records")
-}
-
-// looking is a log handler that shows the contexts of records.
-type looking struct {
-	slog.Handler
-
-	look func(context.Context)
-}
-
-func (looking) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h looking) Handle(ctx context.Context, _ slog.Record) error {
-	h.look(ctx)
-	return nil
+		service.Over(pool), payvault.WithLogger(slog.New(&notes{Handler: slog.DiscardHandler, from: slog.LevelDebug, look: look})))))
+	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 
 func TestObserver_severalInOrder(t *testing.T) {
@@ -267,12 +253,16 @@ type notes struct {
 	slog.Handler
 
 	from  slog.Level
+	look  func(context.Context)
 	lines []string
 }
 
 func (n *notes) Enabled(_ context.Context, level slog.Level) bool { return level >= n.from }
 
-func (n *notes) Handle(_ context.Context, r slog.Record) error {
+func (n *notes) Handle(ctx context.Context, r slog.Record) error {
+	if n.look != nil {
+		n.look(ctx)
+	}
 	line := r.Level.String() + " " + r.Message
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
