@@ -46,10 +46,6 @@ func saveData(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, o...)
 }
 
-func listTransactions(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Subscriptions.Transactions(ctx, 1, nil, o...))
-}
-
 func cancel(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 	return valueOf(c.Subscriptions.Cancel(ctx, 1, &payvault.SubscriptionCancelRequest{CustomerID: "C1"}, o...))
 }
@@ -106,7 +102,7 @@ var needed = regexp.MustCompile(`^/(card_id|data/(customer_id|payee_id|app/app_i
 // eachAnswer makes every operation with its documented answers, in which another form stands for one value.
 func eachAnswer(
 	t *testing.T, forms func(value any) []string,
-	check func(o *calls.Operation, place, form string, result any, err error, response payvault.Response, log string),
+	check func(o *calls.Operation, place, form string, result any, err error, r payvault.Response, log string),
 ) {
 	t.Helper()
 	for _, o := range calls.Table() {
@@ -208,16 +204,15 @@ func TestReading_unreadable(t *testing.T) {
 		}
 		return []string{`{"` + garbageCanary + `":[1]}`, `"` + garbageCanary + `"`}
 	}
-	eachAnswer(t, unreadable, func(o *calls.Operation, place, _ string, got any, err error, r payvault.Response, log string) {
+	eachAnswer(t, unreadable, func(o *calls.Operation, place, _ string, _ any, err error, r payvault.Response, s string) {
 		if o.Replay == payvault.ReplayRead || needed.MatchString(place) {
 			require.ErrorIs(t, err, payvault.ErrMalformedResponse, place)
 			assert.Contains(t, err.Error(), place+" cannot be read as ")
 			service.AssertHidden(t, err, garbageCanary)
 		} else {
 			require.NoError(t, err, place)
-			assert.NotNil(t, got, place)
-			assert.Contains(t, log, "level=WARN", place)
-			assert.Contains(t, log, "unread="+place)
+			assert.Contains(t, s, "level=WARN", place)
+			assert.Contains(t, s, "unread="+place)
 		}
 		if o.Replay != payvault.ReplayRead {
 			assert.Equal(t, []string{place}, r.Unread)
@@ -299,7 +294,8 @@ func TestReading_oneOddValue(t *testing.T) {
 		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField(nil), nil},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
-			payvault.Customer{ID: "A"}, nil,
+			payvault.Customer{ID: "A"},
+			nil,
 		},
 		{first, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", payvault.Customer{ID: "A"}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
@@ -315,7 +311,8 @@ func TestReading_oneOddValue(t *testing.T) {
 		},
 		{
 			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":[],"payee_email":["a",{}],"payee_name":"P"}}`,
-			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"}, []string{"/data/payee_address", "/data/payee_email/1"},
+			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"},
+			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
 	} {
 		var response payvault.Response
@@ -387,7 +384,8 @@ func TestCall_answers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
 		`"any":1.5`, `"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1]`, `"array":[1,2,3]`,
-		`"wait":5`, `"quoted":"7"`, `"record":{"inner":"a"},"record":{"other":"b"}`, `"record":{"inner":"a"},"RECORD":null`,
+		`"wait":5`, `"quoted":"7"`, `"record":{"inner":"a"},"record":{"other":"b"}`,
+		`"record":{"inner":"a"},"RECORD":null`,
 		`"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`, `"list":[{"inner":"a"},{}],"list":[{"other":"b"}]`,
 		`"SNAKE_CASE":5`, `"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`,
 		`"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"inner":null`,

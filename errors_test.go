@@ -219,7 +219,7 @@ func TestSafeToRetry(t *testing.T) {
 	}
 }
 
-// TestSafeToRetry_earlyAnswer: where it is not known whether a 408 was sent before the request came, it decides nothing.
+// TestSafeToRetry_earlyAnswer: where it is not known whether a 408 came before the request, it decides nothing.
 func TestSafeToRetry_earlyAnswer(t *testing.T) {
 	t.Parallel()
 	early := answering(t, http.StatusRequestTimeout, "")

@@ -55,7 +55,7 @@ func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) 
 // inject makes requests fail as the fault says.
 func inject(srv *payvaulttest.Server, fault payvaulttest.Fault) {
 	if _, err := srv.Inject(fault); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 }
 

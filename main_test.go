@@ -23,7 +23,7 @@ func answering(tb testing.TB, status int, body string, opts ...payvault.Option) 
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn answers with statuses and a success in JSON, one after the other, the last one for good. 0 is a lost connection.
+// inTurn answers with one status after the other, the last one for good, and a success in JSON. 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]

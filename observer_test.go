@@ -168,14 +168,17 @@ func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
 	var seen []string
-	look := func(ctx context.Context) { seen = append(seen, fmt.Sprintf("%v %d", ctx.Value(diaryKey{}), len(d.ends))) }
+	look := func(ctx context.Context) {
+		seen = append(seen, fmt.Sprintf("%v %d", ctx.Value(diaryKey{}), len(d.ends)))
+	}
 	source := func(ctx context.Context) (string, error) { look(ctx); return service.APIKey, nil }
 	pool := service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		look(r.Context())
 		return service.Reply(http.StatusOK, `{"code":0,"data":{}}`), nil
 	})
+	log := slog.New(&notes{Handler: slog.DiscardHandler, from: slog.LevelDebug, look: look})
 	require.NoError(t, addEvent(t, service.Client(t, service.Nowhere, d.option(), payvault.WithKeySource(source),
-		service.Over(pool), payvault.WithLogger(slog.New(&notes{Handler: slog.DiscardHandler, from: slog.LevelDebug, look: look})))))
+		service.Over(pool), payvault.WithLogger(log))))
 	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 

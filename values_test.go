@@ -41,7 +41,7 @@ func assertUnreadable[T any](t *testing.T, texts ...string) {
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
-		`12.50`: "12.50", `12.5`: "12.5", `12.500`: "12.500", `0`: "0", `-0.00`: "0.00", `-12.50`: "-12.50", // the scale is kept
+		`12.50`: "12.50", `12.5`: "12.5", `12.500`: "12.500", `0`: "0", `-0.00`: "0.00", `-12.50`: "-12.50",
 		`"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5", `null`: "0", `""`: "0", `" 12.50 "`: "12.50", `0.1`: "0.1",
 		`1e2`: "100", `1.5E+3`: "1500", `1250e-2`: "12.50", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
 		`0.0000000000000000001`: "0.0000000000000000001", `9999999999999999999`: "9999999999999999999",
@@ -105,7 +105,8 @@ func TestDate(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
 	for text, date := range map[string]payvault.Date{
-		`"2026-02-28"`: day, `""`: {}, `"2024-02-29"`: {2024, 2, 29}, `"0001-01-01"`: {1, 1, 1}, `"9999-12-31"`: {9999, 12, 31},
+		`"2026-02-28"`: day, `""`: {}, `"2024-02-29"`: {2024, 2, 29}, `"0001-01-01"`: {1, 1, 1},
+		`"9999-12-31"`: {9999, 12, 31},
 	} {
 		assertWire(t, date, text)
 	}
@@ -235,7 +236,13 @@ func TestExpDate(t *testing.T) {
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	pairs := payvault.Pairs{
-		{"order", "17"}, {"lane", "4"}, {"order", "18"}, {"a&b<c>", `"\ é 🙂`}, {"", ""}, {"null", nil}, {"flag", true},
+		{"order", "17"},
+		{"lane", "4"},
+		{"order", "18"},
+		{"a&b<c>", `"\ é 🙂`},
+		{"", ""},
+		{"null", nil},
+		{"flag", true},
 		{"n", json.Number("12345678901234567890.10")},
 		{"o", map[string]any{"b": json.Number("1.50"), "a": []any{json.Number("9007199254740993")}}},
 	}

@@ -176,11 +176,16 @@ func TestMarshalWire_misfit(t *testing.T) {
 
 // Types of the caller.
 type (
-	callerText     struct{ text string }
-	callerPointer  struct{ N int }
-	callerV2       struct{ Card payvault.Secret }
-	callerV1       struct{ Card payvault.Secret }
-	callerInner    struct{ Inner, Other string }
+	callerText    struct{ text string }
+	callerPointer struct {
+		N int `json:"n"`
+	}
+	callerV2    struct{ Card payvault.Secret }
+	callerV1    struct{ Card payvault.Secret }
+	callerInner struct {
+		Inner string `json:"inner"`
+		Other string `json:"other"`
+	}
 	holding[T any] struct {
 		Card T               `json:"card"`
 		No   payvault.Secret `json:"no,omitzero"`
@@ -224,6 +229,7 @@ type (
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
 func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
+
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
 }
@@ -254,7 +260,11 @@ func TestCall_bodies(t *testing.T) {
 		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
 	}
 	for _, body := range []any{
-		callerForm{}, form, &form, []any{form, &form}, json.RawMessage(`[1, 2]`), map[string]any{"a": (*int)(nil)},
+		callerForm{},
+		form, &form,
+		[]any{form, &form},
+		json.RawMessage(`[1, 2]`),
+		map[string]any{"a": (*int)(nil)},
 		"<&é>\u2028", "a \ufffd b", `a \ufffd b`, mark, // which is a text like any other outside of secrets
 	} {
 		want, err := json.Marshal(body)
@@ -276,10 +286,16 @@ func TestCall_secrets(t *testing.T) {
 	for wire, bodies := range map[string][]any{
 		want: {card, &card, callerV2{card}, embedding{Secret: card}},
 		`{"card":` + want + `}`: {
-			map[string]payvault.Secret{"card": card}, map[string]any{"card": card}, map[string]*payvault.Secret{"card": &card},
-			holding[payvault.Secret]{Card: card}, &holding[*payvault.Secret]{Card: &card}, holding[any]{Card: &card},
+			map[string]payvault.Secret{"card": card},
+			map[string]any{"card": card},
+			map[string]*payvault.Secret{"card": &card},
+			holding[payvault.Secret]{Card: card},
+			&holding[*payvault.Secret]{Card: &card},
+			holding[any]{Card: &card},
 		},
-		`[` + want + `,"",null]`: {[]any{card, payvault.Secret{}, (*payvault.Secret)(nil)}, []*payvault.Secret{&card, {}, nil}},
+		`[` + want + `,"",null]`: {
+			[]any{card, payvault.Secret{}, (*payvault.Secret)(nil)}, []*payvault.Secret{&card, {}, nil},
+		},
 	} {
 		for _, body := range bodies {
 			assert.JSONEq(t, wire, sent(t, body), "%T", body)
@@ -303,7 +319,10 @@ func TestUnwritable(t *testing.T) {
 		{payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
 		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
 		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
-		{payvault.TokenizeRequest{ExpDate: "1", CVV2: lost}, service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}}},
+		{
+			payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
+			service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}},
+		},
 		{payvault.TokenizeRequest{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &test.request)
@@ -427,8 +446,10 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 	first, second := payvault.NewSecret("inner-secret-1"), payvault.NewSecret("other-secret-2")
 	client := answering(t, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
 	for _, body := range []any{
-		outer{Inner: &Inner{first}, inner: inner{second}}, outer{X: []any{&first, map[string]any{"a": second}}},
-		[]embedding{{first}, {second}}, []any{callerV2{first}, callerV2{second}},
+		outer{Inner: &Inner{first}, inner: inner{second}},
+		outer{X: []any{&first, map[string]any{"a": second}}},
+		[]embedding{{first}, {second}},
+		[]any{callerV2{first}, callerV2{second}},
 		payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
 		payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
 		[]payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
