@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -374,6 +376,19 @@ func TestCall_replay(t *testing.T) {
 	}
 }
 
+// connections counts those over which requests have come.
+type connections struct {
+	atomic.Int64
+
+	known sync.Map
+}
+
+func (c *connections) note(r *http.Request) {
+	if _, known := c.known.LoadOrStore(r.RemoteAddr, true); !known {
+		c.Add(1)
+	}
+}
+
 // TestReplay_reusedConnection: net/http itself sends a request again when a connection that it has used before is
 // closed instead of answered. That must not happen behind the back of the caller, who states what may be repeated.
 func TestReplay_reusedConnection(t *testing.T) {
@@ -383,9 +398,9 @@ func TestReplay_reusedConnection(t *testing.T) {
 		{Method: "GET", Path: []string{"x"}, Body: 1},
 		{Method: "POST", Path: []string{"x"}, Body: 1},
 	} {
-		remote := map[string]bool{}
+		var remote connections
 		server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
-			if remote[r.RemoteAddr] = true; n > 1 {
+			if remote.note(r); n > 1 {
 				panic(http.ErrAbortHandler)
 			}
 			service.Say(w, 200, `{"code":0}`)
@@ -394,7 +409,7 @@ func TestReplay_reusedConnection(t *testing.T) {
 		require.NoError(t, client.Call(t.Context(), request("GET"), nil))
 		require.ErrorIs(t, client.Call(t.Context(), r, nil), payvault.ErrOutcomeUnknown)
 		assert.Len(t, server.Seen(), 2, "sent once")
-		assert.Len(t, remote, 1, "on the connection that was used before")
+		assert.EqualValues(t, 1, remote.Load(), "on the connection that was used before")
 	}
 }
 
@@ -466,9 +481,9 @@ func TestWithKeySource_deadline(t *testing.T) {
 
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
-	remote := map[string]bool{}
+	var remote connections
 	server := service.Observe(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-		remote[r.RemoteAddr] = true
+		remote.note(r)
 		service.Say(w, 200, `{"code":0,"data":{}}`)
 	})
 	client := service.Client(t, server.URL)
@@ -477,10 +492,10 @@ func TestClient_ForMerchant(t *testing.T) {
 		require.NoError(t, c.Payees.Delete(t.Context(), 1))
 		assert.Equal(t, []string{"", "7", "8", ""}[i], server.Seen()[i].Query.Get("merchant_id"))
 	}
-	assert.Len(t, remote, 1, "they share connections")
+	assert.EqualValues(t, 1, remote.Load(), "they share connections")
 	other.CloseIdleConnections()
 	require.NoError(t, addEvent(t, client), "the client can still be used")
-	assert.Len(t, remote, 2)
+	assert.EqualValues(t, 2, remote.Load())
 }
 
 // TestWithTimeout_isOfOneAttempt: the Timeout of the caller's http.Client is one of an attempt too, and the shorter
