@@ -95,7 +95,8 @@ func eachLeaf(place string, value any, put func(any), visit func(place string, v
 }
 
 // anything are the places whose values may be of any type or are not read of a success, and saved fields but for two.
-var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)/|/value(/|$)|^/data/fields/([1-57-9]|\d\d)`)
+var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)/|/value(/|$)|` +
+	`^/data/fields/([1-57-9]|\d\d)`)
 
 // needed are the places of IDs without which there is no result.
 var needed = regexp.MustCompile(`^/(card_id|data/(customer_id|payee_id|app/app_id|request_id))$`)
@@ -345,6 +346,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":null,"data":{"payee_id":4}}`, "no result code"},
 		{createPayee, `{"code":0,"data":"text"}`, "/data cannot be read as Payee"},
 		{createPayee, `{"code":0,"data":{"payee_id":"P17"}}`, "/data/payee_id cannot be read as PayeeID"},
+		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "/code cannot be read as a result code"},
 		{createPayee, `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
 		{createPayee, `{"code":5,"rcode":"000","data":{"payee_id":1}}`, ": code 5"},
