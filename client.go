@@ -351,8 +351,9 @@ func WithDeveloperID(id string) Option {
 }
 
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation,
-// status, code, attempts, delivery and duration, what was waited for the pace, whether the budget of retries was spent,
-// what could not be read, and if there is an error also error_class (see [CallResult.ErrorClass]) and error. They hold no ID, query, body or header of the request, but error has what the
+// status, code, attempts, delivery and duration; how long an attempt waited for its pace, and whether it was the last
+// since the budget of retries was spent; what could not be read; and if there is an error also error_class (see
+// [CallResult.ErrorClass]) and error. They hold no ID, query, body or header of the request, but error has what the
 // service says, cleared of secrets, keys, IDs in the path and values of the query; see docs/secrets.md for what it may
 // still repeat. Attempts are logged at Debug, and so is a call that succeeds; a call that fails, or whose answer could
 // not be read as a whole, at Warn; one that fails with an unknown outcome at Error.

@@ -28,9 +28,9 @@
 //
 // # Errors
 //
-// Every error of a call is an [*Error]. A 2xx answer whose code (rcode, of Tokenize) does not say success, or that is cut
-// off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate], which is its answer. Ask in this
-// order:
+// Every error of a call is an [*Error]. A 2xx answer whose code (rcode, of Tokenize) does not say success, or that is
+// cut off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate], which is its answer. Ask in
+// this order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
 //     Correct what Error.Fields names, or use a client without ForMerchant.
@@ -64,8 +64,8 @@
 //
 // Card and account numbers, security codes and the like have the type [Secret]: whatever prints, logs or encodes one
 // shows [REDACTED]. Nothing of a request is in an error or a log record, and what the service says is cleared of card
-// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what it may still
-// repeat.
+// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what it may
+// still repeat.
 //
 // # More
 //
