@@ -99,7 +99,7 @@ func listCustomersFull(t *testing.T) call {
 			}
 		}
 		return e.client.Customers.List(ctx,
-			allOptions(t, "customer_id", payvault.Where("customer_email", payvaulttest.Equals, "jane@example.com")))
+			allOptions(t, "customer_id", payvault.Where("customer_email", "EQUALS", "jane@example.com")))
 	}
 }
 
@@ -270,7 +270,7 @@ func transactionsFull(t *testing.T) call {
 	t.Helper()
 	from, to := payvault.Date{Year: 2026, Month: 1, Day: 1}, payvault.Date{Year: 2026, Month: 1, Day: 31}
 	return transactions(allOptions(t, "tran_time", payvault.BetweenDates("tran_date", from, to),
-		payvault.Where("tran_status", payvaulttest.Equals, string(payvault.TransactionStatusP))))
+		payvault.Where("tran_status", "EQUALS", string(payvault.TransactionStatusP))))
 }
 
 // transactionsOfNew asks for the transactions of a subscription that has none yet.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 )
 
 // checkRead fails for everything in an answer that did not get into the result.
@@ -126,8 +128,10 @@ func changed(path string, sent, got any) []string {
 func checkMerchant(t *testing.T, e *env, x exchange) {
 	t.Helper()
 	_, key, _ := x.request.BasicAuth()
-	account, _ := e.srv.Account(key)
-	merchant := json.Number(strconv.FormatInt(int64(account.MerchantID), 10))
+	accounts := e.srv.Accounts()
+	i := slices.IndexFunc(accounts, func(a payvaulttest.Account) bool { return a.APIKey == key })
+	require.NotEqual(t, -1, i)
+	merchant := json.Number(strconv.FormatInt(int64(accounts[i].MerchantID), 10))
 	var sent map[string]any
 	if json.Valid(x.sent) {
 		sent, _ = exactJSON(t, x.sent).(map[string]any)

@@ -42,14 +42,6 @@ func (a Account) mayActFor(id payvault.MerchantID) bool {
 	return id == a.MerchantID || slices.Contains(a.ActsFor, id)
 }
 
-func (a Account) check() error {
-	return cmp.Or(
-		fits(a.APIKey != "", "an account needs an API key"),
-		fits(a.MerchantID > 0, "an account needs a merchant ID above zero"),
-		fits(!a.Partner || a.VendorID > 0, "a partner account needs a vendor ID above zero"),
-	)
-}
-
 // The accounts of a server that was given none.
 func defaultAccounts() []Account {
 	return []Account{
@@ -66,31 +58,35 @@ func defaultAccounts() []Account {
 type accounts []Account
 
 func newAccounts(given []Account) (accounts, error) {
-	var list accounts
+	keys := map[string]bool{}
 	for i, account := range given {
-		if err := account.check(); err != nil {
+		if err := cmp.Or(
+			fits(account.APIKey != "", "an account needs an API key"),
+			fits(account.MerchantID > 0, "an account needs a merchant ID above zero"),
+			fits(!account.Partner || account.VendorID > 0, "a partner account needs a vendor ID above zero"),
+			fits(!keys[account.APIKey], "two accounts share one key"),
+		); err != nil {
 			return nil, fmt.Errorf("accounts[%d]: %w", i, err)
 		}
-		if _, taken := list.byKey(account.APIKey); taken {
-			return nil, fmt.Errorf("two accounts of merchant %d share one key", account.MerchantID)
-		}
-		list = append(list, account)
+		keys[account.APIKey] = true
 	}
-	return copyOf(list), nil
+	return accounts(given).copied(), nil
 }
 
-// first is a copy of the first account that matches, or none.
+func (a accounts) copied() accounts {
+	list := slices.Clone(a)
+	for i := range list {
+		list[i].ActsFor = slices.Clone(list[i].ActsFor)
+	}
+	return list
+}
+
+// first is the first account that matches, or none.
 func (a accounts) first(match func(Account) bool) Account {
-	i := slices.IndexFunc(a, match)
-	if i < 0 {
-		return Account{}
+	if i := slices.IndexFunc(a, match); i >= 0 {
+		return a[i]
 	}
-	return copyOf(a[i])
-}
-
-func (a accounts) byKey(key string) (Account, bool) {
-	account := a.first(func(account Account) bool { return account.APIKey == key })
-	return account, account.APIKey != ""
+	return Account{}
 }
 
 func (a accounts) merchant() Account { return a.first(func(a Account) bool { return !a.Partner }) }
@@ -113,7 +109,8 @@ func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bo
 // authenticate accepts HTTP Basic with an empty user part and a known key.
 func (a accounts) authenticate(r *http.Request) (Account, error) {
 	if user, key, ok := r.BasicAuth(); ok && user == "" {
-		if account, known := a.byKey(key); known {
+		account := a.first(func(account Account) bool { return account.APIKey == key })
+		if account.APIKey != "" {
 			return account, nil
 		}
 	}
@@ -122,16 +119,13 @@ func (a accounts) authenticate(r *http.Request) (Account, error) {
 }
 
 // Merchant returns the first account that is not a partner's: the one that [Server.Client] uses.
-func (s *Server) Merchant() Account { return s.service.accounts.merchant() }
+func (s *Server) Merchant() Account { return s.service.accounts.copied().merchant() }
 
 // Partner returns the first partner account: the one that [Server.PartnerClient] uses.
-func (s *Server) Partner() Account { return s.service.accounts.partner() }
+func (s *Server) Partner() Account { return s.service.accounts.copied().partner() }
 
 // Accounts returns every account of the server, in the order given.
-func (s *Server) Accounts() []Account { return copyOf(s.service.accounts) }
-
-// Account returns the account with an API key.
-func (s *Server) Account(apiKey string) (Account, bool) { return s.service.accounts.byKey(apiKey) }
+func (s *Server) Accounts() []Account { return s.service.accounts.copied() }
 
 // BasicToken returns the value of the Authorization header for an API key, for tests that speak
 // HTTP themselves.

@@ -1,8 +1,8 @@
 package payvaulttest
 
 import (
-	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +11,6 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/openapi"
 )
-
-// ApplicationIncomplete is the status of an application that was created.
-const ApplicationIncomplete = "INCOMPLETE"
 
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
 // the like, are shown by [Application.Value] only.
@@ -43,21 +40,14 @@ func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { re
 
 func (a *Application) prepare(v *service) error { //nolint:unparam // as record has it
 	freshNumber(v.Applications, &a.ID)
-	a.Status = ApplicationIncomplete
+	a.Status = "INCOMPLETE"
 	if a.Created.IsZero() {
 		a.Created = v.now().UTC()
 	}
 	return nil
 }
 
-// refresh gives a copy values of its own.
-func (a *Application) refresh(*service) {
-	values := map[string]jsontext.Value{}
-	if a.values != nil {
-		values = maps.Clone(a.values())
-	}
-	a.values = func() map[string]jsontext.Value { return values }
-}
+func (a *Application) detach(*service) { a.Keys = slices.Clone(a.Keys) }
 
 // createApplication performs POST /platform/application/add.
 func (v *service) createApplication(c *call, in Application) (any, error) {
@@ -74,7 +64,7 @@ func (v *service) createApplication(c *call, in Application) (any, error) {
 			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",
 			"db_timestamp": app.Created, "submit_timestamp": app.Created, "credit_timestamp": app.Created,
 		},
-		"pricing": map[string]any{"pricing_id": v.ids.number("pricing"), "plan": map[string]string{"name": "standard"}},
+		"pricing": map[string]any{"pricing_id": v.ids.number(), "plan": map[string]string{"name": "standard"}},
 	}), nil
 }
 
@@ -134,21 +124,26 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	saved := map[string]jsontext.Value{}
+	for _, key := range app.Keys {
+		saved[key], _ = app.Value(key)
+	}
 	for _, pair := range in.Data {
-		if _, saved := app.values()[pair.Key]; !saved {
+		if saved[pair.Key] == nil {
 			app.Keys = append(app.Keys, pair.Key)
 		}
-		app.values()[pair.Key] = pair.Value.Clone()
+		saved[pair.Key] = pair.Value.Clone()
 	}
+	app.values = func() map[string]jsontext.Value { return saved }
 	fields := []map[string]any{}
 	for _, key := range app.Keys {
 		field := v.field(key)
-		settings := map[string]any{"required": app.requires(key, field)}
+		settings := map[string]any{"required": field.required}
 		if field.options != nil {
 			settings["options"] = field.options
 		}
 		fields = append(fields, map[string]any{
-			"key": key, "value": app.values()[key], "type": field.kind, "settings": settings,
+			"key": key, "value": saved[key], "type": field.kind, "settings": settings,
 		})
 	}
 	return success(map[string]any{"fields": fields}), nil
@@ -170,25 +165,13 @@ func (v *service) validateApplication(c *call) (any, error) {
 func (v *service) validate(app *Application) problems {
 	p := problems{}
 	for key, field := range v.document.fields {
-		message := "This field is required"
-		if !field.required {
-			message += " when a third party fulfils orders"
-		}
-		p.check(!app.requires(key, field) || app.has(key), key, message)
+		p.check(!field.required || app.has(key), key, "This field is required")
 	}
 	for _, key := range []string{"bank_routing", "bank_account_number"} {
 		together := app.has("bank_routing") == app.has("bank_account_number")
 		p.check(together, key, "Bank account and routing number are required together")
 	}
 	return p
-}
-
-// requires reports whether a validation of what is saved now wants a key: those of the document, and of a third party
-// that fulfils orders if there is one.
-func (a *Application) requires(key string, field applicationField) bool {
-	party, _ := a.Value("fulfillment_provider_flag")
-	others := string(party) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
-	return field.required || others && key != "fulfillment_process_flag"
 }
 
 // has reports whether a key is saved with a value that is not blank or empty.

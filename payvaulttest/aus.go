@@ -2,6 +2,7 @@ package payvaulttest
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/cardnumber"
@@ -29,6 +30,8 @@ func (r *AccountUpdaterRequest) prepare(v *service) error { //nolint:unparam // 
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
 	return nil
 }
+
+func (r *AccountUpdaterRequest) detach(*service) { r.Cards = slices.Clone(r.Cards) }
 
 type updateRequest struct {
 	Data []paymentFields `json:"data"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -41,16 +42,16 @@ func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
 func (c *Customer) prepare(v *service) error {
 	for c.ID == "" {
-		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.NodeID, made}) {
+		if made := v.ids.text(); !v.Customers.has(CustomerKey{c.NodeID, made}) {
 			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
-		c.RecID = v.ids.number("customer")
+		c.RecID = v.ids.number()
 	}
 	for _, address := range c.ShippingAddresses {
 		if address["shipping_id"] == nil {
-			address["shipping_id"] = v.ids.number("shipping")
+			address["shipping_id"] = v.ids.number()
 		}
 	}
 	for _, list := range [][]map[string]any{c.ShippingAddresses, c.BillingCards} {
@@ -77,8 +78,9 @@ func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	return nil
 }
 
-// refresh shows the cards of a customer as they are now.
-func (c *Customer) refresh(v *service) {
+// detach also shows the cards as they are now.
+func (c *Customer) detach(v *service) {
+	c.ShippingAddresses, c.BillingCards = copyParts(c.ShippingAddresses), copyParts(c.BillingCards)
 	for _, billing := range c.BillingCards {
 		if card := v.cardOf(c, billing); card != nil {
 			card.show(billing)
@@ -87,6 +89,18 @@ func (c *Customer) refresh(v *service) {
 			}
 		}
 	}
+}
+
+// copyParts copies addresses or cards. Of their fields only the email addresses of a card are a list.
+func copyParts(parts []map[string]any) []map[string]any {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i] = maps.Clone(parts[i])
+		if emails, ok := parts[i]["billing_email"].([]any); ok {
+			parts[i]["billing_email"] = slices.Clone(emails)
+		}
+	}
+	return parts
 }
 
 // show writes into a billing card what answers carry of its payment data.

@@ -54,6 +54,12 @@ func (d *Dispute) prepare(v *service) error {
 	return oneOf("kind", d.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
 }
 
+func (d *Dispute) detach(*service) {
+	if d.Response != nil {
+		d.Response = new(*d.Response)
+	}
+}
+
 // respondToDispute performs POST /platform/dispute/{rec_id}/respond.
 func (v *service) respondToDispute(c *call) (any, error) {
 	response, err := v.readResponse(c.parts)

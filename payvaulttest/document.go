@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"example.com/payvault/api"
+	"example.com/payvault/internal/inspect"
 	"example.com/payvault/internal/openapi"
 )
 
@@ -24,12 +25,9 @@ type document struct {
 // The document of the process, which is read when the first server starts.
 //
 //nolint:gochecknoglobals // never changed
-var theDocument = sync.OnceValues(func() (*document, error) {
-	read, err := openapi.Load(api.OpenAPI())
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says where
-	}
-	d := &document{Document: read, fields: map[string]applicationField{}, names: read.Names()}
+var theDocument = sync.OnceValue(func() *document {
+	read := openapi.MustLoad(api.OpenAPI())
+	d := &document{Document: read, fields: map[string]applicationField{}, names: inspect.Names(read.At())}
 	d.response = d.Schema("components", "schemas", "DisputeResponse")
 	d.transaction = d.Schema("components", "schemas", "Transaction")
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {
@@ -37,7 +35,7 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 	}
 	d.customers = d.columns("Customer")
 	d.payments = append(d.columns("Transaction"), "tran_date")
-	return d, nil
+	return d
 })
 
 // columns are the fields of a record by which lists can be sorted and filtered.

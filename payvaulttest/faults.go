@@ -116,7 +116,8 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.service.document.Operations); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
-	id := s.faults.add(copyOf(fault)).id
+	fault.Header = fault.Header.Clone()
+	id := s.faults.add(fault).id
 	return func() { s.faults.remove(id) }, nil
 }
 
@@ -126,7 +127,9 @@ func (s *Server) Faults() []ArmedFault {
 	defer s.faults.mu.Unlock()
 	list := make([]ArmedFault, 0, len(s.faults.list))
 	for _, armed := range s.faults.list {
-		list = append(list, copyOf(armed.ArmedFault))
+		listed := armed.ArmedFault
+		listed.Header = listed.Header.Clone()
+		list = append(list, listed)
 	}
 	return list
 }

@@ -38,6 +38,10 @@ func (i *Invoice) prepare(v *service) error {
 	return oneOf("state", i.State, InvoiceSaved, InvoiceOutstanding)
 }
 
+func (i *Invoice) detach(*service) {
+	i.Emails, i.Phones, i.SMS = slices.Clone(i.Emails), slices.Clone(i.Phones), slices.Clone(i.SMS)
+}
+
 type sendRequest struct {
 	Emails []string `json:"email_address"`
 	Phones []int64  `json:"phone_number"`

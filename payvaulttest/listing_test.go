@@ -207,13 +207,14 @@ func TestPaging(t *testing.T) {
 }
 
 func TestDefaultCount(t *testing.T) {
+	const defaultCount = 25
 	t.Parallel()
 	a := newAPI(t)
-	for i := range payvaulttest.DefaultCount + 1 {
+	for i := range defaultCount + 1 {
 		a.post(t, "/platform/vault/customer", fmt.Sprintf(`{"customer_id":"C%02d","customer_firm_name":"F"}`, i)).ok(t)
 	}
 	got := a.page(t, "/platform/vault/customer")
-	assert.Len(t, got.Data, payvaulttest.DefaultCount)
+	assert.Len(t, got.Data, defaultCount)
 	assert.Equal(t, "2", got.TotalPages.String())
 	assert.Len(t, a.page(t, "/platform/vault/customer?page=1").Data, 1)
 }

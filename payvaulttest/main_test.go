@@ -51,9 +51,9 @@ func (a api) partner() api { return a.as(a.srv.Partner()) }
 
 func (a api) second(t *testing.T) api {
 	t.Helper()
-	account, ok := a.srv.Account("second-merchant-api-key")
-	require.True(t, ok)
-	return a.as(account)
+	accounts := a.srv.Accounts()
+	require.Len(t, accounts, 3)
+	return a.as(accounts[2])
 }
 
 func (a api) request(t *testing.T, method, path, body string) *http.Request {

@@ -2,6 +2,7 @@ package payvaulttest
 
 import (
 	"net/http"
+	"slices"
 
 	"example.com/payvault"
 )
@@ -21,6 +22,8 @@ func (p *Payee) prepare(v *service) error { //nolint:unparam // as record has it
 	freshNumber(v.Payees, &p.ID)
 	return nil
 }
+
+func (p *Payee) detach(*service) { p.Email = slices.Clone(p.Email) }
 
 type payeeRequest struct {
 	Payee

@@ -15,7 +15,6 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
 	"example.com/payvault/internal/inspect"
-	"example.com/payvault/internal/notify"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -63,7 +62,7 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	s.cancel = cancel
 	records := slog.NewMultiHandler(s.cfg.logger.Handler(), s.feed)
-	s.service.events = notify.New(ctx, s.cfg.remote, slog.New(records))
+	s.service.deliveries = newDispatcher(ctx, s.cfg.remote, slog.New(records))
 	s.http = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: time.Minute,
@@ -134,7 +133,7 @@ func (s *Server) Close() {
 		s.http.Close()
 		s.running.Lock() // HTTP/2 handlers outlive their connection
 		defer s.running.Unlock()
-		s.service.events.Close()
+		s.service.deliveries.close()
 	})
 }
 

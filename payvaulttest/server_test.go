@@ -218,7 +218,6 @@ func TestUnknownIDs(t *testing.T) {
 		},
 		func() bool { _, ok := a.srv.Payees.Get(1); return ok },
 		func() bool { _, ok := a.srv.Applications.Get(1); return ok },
-		func() bool { _, ok := a.srv.Account("x"); return ok },
 	} {
 		assert.False(t, found())
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/notify"
+	"example.com/payvault/internal/listing"
 )
 
 // A service is the emulated service without HTTP around it: its accounts, its records and its rules.
@@ -20,8 +20,9 @@ type service struct {
 	accounts accounts
 	clock    func() time.Time
 	ids      *ids
-	events   *notify.Dispatcher
 	document *document
+
+	deliveries *dispatcher
 
 	mu      sync.Mutex
 	commits map[payvault.Operation]int
@@ -46,15 +47,11 @@ func newService(cfg config) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := theDocument()
-	if err != nil {
-		return nil, err
-	}
 	v := &service{
 		accounts: accounts,
 		clock:    cfg.clock,
 		ids:      newIDs(cfg.idSeed),
-		document: document,
+		document: theDocument(),
 		commits:  map[payvault.Operation]int{},
 	}
 	v.Records = Records{
@@ -145,6 +142,14 @@ func (v *service) actions() map[payvault.Operation]action {
 		payvault.OpAccountUpdaterSubmit:      reading(v.submitUpdate),
 		payvault.OpWebhooksAddEvent:          v.addEvent,
 	}
+}
+
+// list answers a list request.
+func list[T any](query url.Values, columns []string, records []T) (any, error) {
+	found, total, pages, wrong := listing.Page(query, columns, records)
+	answer := success(found)
+	answer.TotalRecords, answer.TotalPages = &total, &pages
+	return answer, problems(wrong).err()
 }
 
 // now is the clock of the server in whole seconds, as timestamps of the interface are.

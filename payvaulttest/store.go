@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 
 	"example.com/payvault"
@@ -20,22 +19,24 @@ type Store[K comparable, V any] struct {
 	rows map[K]*V
 	keys []K
 
-	head    func(*V) (K, *payvault.MerchantID) // key and owner
-	prepare func(*V) error                     // checks a record and fills in what is left out
+	as func(*V) record[K]
 }
 
-// A record is what a store can hold; see Store for its methods.
-type record[K comparable, V any] interface {
+// A record is what a store can hold.
+type record[K comparable] interface {
+	head() (K, *payvault.MerchantID) // key and owner
+	prepare(v *service) error        // checks the record and fills in what is left out
+	detach(v *service)               // makes a copy share nothing with the record, and brings it up to date
+}
+
+func newStore[K comparable, V any, P interface {
 	*V
-	head() (K, *payvault.MerchantID)
-	prepare(v *service) error
-}
-
-func newStore[K comparable, V any, P record[K, V]](v *service, kind string) *Store[K, V] {
+	record[K]
+}](v *service, kind string,
+) *Store[K, V] {
 	return &Store[K, V]{
 		v: v, kind: kind, home: v.accounts.home(), rows: map[K]*V{},
-		head:    func(r *V) (K, *payvault.MerchantID) { return P(r).head() },
-		prepare: func(r *V) error { return P(r).prepare(v) },
+		as: func(row *V) record[K] { return P(row) },
 	}
 }
 
@@ -74,10 +75,8 @@ func (r *Store[K, V]) All() []V {
 
 // view is a copy for users, as the record is now.
 func (r *Store[K, V]) view(row *V) V {
-	view := copyOf(*row)
-	if stale, ok := any(&view).(interface{ refresh(v *service) }); ok {
-		stale.refresh(r.v)
-	}
+	view := *row
+	r.as(&view).detach(r.v)
 	return view
 }
 
@@ -105,7 +104,7 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 // find returns the record that the merchant of a call has under a key.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 	if row := r.rows[key]; row != nil {
-		if _, owner := r.head(row); *owner == c.merchant {
+		if _, owner := r.as(row).head(); *owner == c.merchant {
 			return row, nil
 		}
 	}
@@ -117,14 +116,14 @@ func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 // put stores a copy of a record and returns what is stored.
 func (r *Store[K, V]) put(record V) (*V, error) {
 	record = r.view(&record)
-	_, owner := r.head(&record)
+	_, owner := r.as(&record).head()
 	if *owner = cmp.Or(*owner, r.home); !r.v.accounts.serve(*owner) {
 		return nil, errors.New("the merchant is of no account") // no one could ever see it
 	}
-	if err := r.prepare(&record); err != nil {
+	if err := r.as(&record).prepare(r.v); err != nil {
 		return nil, err
 	}
-	key, _ := r.head(&record)
+	key, _ := r.as(&record).head()
 	if !r.has(key) {
 		r.keys = append(r.keys, key)
 	}
@@ -135,44 +134,4 @@ func (r *Store[K, V]) put(record V) (*V, error) {
 func (r *Store[K, V]) remove(key K) {
 	delete(r.rows, key)
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
-}
-
-// copyOf is a copy of a value with all that it refers to, but for what its unexported fields do.
-func copyOf[T any](value T) T {
-	reflected := reflect.ValueOf(&value).Elem()
-	reflected.Set(detached(reflected))
-	return value
-}
-
-func detached(v reflect.Value) reflect.Value {
-	if v.IsZero() {
-		return v
-	}
-	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if field := out.Field(i); field.CanSet() {
-				field.Set(detached(field))
-			}
-		}
-	case reflect.Slice:
-		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		for i := range v.Len() {
-			out.Index(i).Set(detached(v.Index(i)))
-		}
-	case reflect.Map:
-		out.Set(reflect.MakeMap(v.Type()))
-		for key, value := range v.Seq2() {
-			out.SetMapIndex(key, detached(value))
-		}
-	case reflect.Pointer:
-		out.Set(reflect.New(v.Type().Elem()))
-		out.Elem().Set(detached(v.Elem()))
-	case reflect.Interface:
-		out.Set(detached(v.Elem()))
-	default:
-	}
-	return out
 }

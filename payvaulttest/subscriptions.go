@@ -70,7 +70,7 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 func (s *Subscription) prepare(v *service) error {
 	freshNumber(v.Subscriptions, &s.ID)
 	if s.CustomerID == "" {
-		s.CustomerID = v.ids.text("customer")
+		s.CustomerID = v.ids.text()
 	}
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	given := map[string]bool{}
@@ -86,12 +86,14 @@ func (s *Subscription) prepare(v *service) error {
 	return oneOf("state", s.State, SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
 }
 
+func (s *Subscription) detach(*service) { s.Transactions = slices.Clone(s.Transactions) }
+
 func (v *service) fillTransaction(t *Transaction, s *Subscription) {
 	t.MerchantID = cmp.Or(t.MerchantID, s.MerchantID)
 	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
 	if t.PGID == "" {
-		t.PGID = v.ids.text("pg")
+		t.PGID = v.ids.text()
 	}
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")

@@ -51,6 +51,8 @@ func (c *Card) prepare(v *service) error {
 	)
 }
 
+func (c *Card) detach(*service) {}
+
 type tokenizeRequest struct {
 	paymentFields
 	VendorID   int64  `json:"vendor_id"`
@@ -103,7 +105,7 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 		card.SingleUse = *in.SingleUse
 	}
 	return tokenizeResponse{
-		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
+		RCode: "000", RMsg: "Success", PGID: v.ids.text(),
 		CardID: card.ID, CardNumber: card.CardNumber, EchoFields: in.EchoFields,
 	}, nil
 }

@@ -2,16 +2,13 @@ package payvaulttest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/notify"
 )
 
 // The events that the interface names.
@@ -42,6 +39,8 @@ func (w *Webhook) prepare(v *service) error {
 		fits(!slices.ContainsFunc(w.Events, isNoEvent), "events must hold names that can be added"),
 	)
 }
+
+func (w *Webhook) detach(*service) { w.Events = slices.Clone(w.Events) }
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
 func (v *service) addEvent(c *call) (any, error) {
@@ -74,54 +73,19 @@ func (s *Server) TriggerEvent(merchant payvault.MerchantID, event string, data a
 	return s.service.occur(merchant, event, data)
 }
 
-// occur hands an event to every webhook of the merchant that has it.
+// occur hands an event to every webhook of the merchant that has it. The shape of the notification is an own choice.
 func (v *service) occur(merchant payvault.MerchantID, event string, data any) int {
 	webhooks := v.Webhooks.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)
 	})
 	for _, webhook := range webhooks {
-		body, err := encode(notification{
-			Event: event, WebhookID: webhook.ID, MerchantID: merchant, OccurredAt: v.now(), Data: data,
+		body, err := encode(map[string]any{
+			"event": event, "webhook_id": webhook.ID, "merchant_id": merchant, "occurred_at": v.now(), "data": data,
 		})
 		if err != nil {
 			err = fmt.Errorf("encode a notification: %w", err)
 		}
-		v.events.Post(webhook.NotificationURL, body, notify.Delivery{WebhookID: webhook.ID, Event: event, Err: err})
+		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event, Err: err})
 	}
 	return len(webhooks)
-}
-
-// A notification is the body of a delivery. Its shape is the emulator's own choice.
-type notification struct {
-	Event      string              `json:"event"`
-	WebhookID  payvault.WebhookID  `json:"webhook_id"`
-	MerchantID payvault.MerchantID `json:"merchant_id"`
-	OccurredAt time.Time           `json:"occurred_at"`
-	Data       any                 `json:"data"`
-}
-
-// Delivery is one attempt to notify a webhook. There are no retries.
-type Delivery struct {
-	WebhookID payvault.WebhookID // the webhook that has the event
-	Event     string             // its name
-	Status    int                // of the answer; 0 if there was none
-	Err       error              // why there was no answer
-}
-
-// Deliveries returns the deliveries that are finished, in the order in which they ended.
-func (s *Server) Deliveries() []Delivery {
-	var list []Delivery
-	for _, delivery := range s.service.events.History() {
-		list = append(list, Delivery(delivery))
-	}
-	return list
-}
-
-// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
-// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
-func (s *Server) WaitDeliveries(ctx context.Context) error {
-	if err := s.service.events.Wait(ctx); err != nil {
-		return fmt.Errorf("payvaulttest: %w", err)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package payvaulttest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -185,8 +186,11 @@ func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 	user := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
-		_, data, _ := strings.Cut(string(body), `"data":`)
-		order <- strings.TrimSuffix(data, "}")
+		var notification struct {
+			Data json.Number `json:"data"`
+		}
+		assert.NoError(t, json.Unmarshal(body, &notification))
+		order <- notification.Data.String()
 	}))
 	t.Cleanup(user.Close)
 	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "slow", NotificationURL: slow, Events: []string{"e"}})

@@ -74,3 +74,28 @@ func (s *shape) maskList(list []any, depth int) any {
 	}
 	return masked
 }
+
+// Names are the names of all fields and parameters of an OpenAPI document.
+func Names(document any) map[string]bool {
+	names := map[string]bool{}
+	addNames(names, document)
+	return names
+}
+
+func addNames(names map[string]bool, value any) {
+	object, _ := value.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	for name := range properties {
+		names[name] = true
+	}
+	if name, ok := object["name"].(string); ok && object["in"] != nil {
+		names[name] = true
+	}
+	for _, member := range object {
+		addNames(names, member)
+	}
+	list, _ := value.([]any)
+	for _, element := range list {
+		addNames(names, element)
+	}
+}

@@ -30,6 +30,15 @@ func TestShape(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	var document any
+	require.NoError(t, json.Unmarshal([]byte(`{"info":{"name":"none"},
+		"parameters":[{"name":"page","in":"query"}],
+		"schemas":{"Thing":{"properties":{"list":{"items":{"properties":{"day":{}}}}}}}}`), &document))
+	assert.Equal(t, map[string]bool{"page": true, "list": true, "day": true}, Names(document))
+}
+
 // However large a request, its shape is small.
 func TestShapeIsBounded(t *testing.T) {
 	t.Parallel()

@@ -18,14 +18,8 @@ import (
 	"example.com/payvault/internal/openapi"
 )
 
-// DefaultCount is the number of records per page when a query has no count.
-const DefaultCount = 25
-
-// The conditionals that filters know.
-const (
-	BetweenDates = "BETWEEN_DATES" // two dates, both included
-	Equals       = "EQUALS"        // as texts
-)
+// The number of records per page when a query has no count.
+const defaultCount = 25
 
 // A row is a record and, where the list is sorted or filtered, its fields.
 type row[T any] struct {
@@ -43,7 +37,7 @@ func Page[T any](query url.Values, columns []string, records []T) (
 	found []T, total, pages int, wrong openapi.Problems,
 ) {
 	wrong = openapi.Problems{}
-	count, page := number(query, "count", DefaultCount), number(query, "page", 0)
+	count, page := number(query, "count", defaultCount), number(query, "page", 0)
 	if count < 1 {
 		wrong["count"] = []string{"must be at least 1"}
 	}
@@ -112,9 +106,9 @@ func newTest(columns []string, filter string) (test, string) {
 	switch {
 	case !slices.Contains(columns, field):
 		return nil, "names a field that the record does not have"
-	case conditional == Equals:
+	case conditional == "EQUALS": // as texts
 		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
-	case conditional == BetweenDates:
+	case conditional == "BETWEEN_DATES": // both included
 		from, to, _ := strings.Cut(value, ",")
 		if !isDate(from) || !isDate(to) || from > to {
 			return nil, "must have a start date and an end date, YYYY-MM-DD"

@@ -29,7 +29,6 @@ type Document struct {
 
 	root     map[string]any
 	compiler *jsonschema.Compiler
-	failed   error // of the compiler
 }
 
 // An Operation is one method of one path.
@@ -52,11 +51,11 @@ type Schema struct{ compiled *jsonschema.Schema }
 // The parameters of each operation, which Load writes into the document as the properties of one object.
 const parameters = "x-parameters"
 
-// Load reads a document and compiles the schemas of its operations.
-func Load(text []byte) (*Document, error) {
+// MustLoad reads a document and compiles the schemas of its operations. It panics if that fails: the text is a constant.
+func MustLoad(text []byte) *Document {
 	d := &Document{compiler: jsonschema.NewCompiler()}
 	if err := yaml.Unmarshal(text, &d.root); err != nil {
-		return nil, fmt.Errorf("read the document: %w", err)
+		panic(fmt.Errorf("read the document: %w", err))
 	}
 	objects := map[string]any{}
 	for path := range d.At("paths") {
@@ -72,17 +71,17 @@ func Load(text []byte) (*Document, error) {
 	d.compiler.AssertFormat()
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
-		return nil, fmt.Errorf("take the document: %w", err)
+		panic(fmt.Errorf("take the document: %w", err))
 	}
 	for _, o := range d.Operations {
-		o.object = d.compile(parameters, o.ID)
+		o.object = d.Schema(parameters, o.ID)
 		body := []string{"paths", o.Path, strings.ToLower(o.Method), "requestBody"}
 		o.Needed, _ = d.At(body...)["required"].(bool)
 		for o.Media = range d.At(append(body, "content")...) { // of which there is one
-			o.Body = d.compile(append(body, "content", o.Media, "schema")...)
+			o.Body = d.Schema(append(body, "content", o.Media, "schema")...)
 		}
 	}
-	return d, d.failed
+	return d
 }
 
 // parameters reads the parameters of an operation and gives the schema of an object that has them all.
@@ -129,49 +128,11 @@ func (d *Document) follow(value any) map[string]any {
 	return object
 }
 
-// Names are the names of all fields and parameters.
-func (d *Document) Names() map[string]bool {
-	names := map[string]bool{}
-	addNames(names, d.root)
-	return names
-}
-
-func addNames(names map[string]bool, value any) {
-	object, _ := value.(map[string]any)
-	properties, _ := object["properties"].(map[string]any)
-	for name := range properties {
-		names[name] = true
-	}
-	if name, ok := object["name"].(string); ok && object["in"] != nil {
-		names[name] = true
-	}
-	for _, member := range object {
-		addNames(names, member)
-	}
-	list, _ := value.([]any)
-	for _, element := range list {
-		addNames(names, element)
-	}
-}
-
 // Schema compiles the schema at a place of the document. It panics if there is none that can be compiled.
 func (d *Document) Schema(place ...string) *Schema {
-	schema := d.compile(place...)
-	if d.failed != nil {
-		panic(d.failed)
-	}
-	return schema
-}
-
-func (d *Document) compile(place ...string) *Schema {
 	var b strings.Builder
 	for _, name := range place {
 		b.WriteString("/" + url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name)))
 	}
-	pointer := b.String()
-	compiled, err := d.compiler.Compile(documentURL + "#" + pointer)
-	if err != nil {
-		d.failed = errors.Join(d.failed, fmt.Errorf("compile %s: %w", pointer, err))
-	}
-	return &Schema{compiled}
+	return &Schema{d.compiler.MustCompile(documentURL + "#" + b.String())}
 }

@@ -47,8 +47,7 @@ components:
 
 func load(t *testing.T) (*Document, *Operation) {
 	t.Helper()
-	d, err := Load([]byte(text))
-	require.NoError(t, err)
+	d := MustLoad([]byte(text))
 	require.Len(t, d.Operations, 1)
 	return d, d.Operations[0]
 }
@@ -62,11 +61,6 @@ func TestOperation(t *testing.T) {
 	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
 		"the reference is followed")
 	assert.Nil(t, d.At("components", "nothing"))
-	names := map[string]bool{
-		"id": true, "filter": true, "page": true, "name": true, "kind": true, "day": true,
-		"size": true, "list": true,
-	}
-	assert.Equal(t, names, d.Names())
 	assert.Panics(t, func() { d.Schema("components", "nothing") })
 }
 
@@ -146,11 +140,10 @@ func TestNumbersThatTakeLong(t *testing.T) {
 
 func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"\t": "read the document",
-		`paths: {/x: {get: {operationId: x, requestBody: {content: {application/json: {schema: {type: 5}}}}}}}`: "compile",
+	for _, text := range []string{
+		"\t",
+		`paths: {/x: {get: {operationId: x, requestBody: {content: {application/json: {schema: {type: 5}}}}}}}`,
 	} {
-		_, err := Load([]byte(text))
-		require.ErrorContains(t, err, want)
+		assert.Panics(t, func() { MustLoad([]byte(text)) }, text)
 	}
 }

@@ -1,10 +1,8 @@
-// Package notify delivers notifications to webhooks.
-package notify
+package payvaulttest
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +25,7 @@ const deliveryTimeout = 5 * time.Second
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
-// Delivery is one attempt to notify a webhook.
+// Delivery is one attempt to notify a webhook. There are no retries.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that has the event
 	Event     string             // its name
@@ -35,9 +33,21 @@ type Delivery struct {
 	Err       error              // why there was no answer
 }
 
-// A Dispatcher delivers notifications in the background: one after the other for each webhook, so that they
+// Deliveries returns the deliveries that are finished, in the order in which they ended.
+func (s *Server) Deliveries() []Delivery {
+	d := s.service.deliveries
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.history)
+}
+
+// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
+// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
+func (s *Server) WaitDeliveries(ctx context.Context) error { return s.service.deliveries.wait(ctx) }
+
+// A dispatcher makes deliveries in the background: one after the other for each webhook, so that they
 // keep their order and a slow receiver holds up no other. Any number may wait, so that none is lost.
-type Dispatcher struct {
+type dispatcher struct {
 	ctx     context.Context //nolint:containedctx // the life of the server
 	client  *http.Client
 	logger  *slog.Logger
@@ -48,13 +58,13 @@ type Dispatcher struct {
 	history []Delivery
 }
 
-// New makes a dispatcher that lives as long as its context and notifies loopback only, unless it may go further.
-func New(ctx context.Context, remote bool, logger *slog.Logger) *Dispatcher {
+// newDispatcher makes one that lives as long as its context and notifies loopback only, unless it may go further.
+func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
 		dialer.Control = nil
 	}
-	return &Dispatcher{
+	return &dispatcher{
 		ctx: ctx,
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
@@ -69,18 +79,15 @@ func New(ctx context.Context, remote bool, logger *slog.Logger) *Dispatcher {
 // loopbackOnly refuses a connection by the address that it really goes to, whatever its name.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("read the address of a notification URL: %w", err)
-	}
-	if !host.Addr().Unmap().IsLoopback() {
+	if err != nil || !host.Addr().Unmap().IsLoopback() {
 		return errNotLoopback
 	}
 	return nil
 }
 
-// Post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
+// post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
 // context it does nothing.
-func (d *Dispatcher) Post(url string, body []byte, delivery Delivery) {
+func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx.Err() != nil {
@@ -99,17 +106,17 @@ func (d *Dispatcher) Post(url string, body []byte, delivery Delivery) {
 	})
 }
 
-// Close waits for all deliveries, after the context has ended.
-func (d *Dispatcher) Close() {
+// close waits for all deliveries, after the context has ended.
+func (d *dispatcher) close() {
 	d.mu.Lock()   // what holds it now is not under way any more afterwards
 	d.mu.Unlock() //nolint:staticcheck // see above
 	d.running.Wait()
 }
 
 // deliver makes a delivery and writes the one record of it, which has neither body nor URL.
-func (d *Dispatcher) deliver(address string, body []byte, delivery Delivery) {
+func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	if delivery.Err == nil {
-		delivery.Status, delivery.Err = d.send(address, body)
+		delivery.Status, delivery.Err = d.send(url, body)
 	}
 	attrs := []slog.Attr{
 		slog.String("webhook_id", string(delivery.WebhookID)),
@@ -127,36 +134,23 @@ func (d *Dispatcher) deliver(address string, body []byte, delivery Delivery) {
 
 // class says in fixed words why there was no answer: the text of an error may hold the URL, or what the receiver sent.
 func class(err error) string {
-	address, _ := errors.AsType[*url.Error](err)
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	_, unknown := errors.AsType[*net.DNSError](err)
+	failure, sent := errors.AsType[*url.Error](err)
+	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
-	case address == nil:
+	case !sent:
 		return "not sent"
-	case address.Op == "parse":
-		return "malformed URL"
 	case errors.Is(err, errNotLoopback):
 		return errNotLoopback.Error()
-	case address.Timeout():
+	case failure.Timeout():
 		return "timeout"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case unknown:
-		return "unknown host"
-	case certificate, alert, errors.Is(err, http.ErrSchemeMismatch):
-		return "TLS"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE):
-		return "connection lost"
+	case fromSystem:
+		return errno.Error() // such as connection refused
 	default:
 		return "no usable answer"
 	}
 }
 
-func (d *Dispatcher) send(url string, body []byte) (int, error) {
+func (d *dispatcher) send(url string, body []byte) (int, error) {
 	req, err := http.NewRequestWithContext(d.ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, fmt.Errorf("build a notification: %w", err)
@@ -171,33 +165,24 @@ func (d *Dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// History returns the deliveries that are finished, in the order in which they ended.
-func (d *Dispatcher) History() []Delivery {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.history)
-}
-
 // due is what is closed when the deliveries that are due now are finished: the last of each webhook
 // is the last of all before it, too.
-func (d *Dispatcher) due() []chan struct{} {
+func (d *dispatcher) due() []chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.last))
 }
 
-// Wait waits until every delivery that was due when it was called is finished, whatever becomes due meanwhile. It
-// returns early with an error when its context ends or that of the dispatcher has.
-func (d *Dispatcher) Wait(ctx context.Context) error {
+func (d *dispatcher) wait(ctx context.Context) error {
 	for _, finished := range d.due() {
 		select {
 		case <-finished:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for deliveries: %w", ctx.Err())
+			return fmt.Errorf("payvaulttest: wait for deliveries: %w", ctx.Err())
 		}
 	}
 	if d.ctx.Err() != nil {
-		return errors.New("the server is closed")
+		return errors.New("payvaulttest: the server is closed")
 	}
 	return nil
 }
