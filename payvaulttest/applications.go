@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -116,7 +117,7 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	for _, pair := range in.Data { // each against the schema of its key
 		if schema := v.field(pair.Key).schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
-			p.addAll(schema.Check(pair.Key, value))
+			maps.Copy(p, schema.Check(pair.Key, value))
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
 		}

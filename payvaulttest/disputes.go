@@ -3,6 +3,7 @@ package payvaulttest
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"net/http"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
@@ -98,7 +99,7 @@ func (v *service) readResponse(parts []Part) (response DisputeResponse, err erro
 		if wrong == nil {
 			wrong = v.document.response.Check(part.Name, value)
 		}
-		if p.addAll(wrong); len(wrong) == 0 {
+		if maps.Copy(p, wrong); len(wrong) == 0 {
 			err = json.Unmarshal(part.Content(), &response)
 		}
 	}

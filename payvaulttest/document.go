@@ -1,7 +1,6 @@
 package payvaulttest
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -67,6 +66,3 @@ func (d *document) field(key string, kind any) applicationField {
 	}
 	return field
 }
-
-// addAll adds what is wrong with a part of the request.
-func (p problems) addAll(others openapi.Problems) { maps.Copy(p, others) }

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -39,8 +39,7 @@ type exchange struct {
 	began   time.Time
 	fault   *Fault
 	request Request
-	refused error    // what was found wrong while reading
-	denied  error    // why there is no account
+	refused error    // what was found wrong so far
 	why     *refusal // if the operation refused
 	status  int      // as it was sent; 0 if nothing was
 	head    []byte   // the beginning of what was sent
@@ -52,7 +51,10 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Ope
 	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
 	defer x.log(r.Context())
 	x.request = newRequest(r, x.name(), s.service.clock())
-	x.account, x.denied = s.service.accounts.authenticate(r)
+	x.account, x.refused = s.service.accounts.authenticate(r)
+	if o == nil {
+		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
+	}
 	x.fault = s.faults.take(x.name())
 	var handler http.Handler = http.HandlerFunc(x.perform)
 	kind := FaultKind("")
@@ -107,7 +109,7 @@ func (x *exchange) read() {
 	}
 	var kept limitedBuffer
 	body := io.TeeReader(http.MaxBytesReader(x.ResponseWriter, x.r.Body, limit), &kept)
-	if form && x.denied == nil { // a form of no one is read to its end, but not parsed
+	if form && x.refused == nil { // a form of no one is read to its end, but not parsed
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
 	}
 	_, err := io.Copy(io.Discard, body)
@@ -117,7 +119,7 @@ func (x *exchange) read() {
 	}
 	x.body = kept.Bytes()
 	x.request.Size, x.request.Complete = kept.size, err == nil
-	x.request.body, x.request.parts = seal(x.body), x.parts
+	x.request.body, x.request.Parts = seal(x.body), x.parts
 	x.server.requests.add(x.request)
 	if err != nil && !large { // it did not arrive whole, and will not
 		faulty.Abort()
@@ -144,11 +146,8 @@ func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (x *exchange) dispatch() (any, error) {
-	if x.op == nil {
-		return nil, x.unknown()
-	}
-	if x.denied != nil {
-		return nil, x.denied
+	if x.refused != nil {
+		return nil, x.refused
 	}
 	if err := x.check(); err != nil {
 		return nil, err
@@ -163,18 +162,6 @@ func (x *exchange) dispatch() (any, error) {
 	return result, err
 }
 
-// unknown is the refusal of a request that no operation takes.
-func (x *exchange) unknown() error {
-	handler, _ := x.server.mux.Handler(x.r)
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, x.r)
-	if methods := answer.Header().Get("Allow"); methods != "" {
-		x.Header().Set("Allow", methods)
-		return refuse(http.StatusMethodNotAllowed, "the path takes %s only", methods)
-	}
-	return refuse(http.StatusNotFound, "there is no such operation")
-}
-
 // check compares the request with the document, and finds out for whom it acts.
 func (x *exchange) check() (err error) {
 	x.path = x.r.PathValue
@@ -182,11 +169,8 @@ func (x *exchange) check() (err error) {
 	if err != nil || strings.Contains(x.r.URL.RawQuery, ",") {
 		return refuse(http.StatusBadRequest, "the query is malformed; commas in a URL must be encoded as %%2C")
 	}
-	if err := cmp.Or(problems(x.op.CheckParameters(x.path, x.query)).err(), x.refused); err != nil {
-		return err
-	}
 	var body any
-	p := problems{}
+	p := problems(x.op.CheckParameters(x.path, x.query))
 	switch {
 	case x.op.Media == "":
 		p.check(len(x.body) == 0, "body", "is not taken by the operation")
@@ -196,16 +180,16 @@ func (x *exchange) check() (err error) {
 			p.check(form[part.Name] == nil, part.Name, "is given twice")
 			form[part.Name] = ""
 		}
-		p.addAll(x.op.Body.Check("", form))
+		maps.Copy(p, x.op.Body.Check("", form))
 	case len(x.body) > 0 || x.op.Needed:
 		if media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || media != openapi.JSON {
 			return refuse(http.StatusUnsupportedMediaType, "the body must be application/json")
 		}
-		value, wrong := openapi.Parse("", x.body)
-		if p.addAll(wrong); wrong == nil {
-			p.addAll(x.op.Body.Check("", value))
+		var wrong openapi.Problems
+		if body, wrong = openapi.Parse("", x.body); wrong == nil {
+			wrong = x.op.Body.Check("", body)
 		}
-		body = value
+		maps.Copy(p, wrong)
 	}
 	return cmp.Or(p.err(), x.actFor(body))
 }

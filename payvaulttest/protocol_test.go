@@ -34,14 +34,9 @@ func TestPaths(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for path, allow := range map[string]string{
-		"/pg/tokenize": "POST", "/platform/vault/customer": "GET, HEAD, POST", "/platform/vault/payee/1": "DELETE",
-		"/platform/application/1/validate": "GET, HEAD", "/platform/webhook/1/event/e": "POST",
-	} {
+	for _, path := range []string{"/pg/tokenize", "/platform/vault/customer", "/platform/application/1/validate"} {
 		for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodOptions} {
-			got := a.do(t, method, path, "")
-			assert.Equal(t, http.StatusMethodNotAllowed, got.status)
-			assert.Equal(t, allow, got.header.Get("Allow"))
+			assert.Equal(t, http.StatusNotFound, a.do(t, method, path, "").status)
 		}
 	}
 }
@@ -263,8 +258,8 @@ func TestMethodsOfTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	got := a.get(t, "/pg/tokenize")
-	assert.Equal(t, http.StatusMethodNotAllowed, got.status)
-	assert.JSONEq(t, `{"rcode":"405","rmsg":"the path takes POST only"}`, got.body)
+	assert.Equal(t, http.StatusNotFound, got.status)
+	assert.JSONEq(t, `{"rcode":"404","rmsg":"no operation has this method and path"}`, got.body)
 	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit})
 	assert.JSONEq(t, `{"rcode":"429","rmsg":"Too many requests"}`, a.get(t, "/pg/tokenize").body)
 }

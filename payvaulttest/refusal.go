@@ -22,14 +22,11 @@ func refuse(status int, format string, args ...any) *refusal {
 
 // Error implements error.
 func (r *refusal) Error() string {
-	var b strings.Builder
-	b.WriteString(r.message)
-	separator := ": "
+	text := r.message
 	for _, field := range slices.Sorted(maps.Keys(r.fields)) {
-		fmt.Fprintf(&b, "%s%s %s", separator, field, strings.Join(r.fields[field], ", "))
-		separator = "; "
+		text += fmt.Sprintf("; %s %s", field, strings.Join(r.fields[field], ", "))
 	}
-	return b.String()
+	return text
 }
 
 // problems collects what is wrong with a request, by wire path of the field.

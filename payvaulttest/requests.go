@@ -40,10 +40,10 @@ type Request struct {
 	Size          int64              // of the body, as far as it arrived
 	Complete      bool               // whether the body arrived to its end
 	Time          time.Time          // of its arrival
+	Parts         []Part             // of a multipart body, in their order
 
 	authorization sealed
 	body          sealed
-	parts         []Part
 }
 
 func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
@@ -73,27 +73,6 @@ func (r Request) Decode(v any) error {
 	return nil
 }
 
-// JSON returns the parsed JSON body, its numbers as [encoding/json.Number]; nil if the body is not JSON.
-func (r Request) JSON() any {
-	var v any
-	if r.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-// Parts returns the parts of a multipart body, in their order.
-func (r Request) Parts() []Part { return slices.Clone(r.parts) }
-
-// Part returns the first part with a name.
-func (r Request) Part(name string) (Part, bool) {
-	i := slices.IndexFunc(r.parts, func(part Part) bool { return part.Name == name })
-	if i < 0 {
-		return Part{}, false
-	}
-	return r.parts[i], true
-}
-
 // A requestLog remembers the last requests.
 type requestLog struct {
 	limit int
@@ -104,7 +83,7 @@ type requestLog struct {
 }
 
 // held is about what the bodies of a request hold in memory: the body, and as much in its parts.
-func held(r Request) int64 { return min(r.Size, keptBytes) * int64(1+min(len(r.parts), 1)) }
+func held(r Request) int64 { return min(r.Size, keptBytes) * int64(1+min(len(r.Parts), 1)) }
 
 func (l *requestLog) add(r Request) {
 	if l.limit == 0 {
