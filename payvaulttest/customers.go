@@ -113,17 +113,15 @@ func (c *Card) show(billing map[string]any) {
 	}
 }
 
-// A customerRequest is a profile with what its lists hold besides what is kept of them.
+// A customerRequest has what is not kept of a profile.
 type customerRequest struct {
-	AutoGenerate bool          `json:"auto_generate_customer_id"`
-	Shipping     []partRequest `json:"shipping_addresses"`
-	Billing      []partRequest `json:"billing_cards"`
+	AutoGenerate bool             `json:"auto_generate_customer_id"`
+	Billing      []billingRequest `json:"billing_cards"`
 }
 
-type partRequest struct {
+type billingRequest struct {
 	paymentFields
-	Verify     bool                `json:"verify"`
-	MerchantID payvault.MerchantID `json:"merchant_id"`
+	Verify bool `json:"verify"`
 }
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
@@ -151,35 +149,29 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	return success(v.Customers.view(stored)), nil
 }
 
-// checkCustomer holds the rules between fields, and refuses a taken customer_id, unknown cards and other merchants
-// before anything is stored.
+// checkCustomer holds the rules between fields, and refuses a taken customer_id and unknown cards before anything is
+// stored.
 func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
 	named := !isBlank(record.FirstName) && !isBlank(record.LastName) || !isBlank(record.FirmName)
 	p.check(named, "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	var err error
 	for i, card := range in.Billing {
 		card.check(p, fmt.Sprintf("billing_cards[%d]", i))
-	}
-	if err := p.err(); err != nil {
-		return err
+		if card.CardID != "" {
+			_, unknown := v.Cards.find(c, card.CardID)
+			err = cmp.Or(err, unknown)
+		}
 	}
 	if v.Customers.has(CustomerKey{record.NodeID, record.ID}) {
-		return refuse(http.StatusConflict, "there is a customer with this customer_id already")
+		err = refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
-	for _, part := range slices.Concat(in.Shipping, in.Billing) {
-		if err := c.mayActFor(cmp.Or(part.MerchantID, c.merchant)); err != nil {
-			return err
-		}
-		if _, err := v.Cards.find(c, part.CardID); part.CardID != "" && err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(p.err(), err)
 }
 
 // saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
-func (v *service) saveBilling(c *call, in partRequest, record map[string]any) error {
+func (v *service) saveBilling(c *call, in billingRequest, record map[string]any) error {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, err := v.saveCard(c, in.paymentFields)
 		if err != nil {

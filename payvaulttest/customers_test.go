@@ -204,19 +204,3 @@ func TestCustomerShowsUpdatedCards(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", one.PrimaryCardNumber)
 	assert.Equal(t, []payvaulttest.Customer{one}, a.srv.Customers.All())
 }
-
-func TestCustomerPartsOfOtherMerchants(t *testing.T) {
-	t.Parallel()
-	for name, part := range map[string]string{
-		"address": `"shipping_addresses":[{"merchant_id":100002}]`,
-		"card":    `"billing_cards":[{"card_number":"4111111111111111","exp_date":"1229","merchant_id":100002}]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := newAPI(t)
-			body := `{"customer_id":"C1","customer_firm_name":"F",` + part + `}`
-			a.post(t, "/platform/vault/customer", body).refused(t, http.StatusForbidden)
-			a.partner().post(t, "/platform/vault/customer", body).ok(t)
-		})
-	}
-}

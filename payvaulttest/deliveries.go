@@ -85,8 +85,7 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post starts a delivery of a body, which failed already if it has an error; it never waits. After the end of the
-// context it does nothing.
+// post starts a delivery of a body; it never waits. After the end of the context it does nothing.
 func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,9 +114,7 @@ func (d *dispatcher) close() {
 
 // deliver makes a delivery and writes the one record of it, which has neither body nor URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
-	if delivery.Err == nil {
-		delivery.Status, delivery.Err = d.send(url, body)
-	}
+	delivery.Status, delivery.Err = d.send(url, body)
 	attrs := []slog.Attr{
 		slog.String("webhook_id", string(delivery.WebhookID)),
 		slog.String("event", delivery.Event),
@@ -134,14 +131,12 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 
 // class says in fixed words why there was no answer: the text of an error may hold the URL, or what the receiver sent.
 func class(err error) string {
-	failure, sent := errors.AsType[*url.Error](err)
+	failure, fromClient := errors.AsType[*url.Error](err)
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
-	case !sent:
-		return "not sent"
 	case errors.Is(err, errNotLoopback):
 		return errNotLoopback.Error()
-	case failure.Timeout():
+	case fromClient && failure.Timeout():
 		return "timeout"
 	case fromSystem:
 		return errno.Error() // such as connection refused

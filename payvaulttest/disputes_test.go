@@ -3,6 +3,7 @@ package payvaulttest_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -147,12 +148,20 @@ func TestDisputeRefuses(t *testing.T) {
 	})
 }
 
+// An endless file has no end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
-	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime, payvaulttest.WithMaxUpload(10_000))
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
 	a.post(t, path, `{"cbr_response_type":"ND"}`).refused(t, http.StatusUnsupportedMediaType)
-	a.postForm(t, path, newForm().part(t, "file", "a.pdf", pdf+strings.Repeat("x", 10_000))).refused(t,
-		http.StatusRequestEntityTooLarge)
+	large := a.request(t, http.MethodPost, path, "x")
+	large.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	head := strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\r\n%PDF-")
+	large.Body, large.ContentLength = io.NopCloser(io.MultiReader(head, io.LimitReader(endless{}, 64<<20))), -1
+	a.send(t, large).refused(t, http.StatusRequestEntityTooLarge)
 
 	for name, body := range map[string]string{
 		"cut short":      "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"cbr_respo",

@@ -22,9 +22,8 @@ import (
 
 const (
 	maxJSONBytes = 1 << 20
+	maxFormBytes = 64 << 20
 	headBytes    = 32 // of an answer, enough for its code
-	// DefaultMaxUpload is the size of a dispute response's form unless [WithMaxUpload] says otherwise.
-	DefaultMaxUpload = 64 << 20
 )
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
@@ -105,7 +104,7 @@ func (x *exchange) read() {
 	form := x.op != nil && x.op.Media == openapi.Form
 	limit := int64(maxJSONBytes)
 	if form {
-		limit = x.server.cfg.maxUpload
+		limit = maxFormBytes
 	}
 	var kept limitedBuffer
 	body := io.TeeReader(http.MaxBytesReader(x.ResponseWriter, x.r.Body, limit), &kept)

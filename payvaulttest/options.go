@@ -3,8 +3,7 @@ package payvaulttest
 import (
 	"cmp"
 	"log/slog"
-	"net/url"
-	"path"
+	"regexp"
 	"time"
 )
 
@@ -12,27 +11,25 @@ import (
 type Option func(*config)
 
 type config struct {
-	addr      string
-	basePath  string
-	accounts  []Account
-	clock     func() time.Time
-	idSeed    uint64
-	logger    *slog.Logger
-	tls       bool
-	remote    bool
-	maxUpload int64
-	history   int
-	seeds     []Seed
+	addr     string
+	basePath string
+	accounts []Account
+	clock    func() time.Time
+	idSeed   uint64
+	logger   *slog.Logger
+	tls      bool
+	remote   bool
+	history  int
+	seeds    []Seed
 }
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
-		addr:      "127.0.0.1:0",
-		clock:     time.Now,
-		idSeed:    1,
-		logger:    slog.New(slog.DiscardHandler),
-		maxUpload: DefaultMaxUpload,
-		history:   DefaultHistory,
+		addr:    "127.0.0.1:0",
+		clock:   time.Now,
+		idSeed:  1,
+		logger:  slog.New(slog.DiscardHandler),
+		history: DefaultHistory,
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -43,24 +40,21 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, cfg.check()
 }
 
+var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
+
 func (c *config) check() error {
-	u, err := url.Parse(c.basePath)
-	clean := err == nil && (c.basePath == "" || path.IsAbs(c.basePath) && path.Clean(u.Path) == u.Path && u.Path != "/")
 	return cmp.Or(
 		fits(c.clock != nil, "the clock must not be nil"),
 		fits(c.logger != nil, "the logger must not be nil"),
-		fits(c.maxUpload > 0, "the largest upload must be above zero"),
-		fits(clean && u.EscapedPath() == c.basePath,
-			"the base path must be escaped, begin with a slash and have no slash at its end, empty segments or dots for "+
-				"segments"),
+		fits(isBasePath.MatchString(c.basePath), "the base path must be plain segments, each after a slash"),
 	)
 }
 
 // WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
-// WithBasePath serves everything below a path such as "/api/v1": escaped, without a slash at its end and
-// without segments that a client would clean away.
+// WithBasePath serves everything below a path such as "/api/v1", of letters, digits, dots, - and _, without a slash at
+// its end.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
 // WithAccount adds an account. The first one replaces the default accounts: a merchant with every
@@ -87,9 +81,6 @@ func WithTLS() Option { return func(c *config) { c.tls = true } }
 
 // WithRemoteNotifications delivers notifications to any address, not to loopback only.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
-
-// WithMaxUpload sets the largest form of a dispute response, in bytes, above zero.
-func WithMaxUpload(bytes int64) Option { return func(c *config) { c.maxUpload = bytes } }
 
 // WithRequestHistory sets how many requests [Server.Requests] remembers at most; 0 for none.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }

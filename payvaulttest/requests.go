@@ -113,10 +113,3 @@ func (s *Server) Requests() []Request {
 func (s *Server) RequestsOf(op payvault.Operation) []Request {
 	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Operation != op })
 }
-
-// ResetRequests forgets the requests that arrived so far.
-func (s *Server) ResetRequests() {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	s.requests.list, s.requests.bytes = nil, 0
-}

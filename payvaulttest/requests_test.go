@@ -54,8 +54,6 @@ func TestRequests(t *testing.T) {
 	first.Body()[0] = 'x'
 	assert.Equal(t, newCard, string(first.Body()), "a copy")
 	assert.Len(t, a.srv.RequestsOf(payvault.OpTokensTokenize), 1)
-	a.srv.ResetRequests()
-	assert.Empty(t, a.srv.Requests())
 }
 
 func TestRequestParts(t *testing.T) {
@@ -203,8 +201,4 @@ func TestHistoryIsBoundInBytes(t *testing.T) {
 	assert.LessOrEqual(t, len(requests), more)
 	assert.Greater(t, len(requests), more/2)
 	assert.Equal(t, "7", requests[len(requests)-1].Query.Get("page"), "the last ones are kept")
-
-	a.srv.ResetRequests()
-	a.post(t, "/nowhere", body).refused(t, http.StatusNotFound)
-	assert.Len(t, a.srv.Requests(), 1, "the bytes are forgotten with the requests")
 }

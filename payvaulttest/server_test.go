@@ -47,8 +47,7 @@ func TestServerThatCannotStart(t *testing.T) {
 		"a slash":              payvaulttest.WithBasePath("/"),
 		"no clock":             payvaulttest.WithClock(nil),
 		"no logger":            payvaulttest.WithLogger(nil),
-		"no upload":            payvaulttest.WithMaxUpload(0),
-		"a negative upload":    payvaulttest.WithMaxUpload(-1),
+		"a wildcard":           payvaulttest.WithBasePath("/{a}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,11 +95,7 @@ func (c *call) actFor(body any) error {
 		return problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
 	}
 	c.merchant = payvault.MerchantID(id)
-	return c.mayActFor(c.merchant)
-}
-
-func (c *call) mayActFor(merchant payvault.MerchantID) error {
-	if !c.account.mayActFor(merchant) {
+	if !c.account.mayActFor(c.merchant) {
 		return refuse(http.StatusForbidden, "the account may not act for the merchant of merchant_id")
 	}
 	return nil

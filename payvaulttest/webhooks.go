@@ -65,8 +65,8 @@ func isEventName(s string) bool {
 }
 
 // TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
-// the JSON value that the deliveries carry as data. The deliveries are made in the background:
-// [Server.WaitDeliveries] waits for them.
+// the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
+// background: [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event string, data any) int {
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
@@ -83,9 +83,9 @@ func (v *service) occur(merchant payvault.MerchantID, event string, data any) in
 			"event": event, "webhook_id": webhook.ID, "merchant_id": merchant, "occurred_at": v.now(), "data": data,
 		})
 		if err != nil {
-			err = fmt.Errorf("encode a notification: %w", err)
+			panic(fmt.Errorf("payvaulttest: encode the data of an event: %w", err))
 		}
-		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event, Err: err})
+		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event})
 	}
 	return len(webhooks)
 }

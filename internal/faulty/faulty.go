@@ -91,8 +91,8 @@ func writeOversized(w io.Writer, r *http.Request, size int64) {
 	write(w, r, []byte(oversizeBegin))
 	padding := []byte(strings.Repeat("x", 32<<10))
 	for left := size - MinOversize; left > 0 || size == 0; left -= int64(len(padding)) {
-		if size > 0 && left < int64(len(padding)) {
-			padding = padding[:left]
+		if size > 0 {
+			padding = padding[:min(left, int64(len(padding)))]
 		}
 		write(w, r, padding)
 	}
