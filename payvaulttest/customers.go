@@ -154,7 +154,7 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
-	named := !isBlank(record.FirstName) && !isBlank(record.LastName) || !isBlank(record.FirmName)
+	named := record.FirstName != "" && record.LastName != "" || record.FirmName != ""
 	p.check(named, "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
 	var err error
 	for i, card := range in.Billing {

@@ -90,12 +90,8 @@ func TestCustomerRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, test := range map[string]struct{ body, field string }{
-		"no name": {`{"customer_id":"C"}`, "customer_first_name"},
-		"blank names": {
-			`{"customer_id":"C","customer_first_name":" ","customer_last_name":"\t"}`,
-			"customer_first_name",
-		},
-		"a blank firm":      {`{"customer_id":"C","customer_firm_name":"   "}`, "customer_first_name"},
+		"no name":           {`{"customer_id":"C"}`, "customer_first_name"},
+		"an empty firm":     {`{"customer_id":"C","customer_firm_name":""}`, "customer_first_name"},
 		"first name only":   {`{"customer_id":"C","customer_first_name":"A"}`, "customer_first_name"},
 		"last name only":    {`{"customer_id":"C","customer_last_name":"A"}`, "customer_first_name"},
 		"a response field":  {`{"customer_id":"C","customer_firm_name":"F","rec_id":1}`, "rec_id"},

@@ -79,7 +79,7 @@ func (v *service) respondToDispute(c *call) (any, error) {
 	p := problems{}
 	free := dispute.Kind == DisputeFirstTime
 	p.check(free || response.FileSize > 0, "file", "is required for a retrieval dispute")
-	p.check(free || !isBlank(response.Message), "disputeResponse.message", "is required for a retrieval dispute")
+	p.check(free || response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
 	if len(p) == 0 {
 		dispute.Response = &response
 	}

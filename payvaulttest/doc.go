@@ -28,32 +28,18 @@
 //
 // # Failures
 //
-// [Server.Inject] makes requests fail the ways networks and services fail; other programs inject faults through
-// [Inspect]. The one that matters most to money is the lost answer:
+// [Server.Inject] makes requests fail the ways networks and services fail. The one that matters most to money is
+// the lost answer:
 //
 //	lost := payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1}
 //	if _, err := srv.Inject(lost); err != nil {
 //		return err
 //	}
 //
-// To see how a program behaves at the limit of a rate, permit one; without RetryAfter the refusals do not
-// say when to come back:
-//
-//	rate := payvaulttest.Fault{Kind: payvaulttest.PermitRate, Rate: 20, RetryAfter: "1"} // 20 a second
-//	if _, err := srv.Inject(rate); err != nil {
-//		return err
-//	}
-//	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{})) // which waits as others do
-//	page, err := client.Customers.List(ctx, nil)
-//	fmt.Println(page.TotalRecords, err)
-//
 // A fault takes a request as it arrives, before authentication and whether or not the request is
 // valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Server.Faults]
-// lists what is still armed.
-//
-// # Inspecting
-//
-// [Inspect] serves a page that shows requests as they come, records and faults, and that injects faults at a click.
+// lists what is still armed. [Inspect] serves a page that shows requests as they come, records and faults, and that
+// injects faults at a click.
 //
 // # Secrets
 //

@@ -137,9 +137,6 @@ func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 	if !ok {
 		r = refuse(http.StatusInternalServerError, "the emulator failed")
 	}
-	if r.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Basic realm="payvault"`)
-	}
 	x.why = r
 	faulty.Respond(w, r.status, jsonHeader(), r.body(x.isTokenize()))
 }

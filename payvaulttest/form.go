@@ -13,10 +13,7 @@ import (
 	"example.com/payvault/internal/openapi"
 )
 
-const (
-	keptBytes = 1 << 20 // of a body, and of a part
-	maxParts  = 8       // a dispute response has two
-)
+const keptBytes = 1 << 20 // of a body, and of a part
 
 // Part is one part of a multipart form. Its content is shown by [Part.Content] only.
 type Part struct {
@@ -59,8 +56,6 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 			return parts, nil
 		case err != nil:
 			return parts, refuse(http.StatusBadRequest, "the form is malformed")
-		case len(parts) == maxParts:
-			return parts, refuse(http.StatusBadRequest, "the form has more than %d parts", maxParts)
 		}
 		parts = append(parts, part)
 	}

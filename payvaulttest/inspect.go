@@ -175,6 +175,17 @@ func (i inspector) Tables() []inspect.Table {
 	}
 }
 
+// last returns the newest records, at most n, and the number of all.
+func (r *Store[K, V]) last(n int) ([]V, int) {
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
+	var list []V
+	for _, key := range r.keys[max(0, len(r.keys)-n):] {
+		list = append(list, r.view(r.rows[key]))
+	}
+	return list, len(r.keys)
+}
+
 func table[K comparable, V any](name string, records *Store[K, V], columns string, row func(V) []any) inspect.Table {
 	newest, total := records.last(100)
 	t := inspect.Table{Name: name, Total: total, Columns: strings.Fields(columns), Rows: [][]any{}}

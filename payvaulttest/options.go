@@ -29,7 +29,7 @@ func newConfig(opts []Option) (config, error) {
 		clock:   time.Now,
 		idSeed:  1,
 		logger:  slog.New(slog.DiscardHandler),
-		history: DefaultHistory,
+		history: 10_000,
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -82,7 +82,7 @@ func WithTLS() Option { return func(c *config) { c.tls = true } }
 // WithRemoteNotifications delivers notifications to any address, not to loopback only.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
 
-// WithRequestHistory sets how many requests [Server.Requests] remembers at most; 0 for none.
+// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
 // WithSeed adds the accounts and records of a seed. A server does not start with records that the service

@@ -37,7 +37,7 @@ func (v *service) createPayee(c *call, in payeeRequest) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
 	}
-	if isBlank(in.Name) {
+	if in.Name == "" {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
 	in.Payee.MerchantID, in.HasAccount = c.merchant, in.Account != nil

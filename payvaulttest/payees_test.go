@@ -48,7 +48,6 @@ func TestPayeeRefuses(t *testing.T) {
 	for body, field := range map[string]string{
 		`{}`:                                  "payee_name",
 		`{"payee_name":""}`:                   "payee_name",
-		`{"payee_name":" \t"}`:                "payee_name",
 		`{"payee_name":"P","payee_phone":""}`: "payee_phone",
 		`{"payee_name":"P","payee_email":"p@example.com"}`:                  "payee_email",
 		`{"payee_name":"P","payee_address":[]}`:                             "payee_address",

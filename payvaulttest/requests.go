@@ -15,14 +15,6 @@ import (
 	"example.com/payvault/internal/openapi"
 )
 
-const (
-	// DefaultHistory is the number of requests that a server remembers unless [WithRequestHistory] says
-	// otherwise.
-	DefaultHistory = 10_000
-	// MaxHistoryBytes is what the bodies of the remembered requests may hold in memory, whatever their number.
-	MaxHistoryBytes = 64 << 20
-)
-
 // Request is a request that arrived at the server.
 //
 // Its body and its key are there for the asking only: printing or logging a Request never shows them.
@@ -76,33 +68,21 @@ func (r Request) Decode(v any) error {
 // A requestLog remembers the last requests.
 type requestLog struct {
 	limit int
-
 	mu    sync.Mutex
 	list  []Request
-	bytes int64
 }
 
-// held is about what the bodies of a request hold in memory: the body, and as much in its parts.
-func held(r Request) int64 { return min(r.Size, keptBytes) * int64(1+min(len(r.Parts), 1)) }
-
 func (l *requestLog) add(r Request) {
-	if l.limit == 0 {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.list = append(l.list, r)
-	l.bytes += held(r)
-	for len(l.list) > l.limit || l.bytes > MaxHistoryBytes {
-		l.bytes -= held(l.list[0])
+	if l.list = append(l.list, r); len(l.list) > l.limit {
 		l.list[0] = Request{}
 		l.list = l.list[1:]
 	}
 }
 
-// Requests returns everything that arrived, in the order in which it was read, refused requests
-// included: the last ones, as many as [WithRequestHistory] says and as [MaxHistoryBytes] holds. A
-// request is there before its answer is sent.
+// Requests returns everything that arrived, in the order in which it was read, refused requests included: the last
+// ones, as many as [WithRequestHistory] says. A request is there before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.requests.mu.Lock()
 	defer s.requests.mu.Unlock()

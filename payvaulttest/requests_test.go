@@ -187,18 +187,3 @@ func TestLog(t *testing.T) {
 	assert.Contains(t, lines[2], `"performed":true,"fault"`, "no code was sent")
 	assert.Contains(t, lines[2], `"fault":"drop after commit"`)
 }
-
-func TestHistoryIsBoundInBytes(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	body := strings.Repeat("x", 1<<20)
-	const more = payvaulttest.MaxHistoryBytes>>20 + 1
-	for range more {
-		a.post(t, "/nowhere", body).refused(t, http.StatusNotFound)
-	}
-	a.get(t, "/platform/vault/customer?page=7")
-	requests := a.srv.Requests()
-	assert.LessOrEqual(t, len(requests), more)
-	assert.Greater(t, len(requests), more/2)
-	assert.Equal(t, "7", requests[len(requests)-1].Query.Get("page"), "the last ones are kept")
-}

@@ -80,17 +80,6 @@ func (r *Store[K, V]) view(row *V) V {
 	return view
 }
 
-// last returns the newest records, at most n, and the number of all.
-func (r *Store[K, V]) last(n int) ([]V, int) {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
-	var list []V
-	for _, key := range r.keys[max(0, len(r.keys)-n):] {
-		list = append(list, r.view(r.rows[key]))
-	}
-	return list, len(r.keys)
-}
-
 func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	list := make([]V, 0, len(r.keys))
 	for _, key := range r.keys {

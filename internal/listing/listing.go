@@ -67,14 +67,14 @@ func Page[T any](query url.Values, columns []string, records []T) (
 		}
 	}
 	sortRows(rows, order, query.Get("order_by") == "desc")
+	all := slices.Collect(slices.Chunk(rows, count))
 	found = []T{}
-	count = min(count, max(len(rows), 1))
-	pages = (len(rows) + count - 1) / count
-	from := min(page, pages) * count
-	for _, row := range rows[min(from, len(rows)):min(from+count, len(rows))] {
-		found = append(found, row.record)
+	if page < len(all) {
+		for _, row := range all[page] {
+			found = append(found, row.record)
+		}
 	}
-	return found, len(rows), pages, nil
+	return found, len(rows), len(all), nil
 }
 
 func number(query url.Values, name string, without int) int {
@@ -127,24 +127,20 @@ func isDate(text string) bool {
 // sortRows orders by a field, equal records in their default order; without a field the default order is kept, or
 // reversed.
 func sortRows[T any](rows []row[T], order string, desc bool) {
-	if order == "" && desc {
-		slices.Reverse(rows)
-	}
 	if order == "" {
+		if desc {
+			slices.Reverse(rows)
+		}
 		return
 	}
 	slices.SortStableFunc(rows, func(a, b row[T]) int {
 		if desc {
 			a, b = b, a
 		}
-		return compare(a.fields[order], b.fields[order])
+		m, s := key(a.fields[order])
+		n, t := key(b.fields[order])
+		return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 	})
-}
-
-func compare(a, b any) int {
-	m, s := key(a)
-	n, t := key(b)
-	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
 // key is what a value sorts by: a number, the instant of a time, or a text. One that is not there is the lowest.

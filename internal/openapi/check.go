@@ -99,14 +99,12 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 		switch {
 		case slices.Contains(o.inPath, name):
 			p.add(name, "stands in the path")
-		case o.kinds[name] == "array":
+		case o.kinds[name] == "array" || len(texts) > 1:
 			list := []any{}
 			for _, text := range texts {
 				list = append(list, text)
 			}
 			values[name] = list
-		case len(texts) > 1:
-			p.add(name, "is given more than once")
 		default:
 			values[name] = o.value(name, texts[0])
 		}

@@ -97,7 +97,7 @@ func TestParameters(t *testing.T) {
 		"filter=a&filter=B":        {"filter[1]": {"must match ^[a-z]+$"}},
 		"page=-1":                  {"page": {"must be at least 0"}},
 		"page=x":                   {"page": {"must be of type integer, not string"}},
-		"page=1&page=2":            {"page": {"is given more than once"}},
+		"page=1&page=2":            {"page": {"must be of type integer, not array"}},
 		"other=1":                  {"other": {"is not a known field"}},
 		"id=1":                     {"id": {"stands in the path"}},
 	} {
