@@ -50,6 +50,7 @@ func (c *Customer) prepare(v *service) error {
 		c.RecID = v.ids.number()
 	}
 	for _, address := range c.ShippingAddresses {
+		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {
 			address["shipping_id"] = v.ids.number()
 		}
@@ -133,9 +134,6 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	record.NodeID = c.merchant
 	if err := v.checkCustomer(c, &record, &in); err != nil {
 		return nil, err
-	}
-	for _, address := range record.ShippingAddresses {
-		delete(address, "merchant_id")
 	}
 	for i, card := range in.Billing {
 		if err := v.saveBilling(c, card, record.BillingCards[i]); err != nil {

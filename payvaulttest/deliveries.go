@@ -160,16 +160,11 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// due is what is closed when the deliveries that are due now are finished: the last of each webhook
-// is the last of all before it, too.
-func (d *dispatcher) due() []chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Collect(maps.Values(d.last))
-}
-
 func (d *dispatcher) wait(ctx context.Context) error {
-	for _, finished := range d.due() {
+	d.mu.Lock()
+	due := slices.Collect(maps.Values(d.last)) // the last of each webhook is the last of all before it, too
+	d.mu.Unlock()
+	for _, finished := range due {
 		select {
 		case <-finished:
 		case <-ctx.Done():

@@ -34,7 +34,7 @@ func TestDeliveryTimeout(t *testing.T) {
 		d.client.Transport = silentTransport{}
 		began := time.Now()
 		d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
-		<-d.due()[0]
+		require.NoError(t, d.wait(t.Context()))
 		assert.Equal(t, 5*time.Second, time.Since(began))
 		assert.ErrorIs(t, d.history[0].Err, context.DeadlineExceeded)
 		d.close()
@@ -49,7 +49,7 @@ func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	cancel()
 	d.close()
 	d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
-	assert.Empty(t, d.due())
+	assert.Empty(t, d.last)
 }
 
 // The deliveries of a webhook keep their order, and what could not be sent is told, without its address.

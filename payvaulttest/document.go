@@ -14,7 +14,8 @@ type document struct {
 	*openapi.Document
 
 	response    *openapi.Schema // of the text in a dispute's form
-	transaction *openapi.Schema // of a record
+	transaction *openapi.Schema // of records
+	card        *openapi.Schema
 	fields      map[string]applicationField
 	names       map[string]bool // of fields and parameters
 	customers   []string        // columns of lists
@@ -29,6 +30,7 @@ var theDocument = sync.OnceValue(func() *document {
 	d := &document{Document: read, fields: map[string]applicationField{}, names: inspect.Names(read.At())}
 	d.response = d.Schema("components", "schemas", "DisputeResponse")
 	d.transaction = d.Schema("components", "schemas", "Transaction")
+	d.card = d.Schema("components", "schemas", "BillingCard")
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {
 		d.fields[key] = d.field(key, kind)
 	}
@@ -36,6 +38,16 @@ var theDocument = sync.OnceValue(func() *document {
 	d.payments = append(d.columns("Transaction"), "tran_date")
 	return d
 })
+
+// permits says what the document does not permit of a record that answers show.
+func permits(schema *openapi.Schema, record any) error {
+	text, err := encode(record)
+	if err != nil {
+		return err
+	}
+	value, _ := openapi.Parse("", text)
+	return problems(schema.Check("", value)).err()
+}
 
 // columns are the fields of a record by which lists can be sorted and filtered.
 func (d *document) columns(schema string) []string {

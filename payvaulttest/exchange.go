@@ -33,10 +33,10 @@ type exchange struct {
 	call
 	server  *Server
 	r       *http.Request
-	op      *openapi.Operation // nil if there is none
+	op      *openapi.Operation
 	action  action
 	began   time.Time
-	fault   *Fault
+	fault   Fault // without a kind if there is none
 	request Request
 	refused error    // what was found wrong so far
 	why     *refusal // if the operation refused
@@ -45,42 +45,35 @@ type exchange struct {
 	done    bool     // the operation was performed
 }
 
-// exchange answers a request of an operation, or of none.
+// noOperation stands for the operation of requests that have none.
+var noOperation = &openapi.Operation{Method: "other", Path: "none"} //nolint:gochecknoglobals // never changed
+
+// exchange answers a request.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
 	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
 	defer x.log(r.Context())
 	x.request = newRequest(r, x.name(), s.service.clock())
 	x.account, x.refused = s.service.accounts.authenticate(r)
-	if o == nil {
+	if o == noOperation {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}
 	x.fault = s.faults.take(x.name())
-	var handler http.Handler = http.HandlerFunc(x.perform)
-	kind := FaultKind("")
-	if x.fault != nil {
-		kind = x.fault.Kind
-		handler = x.fault.around(handler, x.isTokenize())
-	}
-	defer s.feed.Begin(string(x.name()), string(kind))()
-	if x.fault == nil || x.fault.reads() {
-		x.read()
-	} else {
-		if x.fault.Kind == DropDuringRead {
-			some, _ := io.ReadAll(io.LimitReader(r.Body, 512))
-			x.request.Size, x.request.body = int64(len(some)), seal(some)
-		}
+	defer s.feed.Begin(o.ID, string(x.fault.Kind))()
+	switch x.fault.Kind {
+	case ResetConnection:
 		s.requests.add(x.request)
+	case DropDuringRead:
+		some, _ := io.ReadAll(io.LimitReader(r.Body, 512))
+		x.request.Size, x.request.body = int64(len(some)), seal(some)
+		s.requests.add(x.request)
+	default:
+		x.read()
 	}
-	handler.ServeHTTP(x, r)
+	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)
 }
 
 // name is the operation of the request, or nothing if there is none.
-func (x *exchange) name() payvault.Operation {
-	if x.op == nil {
-		return ""
-	}
-	return payvault.Operation(x.op.ID)
-}
+func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID) }
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
 
@@ -101,7 +94,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // read takes the body in and records the request, complete or not.
 func (x *exchange) read() {
-	form := x.op != nil && x.op.Media == openapi.Form
+	form := x.op.Media == openapi.Form
 	limit := int64(maxJSONBytes)
 	if form {
 		limit = maxFormBytes
@@ -126,11 +119,11 @@ func (x *exchange) read() {
 }
 
 // perform carries the operation out and counts it, or refuses it.
-func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
+func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	result, err := x.dispatch()
 	answer, failed := encode(result)
 	if err = cmp.Or(err, failed); err == nil {
-		faulty.Respond(w, http.StatusOK, jsonHeader(), answer)
+		faulty.Send(http.StatusOK, jsonHeader(), answer).ServeHTTP(w, req)
 		return
 	}
 	r, ok := errors.AsType[*refusal](err)
@@ -138,7 +131,7 @@ func (x *exchange) perform(w http.ResponseWriter, _ *http.Request) {
 		r = refuse(http.StatusInternalServerError, "the emulator failed")
 	}
 	x.why = r
-	faulty.Respond(w, r.status, jsonHeader(), r.body(x.isTokenize()))
+	faulty.Send(r.status, jsonHeader(), r.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
 func (x *exchange) dispatch() (any, error) {
@@ -153,7 +146,7 @@ func (x *exchange) dispatch() (any, error) {
 	defer v.mu.Unlock()
 	result, err := x.action(&x.call)
 	if x.done = err == nil; x.done {
-		v.commits[payvault.Operation(x.op.ID)]++
+		v.commits[x.name()]++
 	}
 	return result, err
 }
@@ -197,14 +190,10 @@ var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
 
 // log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
 func (x *exchange) log(ctx context.Context) {
-	method, route := "other", "none"
-	if x.op != nil {
-		method, route = x.op.Method, x.op.Path
-	}
 	attrs := []slog.Attr{
-		slog.String("operation", string(x.name())),
-		slog.String("method", method),
-		slog.String("route", route),
+		slog.String("operation", x.op.ID),
+		slog.String("method", x.op.Method),
+		slog.String("route", x.op.Path),
 		slog.Int("status", x.status),
 		slog.Int64("merchant_id", int64(x.account.MerchantID)),
 		slog.Int64("request_bytes", x.request.Size),
@@ -215,7 +204,7 @@ func (x *exchange) log(ctx context.Context) {
 		number, _ := strconv.Atoi(string(code[1]))
 		attrs = append(attrs, slog.Int("code", number))
 	}
-	if x.fault != nil {
+	if x.fault.Kind != "" {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
 	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)

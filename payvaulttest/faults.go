@@ -127,9 +127,7 @@ func (s *Server) Faults() []ArmedFault {
 	defer s.faults.mu.Unlock()
 	list := make([]ArmedFault, 0, len(s.faults.list))
 	for _, armed := range s.faults.list {
-		listed := armed.ArmedFault
-		listed.Header = listed.Header.Clone()
-		list = append(list, listed)
+		list = append(list, armed.ArmedFault)
 	}
 	return list
 }
@@ -140,9 +138,6 @@ func (s *Server) ClearFaults() {
 	defer s.faults.mu.Unlock()
 	s.faults.list = nil
 }
-
-// reads reports whether the fault strikes after the request was read.
-func (f *Fault) reads() bool { return f.Kind != ResetConnection && f.Kind != DropDuringRead }
 
 // faultFields names the fields that each kind reads, besides Operation, Kind, Times and AfterCommit.
 func faultFields() map[FaultKind]string {
@@ -184,11 +179,11 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
 	known := slices.ContainsFunc(operations, isOfFault)
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
-	performs := f.reads() && f.Kind != DropBeforeCommit && f.Kind != PermitRate
+	performsNothing := []FaultKind{ResetConnection, DropDuringRead, DropBeforeCommit, PermitRate}
 	return cmp.Or(
 		fits(known || f.Operation == "", "the operation does not exist"),
 		fits(unread == "", "the kind does not read "+unread),
-		fits(!f.AfterCommit || performs, "nothing is performed that it could strike after"),
+		fits(!f.AfterCommit || !slices.Contains(performsNothing, f.Kind), "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
 		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
@@ -233,8 +228,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that a request runs into, or nil.
-func (f *faults) take(op payvault.Operation) *Fault {
+// take returns the fault that a request runs into, or one without a kind.
+func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, armed := range f.list {
@@ -249,13 +244,16 @@ func (f *faults) take(op payvault.Operation) *Fault {
 		if armed.Left == 0 {
 			f.list = slices.Delete(f.list, i, i+1)
 		}
-		return new(armed.Fault)
+		return armed.Fault
 	}
-	return nil
+	return Fault{}
 }
 
 // around gives the handler that fails as the fault says, around the one that performs the operation.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
+	if f.Kind == "" {
+		return perform
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := f.whole(tokenize)
 		if f.AfterCommit || f.Kind == DropAfterCommit {

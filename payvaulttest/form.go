@@ -3,7 +3,6 @@ package payvaulttest
 import (
 	"bytes"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -50,32 +49,23 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	reader := multipart.NewReader(body, params["boundary"])
 	var parts []Part
 	for {
-		part, err := readPart(reader)
-		switch {
-		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a form that ends too early
+		part, err := reader.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a form that ends too early
 			return parts, nil
-		case err != nil:
+		}
+		var head limitedBuffer
+		sum := sha256.New()
+		if err == nil {
+			_, err = io.Copy(io.MultiWriter(sum, &head), part)
+		}
+		if err != nil {
 			return parts, refuse(http.StatusBadRequest, "the form is malformed")
 		}
-		parts = append(parts, part)
+		parts = append(parts, Part{
+			Name: part.FormName(), FileName: part.FileName(), ContentType: part.Header.Get("Content-Type"),
+			Size: head.size, SHA256: [sha256.Size]byte(sum.Sum(nil)), content: seal(head.Bytes()),
+		})
 	}
-}
-
-// readPart reads the next part; the error is io.EOF after the last.
-func readPart(reader *multipart.Reader) (Part, error) {
-	in, err := reader.NextRawPart()
-	if err != nil {
-		return Part{}, err //nolint:wrapcheck // io.EOF as it is
-	}
-	var head limitedBuffer
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(sum, &head), in); err != nil {
-		return Part{}, fmt.Errorf("read a part: %w", err)
-	}
-	return Part{
-		Name: in.FormName(), FileName: in.FileName(), ContentType: in.Header.Get("Content-Type"),
-		Size: head.size, SHA256: [sha256.Size]byte(sum.Sum(nil)), content: seal(head.Bytes()),
-	}, nil
 }
 
 // A limitedBuffer keeps the first bytes that are written to it, and counts the others.

@@ -117,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil: // the server is closed
 		faulty.Abort()
 	case pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath():
-		s.exchange(w, r, nil, nil)
+		s.exchange(w, r, noOperation, nil)
 	default:
 		s.mux.ServeHTTP(w, r)
 	}

@@ -25,11 +25,6 @@ var long = regexp.MustCompile(`\d{12,}`)
 // Hide masks what might be a number in a text.
 func Hide(text string) string { return long.ReplaceAllStringFunc(text, Mask) }
 
-// IsMasked reports whether a number is one that [Mask] made.
-func IsMasked(number string) bool {
-	return len(number) > 10 && Mask(number) == number && strings.Trim(number[:4]+number[len(number)-6:], digits) == ""
-}
-
 // Network gives the emulator's two-letter code of a card network, or nothing.
 func Network(number string) string {
 	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {

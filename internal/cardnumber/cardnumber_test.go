@@ -15,10 +15,7 @@ func TestMask(t *testing.T) {
 		"4111111111111111": "4111xxxxxx111111", "411111111111": "4111xx111111", "1234567890": "xxxxxxxxxx", "": "",
 	} {
 		assert.Equal(t, want, Mask(number))
-		assert.Equal(t, len(number) > 10, IsMasked(want), want)
 	}
-	assert.False(t, IsMasked("4111111111111111"))
-	assert.False(t, IsMasked("abcdxxxxxx111111"))
 	assert.Equal(t, "ID4111xxxxxx111111 of 20261122", Hide("ID4111111111111111 of 20261122"))
 }
 

@@ -21,9 +21,12 @@ const (
 	MinOversize = int64(len(oversizeBegin) + len(oversizeEnd))
 )
 
-// Send gives the handler that answers as it is told.
+// Send gives the handler that answers as it is told. A client that is gone does not matter.
 func Send(status int, header http.Header, body []byte) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { Respond(w, status, header, body) })
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		start(w, status, header, len(body))
+		_, _ = w.Write(body)
+	})
 }
 
 // Wait gives the handler that takes the whole request in, waits, and goes on.
@@ -149,12 +152,6 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 		_ = tcp.SetLinger(0)
 	}
 	_ = wire.Close()
-}
-
-// Respond sends a whole answer. A client that is gone does not matter.
-func Respond(w http.ResponseWriter, status int, header http.Header, body []byte) {
-	start(w, status, header, len(body))
-	_, _ = w.Write(body)
 }
 
 // start sends the status and the header, with a length unless it is below zero.
