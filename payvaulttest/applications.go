@@ -39,13 +39,12 @@ func (a Application) Value(key string) (jsontext.Value, bool) {
 
 func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
 
-func (a *Application) prepare(v *service) error { //nolint:unparam // as record has it
+func (a *Application) prepare(v *service) {
 	freshNumber(v.Applications, &a.ID)
 	a.Status = "INCOMPLETE"
 	if a.Created.IsZero() {
 		a.Created = v.now().UTC()
 	}
-	return nil
 }
 
 func (a *Application) detach(*service) { a.Keys = slices.Clone(a.Keys) }
@@ -56,10 +55,7 @@ func (v *service) createApplication(c *call, in Application) (any, error) {
 		return nil, err
 	}
 	in.Partner = c.merchant
-	app, err := v.Applications.put(in)
-	if err != nil {
-		return nil, err
-	}
+	app := v.Applications.put(in)
 	return success(map[string]any{
 		"app": map[string]any{
 			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",

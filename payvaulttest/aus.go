@@ -26,9 +26,8 @@ func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
 	return r.RequestID, &r.MerchantID
 }
 
-func (r *AccountUpdaterRequest) prepare(v *service) error { //nolint:unparam // as record has it
+func (r *AccountUpdaterRequest) prepare(v *service) {
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
-	return nil
 }
 
 func (r *AccountUpdaterRequest) detach(*service) { r.Cards = slices.Clone(r.Cards) }
@@ -48,11 +47,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	stored, err := v.AccountUpdaterRequests.put(request)
-	if err != nil {
-		return nil, err
-	}
-	answer := map[string]string{"request_id": stored.RequestID}
+	answer := map[string]string{"request_id": v.AccountUpdaterRequests.put(request).RequestID}
 	v.occur(c.merchant, EventAccountUpdaterRequestCreated, answer)
 	v.occur(c.merchant, EventAccountUpdaterRequestCompleted, answer)
 	return success(answer), nil

@@ -49,10 +49,9 @@ type DisputeResponse struct {
 
 func (d *Dispute) head() (payvault.DisputeID, *payvault.MerchantID) { return d.ID, &d.MerchantID }
 
-func (d *Dispute) prepare(v *service) error {
+func (d *Dispute) prepare(v *service) {
 	freshNumber(v.Disputes, &d.ID)
 	d.Kind = cmp.Or(d.Kind, DisputeFirstTime)
-	return oneOf("kind", d.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
 }
 
 func (d *Dispute) detach(*service) {

@@ -39,16 +39,6 @@ var theDocument = sync.OnceValue(func() *document {
 	return d
 })
 
-// permits says what the document does not permit of a record that answers show.
-func permits(schema *openapi.Schema, record any) error {
-	text, err := encode(record)
-	if err != nil {
-		return err
-	}
-	value, _ := openapi.Parse("", text)
-	return problems(schema.Check("", value)).err()
-}
-
 // columns are the fields of a record by which lists can be sorted and filtered.
 func (d *document) columns(schema string) []string {
 	var list []string

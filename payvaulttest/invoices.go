@@ -32,10 +32,9 @@ type Invoice struct {
 
 func (i *Invoice) head() (payvault.InvoiceID, *payvault.MerchantID) { return i.ID, &i.MerchantID }
 
-func (i *Invoice) prepare(v *service) error {
+func (i *Invoice) prepare(v *service) {
 	freshText(v.Invoices, &i.ID)
 	i.State = cmp.Or(i.State, InvoiceSaved)
-	return oneOf("state", i.State, InvoiceSaved, InvoiceOutstanding)
 }
 
 func (i *Invoice) detach(*service) {

@@ -54,14 +54,6 @@ func fits(ok bool, must string) error {
 	return errors.New(must)
 }
 
-// oneOf wants a field of a seeded record to be one of a few values.
-func oneOf[T ~string](field string, value T, values ...T) error {
-	if !slices.Contains(values, value) {
-		return fmt.Errorf("%s must be one of %q", field, values)
-	}
-	return nil
-}
-
 // envelope is the answer of every platform endpoint.
 type envelope struct {
 	Code         int    `json:"code"`

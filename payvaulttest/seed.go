@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/url"
+	"slices"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+
+	"example.com/payvault/internal/openapi"
 )
 
 // Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see
@@ -53,12 +57,62 @@ func (v *service) plant(seed Seed) error {
 func plant[K comparable, V any](list string, records *Store[K, V], seed []V) error {
 	for i, record := range seed {
 		before := len(records.keys)
-		if _, err := records.put(record); err != nil {
+		if _, err := records.seed(record); err != nil {
 			return fmt.Errorf("%s[%d]: %w", list, i, err)
 		}
 		if len(records.keys) == before {
 			return fmt.Errorf("%s[%d]: there are two with this ID", list, i)
 		}
+	}
+	return nil
+}
+
+// permits says why the service could not have a record, if so.
+func (v *service) permits(record any) error {
+	switch r := record.(type) {
+	case *Card:
+		return cmp.Or(shown(r, v.document.card), oneOf("kind", r.Kind, CardKindCard, CardKindACH, CardKindWallet))
+	case *Customer:
+		isUnknown := func(billing map[string]any) bool { return v.cardOf(r, billing) == nil }
+		return fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant")
+	case *Dispute:
+		return oneOf("kind", r.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
+	case *Invoice:
+		return oneOf("state", r.State, InvoiceSaved, InvoiceOutstanding)
+	case *Subscription:
+		for i, t := range r.Transactions {
+			if err := cmp.Or(
+				fits(v.accounts.serve(t.MerchantID), "merchant_id is of no account"),
+				fits(t.SubscriptionID == r.ID, "subscription_id must be that of its subscription"),
+				shown(t, v.document.transaction),
+			); err != nil {
+				return fmt.Errorf("transactions[%d]: %w", i, err)
+			}
+		}
+		return oneOf("state", r.State,
+			SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
+	case *Webhook:
+		u, err := url.Parse(r.NotificationURL)
+		isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+		return fits(r.NotificationURL == "" || isURL, "notification_url must be an http or https URL")
+	}
+	return nil
+}
+
+// shown wants a record that the document permits in an answer.
+func shown(record any, schema *openapi.Schema) error {
+	text, err := encode(record)
+	if err != nil {
+		return err
+	}
+	value, _ := openapi.Parse("", text)
+	return problems(schema.Check("", value)).err()
+}
+
+// oneOf wants a field to be one of a few values.
+func oneOf[T ~string](field string, value T, values ...T) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("%s must be one of %q", field, values)
 	}
 	return nil
 }

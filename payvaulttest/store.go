@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,7 +24,7 @@ type Store[K comparable, V any] struct {
 // A record is what a store can hold.
 type record[K comparable] interface {
 	head() (K, *payvault.MerchantID) // key and owner
-	prepare(v *service) error        // checks the record and fills in what is left out
+	prepare(v *service)              // fills in what is left out
 	detach(v *service)               // makes a copy share nothing with the record, and brings it up to date
 }
 
@@ -46,7 +45,7 @@ func newStore[K comparable, V any, P interface {
 func (r *Store[K, V]) Seed(record V) V {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
-	stored, err := r.put(record)
+	stored, err := r.seed(record)
 	if err != nil {
 		panic(fmt.Errorf("payvaulttest: seed a %T: %w", record, err))
 	}
@@ -102,22 +101,30 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-// put stores a copy of a record and returns what is stored.
-func (r *Store[K, V]) put(record V) (*V, error) {
+// seed puts a copy of a record, unless the service could not have it.
+func (r *Store[K, V]) seed(record V) (*V, error) {
 	record = r.view(&record)
 	_, owner := r.as(&record).head()
-	if *owner = cmp.Or(*owner, r.home); !r.v.accounts.serve(*owner) {
-		return nil, errors.New("the merchant is of no account") // no one could ever see it
-	}
-	if err := r.as(&record).prepare(r.v); err != nil {
+	*owner = cmp.Or(*owner, r.home)
+	r.as(&record).prepare(r.v)
+	if err := cmp.Or(
+		fits(r.v.accounts.serve(*owner), "the merchant is of no account"), // no one could ever see it
+		r.v.permits(&record),
+	); err != nil {
 		return nil, err
 	}
+	return r.put(record), nil
+}
+
+// put fills a record in and stores it.
+func (r *Store[K, V]) put(record V) *V {
+	r.as(&record).prepare(r.v)
 	key, _ := r.as(&record).head()
 	if !r.has(key) {
 		r.keys = append(r.keys, key)
 	}
 	r.rows[key] = &record
-	return &record, nil
+	return &record
 }
 
 func (r *Store[K, V]) remove(key K) {

@@ -66,30 +66,21 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 	return s.ID, &s.MerchantID
 }
 
-func (s *Subscription) prepare(v *service) error {
+func (s *Subscription) prepare(v *service) {
 	freshNumber(v.Subscriptions, &s.ID)
 	if s.CustomerID == "" {
 		s.CustomerID = v.ids.text()
 	}
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	for i := range s.Transactions {
-		t := &s.Transactions[i]
-		v.fillTransaction(t, s)
-		if err := cmp.Or(
-			fits(v.accounts.serve(t.MerchantID), "merchant_id is of no account"),
-			fits(t.SubscriptionID == s.ID, "subscription_id must be that of its subscription"),
-			permits(v.document.transaction, t),
-		); err != nil {
-			return fmt.Errorf("transactions[%d]: %w", i, err)
-		}
+		s.Transactions[i].fill(v, s)
 	}
 	slices.SortStableFunc(s.Transactions, func(a, b Transaction) int { return a.Time.Compare(b.Time) })
-	return oneOf("state", s.State, SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
 }
 
 func (s *Subscription) detach(*service) { s.Transactions = slices.Clone(s.Transactions) }
 
-func (v *service) fillTransaction(t *Transaction, s *Subscription) {
+func (t *Transaction) fill(v *service, s *Subscription) {
 	t.MerchantID = cmp.Or(t.MerchantID, s.MerchantID)
 	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
