@@ -109,7 +109,10 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := problems{}
+	p, keys, saved := problems{}, slices.Clone(app.Keys), map[string]jsontext.Value{}
+	for _, key := range keys {
+		saved[key], _ = app.Value(key)
+	}
 	for _, pair := range in.Data { // each against the schema of its key
 		if schema := v.field(pair.Key).schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
@@ -117,21 +120,15 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
 		}
+		if saved[pair.Key] == nil {
+			keys = append(keys, pair.Key)
+		}
+		saved[pair.Key] = pair.Value.Clone()
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	saved := map[string]jsontext.Value{}
-	for _, key := range app.Keys {
-		saved[key], _ = app.Value(key)
-	}
-	for _, pair := range in.Data {
-		if saved[pair.Key] == nil {
-			app.Keys = append(app.Keys, pair.Key)
-		}
-		saved[pair.Key] = pair.Value.Clone()
-	}
-	app.values = func() map[string]jsontext.Value { return saved }
+	app.Keys, app.values = keys, func() map[string]jsontext.Value { return saved }
 	fields := []map[string]any{}
 	for _, key := range app.Keys {
 		field := v.field(key)

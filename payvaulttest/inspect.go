@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
 	"example.com/payvault/internal/inspect"
 	"example.com/payvault/internal/openapi"
 )
@@ -193,7 +192,7 @@ func table[K comparable, V any](name string, records *Store[K, V], columns strin
 		cells := row(record)
 		for i, cell := range cells {
 			text := fmt.Sprint(cell)
-			if hidden := cardnumber.Hide(text); hidden != text {
+			if hidden := inspect.Hide(text); hidden != text {
 				cells[i] = hidden
 			}
 		}

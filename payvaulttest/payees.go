@@ -24,32 +24,30 @@ func (p *Payee) prepare(v *service) {
 
 func (p *Payee) detach(*service) { p.Email = slices.Clone(p.Email) }
 
-type payeeRequest struct {
-	Payee
-	MerchantID int64          `json:"merchant_id"`
-	Address    map[string]any `json:"payee_address"`
-	Account    map[string]any `json:"payee_account"`
+// A payeeProfile is a payee as it is sent and answered.
+type payeeProfile struct {
+	ID      payvault.PayeeID `json:"payee_id"`
+	Name    string           `json:"payee_name"`
+	Phone   string           `json:"payee_phone"`
+	Email   []string         `json:"payee_email"`
+	Address map[string]any   `json:"payee_address,omitzero"`
+	Account map[string]any   `json:"payee_account,omitzero"`
 }
 
 // createPayee performs POST /platform/vault/payee. The answer repeats the payee as it was sent.
-func (v *service) createPayee(c *call, in payeeRequest) (any, error) {
+func (v *service) createPayee(c *call, in payeeProfile) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
 	}
 	if in.Name == "" {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
-	in.Payee.MerchantID, in.HasAccount = c.merchant, in.Account != nil
-	payee := v.Payees.put(in.Payee)
-	answer := map[string]any{"payee_id": payee.ID, "payee_name": in.Name, "payee_phone": "", "payee_email": in.Email}
-	if in.Address != nil {
-		answer["payee_address"] = in.Address
-	}
+	payee := Payee{MerchantID: c.merchant, Name: in.Name, Email: in.Email, HasAccount: in.Account != nil}
+	in.ID = v.Payees.put(payee).ID
 	if in.Account != nil {
 		in.Account["verified_date"] = v.now()
-		answer["payee_account"] = in.Account
 	}
-	return success(answer), nil
+	return success(in), nil
 }
 
 // hasPayeeVault refuses merchants for which the operator has not enabled the payee vault.

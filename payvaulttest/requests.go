@@ -1,7 +1,6 @@
 package payvaulttest
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
-
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
 )
 
 // Request is a request that arrived at the server.
@@ -56,14 +52,6 @@ func (r Request) Authorization() string { return string(r.authorization.open()) 
 
 // Body returns the body as it arrived, or its first megabyte. It may hold card data.
 func (r Request) Body() []byte { return r.body.open() }
-
-// Decode reads the JSON body into v; numbers become [encoding/json.Number] where v leaves their type open.
-func (r Request) Decode(v any) error {
-	if err := json.Unmarshal(r.Body(), v, openapi.Numbers()); err != nil {
-		return fmt.Errorf("payvaulttest: decode the body of %s: %w", r.Operation, err)
-	}
-	return nil
-}
 
 // A requestLog remembers the last requests.
 type requestLog struct {

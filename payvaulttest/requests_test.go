@@ -41,15 +41,12 @@ func TestRequests(t *testing.T) {
 	var body struct {
 		CVV string `json:"cvv2"`
 	}
-	require.NoError(t, first.Decode(&body))
+	require.NoError(t, json.Unmarshal(first.Body(), &body))
 	assert.Equal(t, "123", body.CVV)
 
 	assert.Equal(t, "5", requests[1].Query.Get("count"))
-	require.Error(t, requests[1].Decode(&body), "there is none")
+	assert.Empty(t, requests[1].Body())
 	assert.Empty(t, requests[2].Operation)
-	var open any
-	require.NoError(t, requests[2].Decode(&open))
-	assert.Equal(t, map[string]any{"a": json.Number("1")}, open)
 
 	first.Body()[0] = 'x'
 	assert.Equal(t, newCard, string(first.Body()), "a copy")

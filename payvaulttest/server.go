@@ -74,9 +74,6 @@ func Start(opts ...Option) (*Server, error) {
 	} else {
 		s.http.Start()
 	}
-	if transport, ok := s.http.Client().Transport.(*http.Transport); ok {
-		transport.MaxIdleConnsPerHost = 100
-	}
 	s.URL = s.http.URL + s.cfg.basePath
 	return s, nil
 }

@@ -2,7 +2,6 @@
 package cardnumber
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -18,12 +17,6 @@ func Mask(number string) string {
 	}
 	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
 }
-
-// long is what might be a number, in a text.
-var long = regexp.MustCompile(`\d{12,}`)
-
-// Hide masks what might be a number in a text.
-func Hide(text string) string { return long.ReplaceAllStringFunc(text, Mask) }
 
 // Network gives the emulator's two-letter code of a card network, or nothing.
 func Network(number string) string {

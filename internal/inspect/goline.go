@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"example.com/payvault/internal/cardnumber"
 )
 
 // hidden stands for what may be anything, such as a body. A test does not declare it, so that the line does not
@@ -36,7 +34,7 @@ func GoLine(fault any) string {
 		case v.CanInt() || v.CanFloat() || v.Kind() == reflect.Bool:
 			text = fmt.Sprint(v)
 		}
-		if cardnumber.Hide(text) != text {
+		if Hide(text) != text {
 			text = hidden
 		}
 		fields = append(fields, field.Name+": "+text)

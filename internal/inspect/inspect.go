@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
 )
 
 const (
@@ -244,7 +243,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		Name: "deliveries", Total: total, Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{},
 	}
 	for _, d := range slices.Backward(newest) {
-		deliveries.Rows = append(deliveries.Rows, []any{cardnumber.Hide(d.WebhookID), d.Event, d.Status, d.Error})
+		deliveries.Rows = append(deliveries.Rows, []any{Hide(d.WebhookID), d.Event, d.Status, d.Error})
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,

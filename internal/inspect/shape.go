@@ -1,6 +1,11 @@
 package inspect
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+
+	"example.com/payvault/internal/cardnumber"
+)
 
 const (
 	shapeDepth = 8
@@ -99,3 +104,9 @@ func addNames(names map[string]bool, value any) {
 		addNames(names, element)
 	}
 }
+
+// long is what might be a number, in a text.
+var long = regexp.MustCompile(`\d{12,}`)
+
+// Hide masks what might be a number in a text.
+func Hide(text string) string { return long.ReplaceAllStringFunc(text, cardnumber.Mask) }

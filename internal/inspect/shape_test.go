@@ -39,6 +39,11 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, map[string]bool{"page": true, "list": true, "day": true}, Names(document))
 }
 
+func TestHide(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "ID4111xxxxxx111111 of 20261122", Hide("ID4111111111111111 of 20261122"))
+}
+
 // However large a request, its shape is small.
 func TestShapeIsBounded(t *testing.T) {
 	t.Parallel()

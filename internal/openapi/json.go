@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// Numbers keeps the digits of numbers where a type is open: they become [stdjson.Number].
-func Numbers() json.Options {
+// numbers keeps the digits of numbers where a type is open: they become [stdjson.Number].
+func numbers() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
 		if dec.PeekKind() != '0' {
 			return jsonskip.Err // by this function; the package goes on by itself
@@ -37,7 +37,7 @@ func isShort(number string) bool {
 // twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
-	err := json.Unmarshal(text, &value, Numbers())
+	err := json.Unmarshal(text, &value, numbers())
 	if failure, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(failure, jsontext.ErrDuplicateName) {
 		return nil, Problems{WirePath(path, slices.Collect(failure.JSONPointer.Tokens())...): {"is given twice"}}
 	}
