@@ -14,8 +14,8 @@ import (
 )
 
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
-// the like, are shown by [Application.Value] only.
-type Application struct { //nolint:recvcheck // users call Value on values
+// the like, are shown by [Application.Data] only.
+type Application struct { //nolint:recvcheck // users call Data on values
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
@@ -23,18 +23,19 @@ type Application struct { //nolint:recvcheck // users call Value on values
 	SalesRep        int64                  `json:"sales_rep"`        // as it was sent
 	TerminationNode int64                  `json:"termination_node"` // 0 for none
 	Created         time.Time              `json:"-"`                // by the clock of the server
-	Keys            []string               `json:"-"`                // of the saved data, in order of saving
 
 	values func() map[string]jsontext.Value // a func cannot be printed by accident
 }
 
-// Value returns the saved value of a key as JSON.
-func (a Application) Value(key string) (jsontext.Value, bool) {
-	if a.values == nil {
-		return nil, false
+// Data returns the saved values, as JSON, by key.
+func (a Application) Data() map[string]jsontext.Value {
+	data := map[string]jsontext.Value{}
+	if a.values != nil {
+		for key, value := range a.values() {
+			data[key] = value.Clone()
+		}
 	}
-	value, ok := a.values()[key]
-	return value.Clone(), ok
+	return data
 }
 
 func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
@@ -47,7 +48,7 @@ func (a *Application) prepare(v *service) {
 	}
 }
 
-func (a *Application) detach(*service) { a.Keys = slices.Clone(a.Keys) }
+func (a *Application) detach(*service) {} // its values never change
 
 // createApplication performs POST /platform/application/add.
 func (v *service) createApplication(c *call, in Application) (any, error) {
@@ -109,10 +110,7 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, keys, saved := problems{}, slices.Clone(app.Keys), map[string]jsontext.Value{}
-	for _, key := range keys {
-		saved[key], _ = app.Value(key)
-	}
+	p, saved := problems{}, app.Data()
 	for _, pair := range in.Data { // each against the schema of its key
 		if schema := v.field(pair.Key).schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
@@ -120,17 +118,14 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
 		}
-		if saved[pair.Key] == nil {
-			keys = append(keys, pair.Key)
-		}
 		saved[pair.Key] = pair.Value.Clone()
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	app.Keys, app.values = keys, func() map[string]jsontext.Value { return saved }
+	app.values = func() map[string]jsontext.Value { return saved }
 	fields := []map[string]any{}
-	for _, key := range app.Keys {
+	for _, key := range slices.Sorted(maps.Keys(saved)) {
 		field := v.field(key)
 		settings := map[string]any{"required": field.required}
 		if field.options != nil {
@@ -155,21 +150,17 @@ func (v *service) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application holds what it requires, and routing and account number of the bank together.
+// validate checks that an application holds what the document requires, and routing and account number of the bank
+// together.
 func (v *service) validate(app *Application) problems {
-	p := problems{}
+	p, data := problems{}, app.Data()
+	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" } // neither blank nor empty
 	for key, field := range v.document.fields {
-		p.check(!field.required || app.has(key), key, "This field is required")
+		p.check(!field.required || has(key), key, "This field is required")
 	}
 	for _, key := range []string{"bank_routing", "bank_account_number"} {
-		together := app.has("bank_routing") == app.has("bank_account_number")
+		together := has("bank_routing") == has("bank_account_number")
 		p.check(together, key, "Bank account and routing number are required together")
 	}
 	return p
-}
-
-// has reports whether a key is saved with a value that is not blank or empty.
-func (a *Application) has(key string) bool {
-	value, _ := a.Value(key)
-	return strings.Trim(string(value), `"{}[] `) != ""
 }

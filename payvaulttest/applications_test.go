@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,6 +116,7 @@ func TestApplicationSaveEverything(t *testing.T) {
 	fields, _ := data["fields"].([]any)
 	require.Len(t, fields, len(sent))
 	types := map[string]string{}
+	slices.SortFunc(sent, func(a, b map[string]any) int { return strings.Compare(fmt.Sprint(a["key"]), fmt.Sprint(b["key"])) })
 	for i, field := range fields {
 		field, _ := field.(map[string]any)
 		key, _ := field["key"].(string)
@@ -139,21 +142,19 @@ func TestApplicationSettings(t *testing.T) {
 		`{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume",`+
 			`"value":"1"}]}`)
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{"fields":[
-		{"key":"trading_status","value":"np","type":"radio","settings":{"required":true,"options":[
-			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}},
+		{"key":"ach_volume","value":"1","type":"currency","settings":{"required":false}},
 		{"key":"my_key","value":{"any":[1]},"type":"text","settings":{"required":false}},
-		{"key":"ach_volume","value":"1","type":"currency","settings":{"required":false}}]}}`, got.body)
+		{"key":"trading_status","value":"np","type":"radio","settings":{"required":true,"options":[
+			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}}]}}`, got.body)
 
 	got = a.post(t, path+"/data", `{"data":[{"key":"trading_status","value":"pt"}]}`)
 	fields, _ := got.ok(t)["fields"].([]any)
 	assert.Len(t, fields, 3, "all that is saved so far")
 	app := a.srv.Applications.All()[0]
-	assert.Equal(t, []string{"trading_status", "my_key", "ach_volume"}, app.Keys)
-	value, ok := app.Value("trading_status")
-	assert.True(t, ok)
-	assert.JSONEq(t, `"pt"`, string(value))
-	_, ok = app.Value("tax_id")
-	assert.False(t, ok)
+	assert.Len(t, app.Data(), 3)
+	assert.JSONEq(t, `"pt"`, string(app.Data()["trading_status"]))
+	app.Data()["trading_status"][1] = 'x'
+	assert.JSONEq(t, `"pt"`, string(app.Data()["trading_status"]), "a copy")
 }
 
 func TestApplicationSaveRefuses(t *testing.T) {
@@ -196,7 +197,7 @@ func TestApplicationSaveRefuses(t *testing.T) {
 				http.StatusBadRequest, field)
 		})
 	}
-	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Keys, "all or nothing") })
+	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Data(), "all or nothing") })
 }
 
 func TestApplicationSaveNothing(t *testing.T) {

@@ -45,7 +45,7 @@
 //
 // The emulator keeps no card number, security code, track, wallet payload or bank account of cards,
 // customers and payees: cards are kept masked. The bodies that arrived stay available in [Request] and in
-// [Application.Value], but only on request: no fmt verb and no slog handler prints them, and the record
+// [Application.Data], but only on request: no fmt verb and no slog handler prints them, and the record
 // that [WithLogger] writes for each request has neither path, query, header nor body. The one for
 // each delivery to a webhook has the webhook ID, the event and the status; that of a failed one also has
 // the error without the URL. A request's merchant_id is that of its key, not that of the merchant for whom a

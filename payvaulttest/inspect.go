@@ -152,7 +152,7 @@ func (i inspector) Tables() []inspect.Table {
 		}),
 		table("applications", i.Applications, "app_id partner status fields missing", func(a Application) []any {
 			missing := slices.Sorted(maps.Keys(i.service.validate(&a)))
-			return []any{a.ID, a.Partner, a.Status, len(a.Keys), strings.Join(missing, " ")}
+			return []any{a.ID, a.Partner, a.Status, len(a.Data()), strings.Join(missing, " ")}
 		}),
 		table("disputes", i.Disputes, "rec_id merchant kind answered", func(d Dispute) []any {
 			return []any{d.ID, d.MerchantID, d.Kind, d.Response != nil}

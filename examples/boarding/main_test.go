@@ -43,7 +43,7 @@ func TestSandboxRun(t *testing.T) {
 		"PAYVAULT_SALES_REP":       "42",
 	}), &bytes.Buffer{}))
 	require.Len(t, srv.Applications.All(), 1)
-	assert.Len(t, srv.Applications.All()[0].Keys, 32)
+	assert.Len(t, srv.Applications.All()[0].Data(), 32)
 }
 
 func TestSandboxNeedsAllVariables(t *testing.T) {
