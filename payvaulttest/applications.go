@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -62,7 +63,7 @@ func (v *service) createApplication(c *call, in Application) (any, error) {
 			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",
 			"db_timestamp": app.Created, "submit_timestamp": app.Created, "credit_timestamp": app.Created,
 		},
-		"pricing": map[string]any{"pricing_id": v.ids.number(), "plan": map[string]string{"name": "standard"}},
+		"pricing": map[string]any{"pricing_id": v.ids.number("pricing"), "plan": map[string]string{"name": "standard"}},
 	}), nil
 }
 
@@ -81,20 +82,12 @@ func (v *service) application(c *call) (*Application, error) {
 	return v.Applications.find(c, payvault.ApplicationID(c.id("appId")))
 }
 
-// An applicationField is what the document says of a key of application data.
+// An applicationField is what the document says of a key of application data; other keys are optional texts or objects.
 type applicationField struct {
 	kind     string
 	required bool
 	options  []map[string]any
 	schema   *openapi.Schema
-}
-
-// field finds a key of the document. Other keys are taken as optional texts or objects.
-func (v *service) field(key string) applicationField {
-	if field, ok := v.document.fields[key]; ok {
-		return field
-	}
-	return applicationField{kind: "text"}
 }
 
 type applicationPairs struct {
@@ -112,7 +105,7 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	}
 	p, saved := problems{}, app.Data()
 	for _, pair := range in.Data { // each against the schema of its key
-		if schema := v.field(pair.Key).schema; schema != nil {
+		if schema := v.document.fields[pair.Key].schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
 			maps.Copy(p, schema.Check(pair.Key, value))
 		} else {
@@ -126,13 +119,13 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	app.values = func() map[string]jsontext.Value { return saved }
 	fields := []map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(saved)) {
-		field := v.field(key)
+		field := v.document.fields[key]
 		settings := map[string]any{"required": field.required}
 		if field.options != nil {
 			settings["options"] = field.options
 		}
 		fields = append(fields, map[string]any{
-			"key": key, "value": saved[key], "type": field.kind, "settings": settings,
+			"key": key, "value": saved[key], "type": cmp.Or(field.kind, "text"), "settings": settings,
 		})
 	}
 	return success(map[string]any{"fields": fields}), nil

@@ -41,17 +41,17 @@ func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
 func (c *Customer) prepare(v *service) {
 	for c.ID == "" {
-		if made := v.ids.text(); !v.Customers.has(CustomerKey{c.NodeID, made}) {
+		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.NodeID, made}) {
 			c.ID = made
 		}
 	}
 	if c.RecID == 0 {
-		c.RecID = v.ids.number()
+		c.RecID = v.ids.number("customer")
 	}
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {
-			address["shipping_id"] = v.ids.number()
+			address["shipping_id"] = v.ids.number("shipping")
 		}
 	}
 	for _, list := range [][]map[string]any{c.ShippingAddresses, c.BillingCards} {

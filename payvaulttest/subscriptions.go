@@ -69,7 +69,7 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 func (s *Subscription) prepare(v *service) {
 	freshNumber(v.Subscriptions, &s.ID)
 	if s.CustomerID == "" {
-		s.CustomerID = v.ids.text()
+		s.CustomerID = v.ids.text("customer")
 	}
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	for i := range s.Transactions {
@@ -85,7 +85,7 @@ func (t *Transaction) fill(v *service, s *Subscription) {
 	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
 	if t.PGID == "" {
-		t.PGID = v.ids.text()
+		t.PGID = v.ids.text("pg")
 	}
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")

@@ -97,7 +97,7 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 		card.SingleUse = *in.SingleUse
 	}
 	return tokenizeResponse{
-		RCode: "000", RMsg: "Success", PGID: v.ids.text(),
+		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
 		CardID: card.ID, CardNumber: card.CardNumber, EchoFields: in.EchoFields,
 	}, nil
 }
