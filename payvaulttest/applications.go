@@ -25,6 +25,7 @@ type Application struct { //nolint:recvcheck // users call Data on values
 	TerminationNode int64                  `json:"termination_node"` // 0 for none
 	Created         time.Time              `json:"-"`                // by the clock of the server
 
+	keys   []string                         // in order of saving
 	values func() map[string]jsontext.Value // a func cannot be printed by accident
 }
 
@@ -103,7 +104,7 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, saved := problems{}, app.Data()
+	p, keys, saved := problems{}, slices.Clone(app.keys), app.Data()
 	for _, pair := range in.Data { // each against the schema of its key
 		if schema := v.document.fields[pair.Key].schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
@@ -111,14 +112,17 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
 		}
+		if saved[pair.Key] == nil {
+			keys = append(keys, pair.Key)
+		}
 		saved[pair.Key] = pair.Value.Clone()
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	app.values = func() map[string]jsontext.Value { return saved }
+	app.keys, app.values = keys, func() map[string]jsontext.Value { return saved }
 	fields := []map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(saved)) {
+	for _, key := range keys {
 		field := v.document.fields[key]
 		settings := map[string]any{"required": field.required}
 		if field.options != nil {

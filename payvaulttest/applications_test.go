@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -116,7 +114,6 @@ func TestApplicationSaveEverything(t *testing.T) {
 	fields, _ := data["fields"].([]any)
 	require.Len(t, fields, len(sent))
 	types := map[string]string{}
-	slices.SortFunc(sent, func(a, b map[string]any) int { return strings.Compare(fmt.Sprint(a["key"]), fmt.Sprint(b["key"])) })
 	for i, field := range fields {
 		field, _ := field.(map[string]any)
 		key, _ := field["key"].(string)
@@ -142,10 +139,10 @@ func TestApplicationSettings(t *testing.T) {
 		`{"data":[{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}},{"key":"ach_volume",`+
 			`"value":"1"}]}`)
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{"fields":[
-		{"key":"ach_volume","value":"1","type":"currency","settings":{"required":false}},
-		{"key":"my_key","value":{"any":[1]},"type":"text","settings":{"required":false}},
 		{"key":"trading_status","value":"np","type":"radio","settings":{"required":true,"options":[
-			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}}]}}`, got.body)
+			{"label":"pt","value":"pt"},{"label":"np","value":"np"}]}},
+		{"key":"my_key","value":{"any":[1]},"type":"text","settings":{"required":false}},
+		{"key":"ach_volume","value":"1","type":"currency","settings":{"required":false}}]}}`, got.body)
 
 	got = a.post(t, path+"/data", `{"data":[{"key":"trading_status","value":"pt"}]}`)
 	fields, _ := got.ok(t)["fields"].([]any)
