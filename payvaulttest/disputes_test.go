@@ -17,11 +17,9 @@ import (
 
 const pdf = "%PDF-1.4\nevidence\n%%EOF\n"
 
-func newDispute(
-	t *testing.T, kind payvaulttest.DisputeKind, opts ...payvaulttest.Option,
-) (api, string, payvault.DisputeID) {
+func newDispute(t *testing.T, kind payvaulttest.DisputeKind) (api, string, payvault.DisputeID) {
 	t.Helper()
-	a := newAPI(t, opts...)
+	a := newAPI(t)
 	dispute := a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: kind})
 	return a, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), dispute.ID
 }

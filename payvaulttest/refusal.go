@@ -22,11 +22,11 @@ func refuse(status int, format string, args ...any) *refusal {
 
 // Error implements error.
 func (r *refusal) Error() string {
-	text := r.message
+	texts := []string{r.message}
 	for _, field := range slices.Sorted(maps.Keys(r.fields)) {
-		text += fmt.Sprintf("; %s %s", field, strings.Join(r.fields[field], ", "))
+		texts = append(texts, field+" "+strings.Join(r.fields[field], ", "))
 	}
-	return text
+	return strings.Join(texts, "; ")
 }
 
 // problems collects what is wrong with a request, by wire path of the field.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/listing"
 )
 
 // A service is the emulated service without HTTP around it: its accounts, its records and its rules.
@@ -138,14 +137,6 @@ func (v *service) actions() map[payvault.Operation]action {
 		payvault.OpAccountUpdaterSubmit:      reading(v.submitUpdate),
 		payvault.OpWebhooksAddEvent:          v.addEvent,
 	}
-}
-
-// list answers a list request.
-func list[T any](query url.Values, columns []string, records []T) (any, error) {
-	found, total, pages, wrong := listing.Page(query, columns, records)
-	answer := success(found)
-	answer.TotalRecords, answer.TotalPages = &total, &pages
-	return answer, problems(wrong).err()
 }
 
 // now is the clock of the server in whole seconds, as timestamps of the interface are.

@@ -51,7 +51,7 @@ type Schema struct{ compiled *jsonschema.Schema }
 // The parameters of each operation, which Load writes into the document as the properties of one object.
 const parameters = "x-parameters"
 
-// MustLoad reads a document and compiles the schemas of its operations. It panics if that fails: the text is a constant.
+// MustLoad reads a document and compiles the schemas of its operations. It panics if that fails.
 func MustLoad(text []byte) *Document {
 	d := &Document{compiler: jsonschema.NewCompiler()}
 	if err := yaml.Unmarshal(text, &d.root); err != nil {

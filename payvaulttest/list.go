@@ -1,5 +1,4 @@
-// Package listing filters, sorts and pages the records of lists.
-package listing
+package payvaulttest
 
 import (
 	"cmp"
@@ -12,16 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
-	"github.com/go-json-experiment/json/jsontext"
-
 	"example.com/payvault/internal/openapi"
 )
 
-// The number of records per page when a query has no count.
-const defaultCount = 25
-
-// A row is a record and, where the list is sorted or filtered, its fields.
+// A row is a record of a list and, where the list is sorted or filtered, its fields.
 type row[T any] struct {
 	record T
 	fields map[string]any
@@ -30,31 +23,22 @@ type row[T any] struct {
 // A test is what a filter wants of the fields of a record.
 type test func(fields map[string]any) bool
 
-// Page filters and sorts records as a query says, whose form was checked, and gives one page of them and how many there
-// are on how many pages. Columns are the fields that the list can be sorted and filtered by. The problems are those of
-// the query, by parameter.
-func Page[T any](query url.Values, columns []string, records []T) (
-	found []T, total, pages int, wrong openapi.Problems,
-) {
-	wrong = openapi.Problems{}
-	count, page := number(query, "count", defaultCount), number(query, "page", 0)
-	if count < 1 {
-		wrong["count"] = []string{"must be at least 1"}
-	}
+// list answers a list request, whose form was checked, with a page of the records, filtered and sorted. Columns are the
+// fields that the list can be sorted and filtered by.
+func list[T any](query url.Values, columns []string, records []T) (any, error) {
+	p := problems{}
+	count, page := number(query, "count", 25), number(query, "page", 0)
+	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
-	if query.Has("order_on") && !slices.Contains(columns, order) {
-		wrong["order_on"] = []string{"is not a field of the record"}
-	}
+	p.check(!query.Has("order_on") || slices.Contains(columns, order), "order_on", "is not a field of the record")
 	var tests []test
 	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
-		if message != "" {
-			wrong[fmt.Sprintf("filter[%d]", i)] = []string{message}
-		}
+		p.check(test != nil, fmt.Sprintf("filter[%d]", i), message)
 		tests = append(tests, test)
 	}
-	if len(wrong) > 0 {
-		return nil, 0, 0, wrong
+	if err := p.err(); err != nil {
+		return nil, err
 	}
 	rows := []row[T]{}
 	for _, record := range records {
@@ -67,14 +51,15 @@ func Page[T any](query url.Values, columns []string, records []T) (
 		}
 	}
 	sortRows(rows, order, query.Get("order_by") == "desc")
-	all := slices.Collect(slices.Chunk(rows, count))
-	found = []T{}
-	if page < len(all) {
-		for _, row := range all[page] {
+	found, pages := []T{}, slices.Collect(slices.Chunk(rows, count))
+	if page < len(pages) {
+		for _, row := range pages[page] {
 			found = append(found, row.record)
 		}
 	}
-	return found, len(rows), len(all), nil
+	answer := success(found)
+	answer.TotalRecords, answer.TotalPages = new(len(rows)), new(len(pages))
+	return answer, nil
 }
 
 func number(query url.Values, name string, without int) int {
@@ -86,7 +71,7 @@ func number(query url.Values, name string, without int) int {
 
 // fieldsOf gives the fields of a record, and the day of a transaction.
 func fieldsOf(record any) map[string]any {
-	text, _ := json.Marshal(record, jsontext.AllowInvalidUTF8(true))
+	text, _ := encode(record)
 	value, _ := openapi.Parse("", text)
 	fields, _ := value.(map[string]any)
 	fields["tran_date"] = day(fields["tran_time"])

@@ -1,55 +1,56 @@
-package listing
+package payvaulttest
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type record struct {
+type thing struct {
 	ID     string   `json:"id"`
-	Size   Amount   `json:"size"`
+	Size   Number   `json:"size"`
 	Time   string   `json:"tran_time"`
 	Day    string   `json:"day,omitzero"`
 	Flag   bool     `json:"flag"`
 	Nested []string `json:"nested"`
 }
 
-// An Amount is a number with its digits.
-type Amount string
-
-func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a), nil }
-
 func columns() []string {
 	return []string{"id", "size", "tran_time", "tran_date", "day", "flag", "missing"}
 }
 
-func records() []record {
-	return []record{
+func things() []thing {
+	return []thing{
 		{ID: "a", Size: "9", Time: "2026-01-31T23:59:59-05:00", Day: "2026-02-01"},
 		{ID: "b", Size: "10.5", Time: "2026-02-01T00:00:00-08:00", Flag: true},
 		{ID: "c", Size: "10.50", Time: "2026-02-01T04:00:00Z", Day: "2026-01-01"},
 	}
 }
 
-// ids lists what a query finds.
-func ids(t *testing.T, raw string) string {
+// found lists what a query finds.
+func found(t *testing.T, raw string) string {
 	t.Helper()
 	query, err := url.ParseQuery(raw)
 	require.NoError(t, err)
-	found, _, _, wrong := Page(query, columns(), records())
-	require.Empty(t, wrong, raw)
+	answer, err := list(query, columns(), things())
+	require.NoError(t, err, raw)
 	var b strings.Builder
-	for _, r := range found {
+	for _, r := range dataOf(t, answer) {
 		b.WriteString(r.ID)
 	}
 	return b.String()
+}
+
+func dataOf(t *testing.T, answer any) []thing {
+	t.Helper()
+	page, _ := answer.(envelope)
+	data, ok := page.Data.([]thing)
+	require.True(t, ok)
+	return data
 }
 
 func TestQueries(t *testing.T) {
@@ -80,13 +81,14 @@ func TestQueries(t *testing.T) {
 		"filter=day,BETWEEN_DATES,2026-01-01,2026-02-01":                        "ac",
 		"filter=size,EQUALS,10.50&filter=tran_time,EQUALS,2026-02-01T04:00:00Z": "c",
 	} {
-		assert.Equal(t, want, ids(t, raw), raw)
+		assert.Equal(t, want, found(t, raw), raw)
 	}
-	found, total, pages, _ := Page(url.Values{"count": {"2"}, "page": {"5"}}, columns(), records())
-	assert.Equal(t, []int{0, 3, 2}, []int{len(found), total, pages})
-	found, total, pages, _ = Page(nil, columns(), []record{})
-	assert.Equal(t, []int{0, 0, 0}, []int{len(found), total, pages})
-	assert.NotNil(t, found)
+	past, err := list(url.Values{"count": {"2"}, "page": {"5"}}, columns(), things())
+	require.NoError(t, err)
+	assert.Equal(t, envelope{Message: "Success", Data: []thing{}, TotalRecords: new(3), TotalPages: new(2)}, past)
+	none, err := list(nil, columns(), []thing{})
+	require.NoError(t, err)
+	assert.Equal(t, envelope{Message: "Success", Data: []thing{}, TotalRecords: new(0), TotalPages: new(0)}, none)
 }
 
 func TestWrongQueries(t *testing.T) {
@@ -99,8 +101,9 @@ func TestWrongQueries(t *testing.T) {
 	} {
 		query, err := url.ParseQuery(raw)
 		require.NoError(t, err)
-		found, _, _, wrong := Page(query, columns(), records())
-		assert.Empty(t, found)
-		assert.NotEmpty(t, wrong[field], raw)
+		_, err = list(query, columns(), things())
+		refused, ok := errors.AsType[*refusal](err)
+		require.True(t, ok, raw)
+		assert.NotEmpty(t, refused.fields[field], raw)
 	}
 }
