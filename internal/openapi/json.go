@@ -13,18 +13,18 @@ import (
 )
 
 // numbers keeps the digits of numbers where a type is open: they become [stdjson.Number].
-func numbers() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
-		if dec.PeekKind() != '0' {
-			return jsonskip.Err // by this function; the package goes on by itself
-		}
-		text, err := dec.ReadValue()
-		if *v = stdjson.Number(text); err == nil && !isShort(string(text)) {
-			return errors.New("a number is too long")
-		}
-		return err
-	}))
-}
+//
+//nolint:gochecknoglobals // never changed, and the package remembers what it found in it
+var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
+	if dec.PeekKind() != '0' {
+		return jsonskip.Err // by this function; the package goes on by itself
+	}
+	text, err := dec.ReadValue()
+	if *v = stdjson.Number(text); err == nil && !isShort(string(text)) {
+		return errors.New("a number is too long")
+	}
+	return err
+}))
 
 // isShort reports whether a number can be compared in no time: the validator makes exact fractions of numbers.
 func isShort(number string) bool {
@@ -37,7 +37,7 @@ func isShort(number string) bool {
 // twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
-	err := json.Unmarshal(text, &value, numbers())
+	err := json.Unmarshal(text, &value, numbers)
 	if failure, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(failure, jsontext.ErrDuplicateName) {
 		return nil, Problems{WirePath(path, slices.Collect(failure.JSONPointer.Tokens())...): {"is given twice"}}
 	}
