@@ -124,7 +124,7 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 	fields := []map[string]any{}
 	for _, key := range keys {
 		field := v.document.fields[key]
-		settings := map[string]any{"required": field.required}
+		settings := map[string]any{"required": field.neededBy(key, saved)}
 		if field.options != nil {
 			settings["options"] = field.options
 		}
@@ -133,6 +133,13 @@ func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
 		})
 	}
 	return success(map[string]any{"fields": fields}), nil
+}
+
+// neededBy reports whether a validation of the data wants a key: those that the document requires, and of a third party
+// that fulfils orders if there is one.
+func (f applicationField) neededBy(key string, data map[string]jsontext.Value) bool {
+	party := string(data["fulfillment_provider_flag"]) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
+	return f.required || party && key != "fulfillment_process_flag"
 }
 
 // validateApplication performs GET /platform/application/{appId}/validate.
@@ -147,13 +154,16 @@ func (v *service) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application holds what the document requires, and routing and account number of the bank
-// together.
+// validate checks that an application holds what it needs, and routing and account number of the bank together.
 func (v *service) validate(app *Application) problems {
 	p, data := problems{}, app.Data()
 	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" } // neither blank nor empty
 	for key, field := range v.document.fields {
-		p.check(!field.required || has(key), key, "This field is required")
+		message := "This field is required"
+		if !field.required {
+			message += " when a third party fulfils orders"
+		}
+		p.check(!field.neededBy(key, data) || has(key), key, message)
 	}
 	for _, key := range []string{"bank_routing", "bank_account_number"} {
 		together := has("bank_routing") == has("bank_account_number")

@@ -22,11 +22,14 @@ func refuse(status int, format string, args ...any) *refusal {
 
 // Error implements error.
 func (r *refusal) Error() string {
-	texts := []string{r.message}
+	if len(r.fields) == 0 {
+		return r.message
+	}
+	var texts []string
 	for _, field := range slices.Sorted(maps.Keys(r.fields)) {
 		texts = append(texts, field+" "+strings.Join(r.fields[field], ", "))
 	}
-	return strings.Join(texts, "; ")
+	return r.message + ": " + strings.Join(texts, "; ")
 }
 
 // problems collects what is wrong with a request, by wire path of the field.

@@ -171,7 +171,7 @@ func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Subscription: transactions[0]: "+
-		"Invalid request; batch_date must be a valid date", func() {
+		"Invalid request: batch_date must be a valid date", func() {
 		wrong := []payvaulttest.Transaction{{BatchDate: "today"}}
 		a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5, Transactions: wrong})
 	})
