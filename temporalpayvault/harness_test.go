@@ -24,8 +24,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testRun = "default-test-run-id" // of the SDK's test environments
-
 // deck is a source of n cards. The number and the ID of each give its position away.
 type deck struct {
 	n        int

@@ -102,9 +102,16 @@ func (h *heartbeat) progress() progress {
 	return progress{slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending))}
 }
 
+// testRun is the run of the SDK's test environments, which have no client for activities. No server gives that ID.
+const testRun = "default-test-run-id"
+
 // recordHeartbeat returns when the server has a heartbeat. The server refuses that of an attempt which it has given up.
 func recordHeartbeat(ctx context.Context, p progress) error {
 	info := activity.GetInfo(ctx)
+	if info.WorkflowExecution.RunID == testRun {
+		activity.RecordHeartbeat(ctx, p)
+		return nil
+	}
 	timeout := orDefault(info.HeartbeatTimeout, defaultHeartbeat)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
