@@ -27,7 +27,7 @@ type order struct {
 	Snapshot   Snapshot
 	Journal    bool // of the worker that began the job
 	Span       span
-	Run        string        // the run that may send without a journal: a reset makes another one; "" if none may
+	Run        string        // that may send without a journal; "" if none may. A reset does pending orders in another
 	InFlight   int           // requests
 	Interval   time.Duration // between two requests
 	MaxUnknown int

@@ -168,27 +168,6 @@ func TestSubmit_resetWithoutJournal(t *testing.T) {
 	}
 }
 
-// Nothing is sent that the server has not acknowledged, so an attempt that it has given up sends nothing.
-func TestSubmit_superseded(t *testing.T) {
-	t.Parallel()
-	srv, d := newServer(t), deck{n: 10_000}
-	r := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil)
-	r.refuse = func(p progress) error {
-		if len(p.Outcomes) > 2 {
-			return errSuperseded
-		}
-		return nil
-	}
-	_, err := r.submit(orderOf(d))
-	require.Error(t, err)
-	for i := range performed(t, srv) {
-		known := r.recorded()
-		assert.True(t, slices.Contains(known.Sending, i) || slices.ContainsFunc(known.Outcomes,
-			func(o Outcome) bool { return o.Batch == i }), "batch %d was sent and not announced", i)
-	}
-	assert.Less(t, srv.Commits(op), 50)
-}
-
 // An attempt that the server has given up does not send what it had announced, and was still waiting to send.
 func TestSubmit_supersededWhileWaiting(t *testing.T) {
 	t.Parallel()
@@ -279,21 +258,6 @@ type slow struct{ deck }
 func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
 	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
 	return d.deck.Snapshot(ctx, ref)
-}
-
-func TestSubmit_announcesBeforeSending(t *testing.T) {
-	t.Parallel()
-	srv, d := newServer(t), deck{n: 2000}
-	var r *attempt
-	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
-		func(req *http.Request) (*http.Response, error) {
-			assert.NotEmpty(t, r.recorded().Sending)
-			return http.DefaultTransport.RoundTrip(req)
-		})}))
-	r = newAttempt(&Activities{Client: c, Cards: d}, nil)
-	done, err := r.submit(orderOf(d))
-	require.NoError(t, err)
-	assert.Empty(t, audit(t, 20, performed(t, srv), done.statuses()))
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -89,9 +90,33 @@ func TestReplay_resetOfChain(t *testing.T) {
 	original, err := replay(t, h, "", SubmitCards)
 	require.NoError(t, err)
 	assert.NotContains(t, original, `"again":true`)
+	assert.NotContains(t, original, `"Run":""`, "its activities may send")
 	reset, err := replay(t, h, "another", SubmitCards)
 	require.NoError(t, err)
 	assert.Contains(t, reset, `"again":true`)
+	assert.Contains(t, reset, `"Run":""`)
+	assert.Equal(t, strings.Count(reset, `"Run":"`), strings.Count(reset, `"Run":""`), "none may")
+}
+
+func TestIsAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		original string
+		attempt  int32
+		want     bool
+	}{
+		"first":                 {"this", 1, false},
+		"reset":                 {"before", 1, true},
+		"retried":               {"this", 2, true},
+		"of a test environment": {"", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			info := &workflow.Info{OriginalRunID: test.original, Attempt: test.attempt}
+			info.WorkflowExecution.RunID = "this"
+			assert.Equal(t, test.want, isAgain(info))
+		})
+	}
 }
 
 func TestSubmitCards_afterReset(t *testing.T) {

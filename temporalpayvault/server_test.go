@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 )
 
 // frontend is as much of a server of Temporal as one attempt of an activity takes.
@@ -118,41 +120,62 @@ func newFrontend(t *testing.T, a *Activities, o order, record func(progress) err
 	return f
 }
 
+// announcements are the batches that a server has heard of.
+type announcements struct {
+	mu      sync.Mutex
+	batches map[int]bool
+	sent    int
+}
+
+func (a *announcements) record(p progress) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, batch := range p.Sending {
+		a.batches[batch] = true
+	}
+	return nil
+}
+
+// client holds that no more is sent than was announced.
+func (a *announcements) client(t *testing.T, srv *payvaulttest.Server) *payvault.Client {
+	t.Helper()
+	return srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(r *http.Request) (*http.Response, error) {
+			a.mu.Lock()
+			a.sent++
+			assert.LessOrEqual(t, a.sent, len(a.batches))
+			a.mu.Unlock()
+			return http.DefaultTransport.RoundTrip(r)
+		})}))
+}
+
 // What is sent was announced before, and the server has acknowledged it.
 func TestServer_announces(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}
-	var mu sync.Mutex
-	announced, requests := map[int]bool{}, 0
-	c := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
-		func(r *http.Request) (*http.Response, error) {
-			mu.Lock()
-			requests++
-			assert.LessOrEqual(t, requests, len(announced))
-			mu.Unlock()
-			return http.DefaultTransport.RoundTrip(r)
-		})}))
-	f := newFrontend(t, &Activities{Cards: d, Client: c}, orderOf(d), func(p progress) error {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, batch := range p.Sending {
-			announced[batch] = true
-		}
-		return nil
-	})
+	heard := announcements{batches: map[int]bool{}}
+	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), heard.record)
 	var done report
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads((<-f.done).GetResult(), &done))
 	assert.Empty(t, audit(t, 30, performed(t, srv), done.statuses()))
-	assert.Len(t, announced, 30)
+	assert.Len(t, heard.batches, 30)
 }
 
-// Nothing is sent that the server refuses to hear of.
+// A server that does not know the attempt any more is not announced anything, and nothing more is sent.
 func TestServer_refuses(t *testing.T) {
 	t.Parallel()
-	srv, d := newServer(t), deck{n: 3000}
-	f := newFrontend(t, &Activities{Cards: d, Client: srv.Client()}, orderOf(d), func(progress) error {
-		return status.Error(codes.NotFound, "activity not found")
+	srv, d := newServer(t), deck{n: 30_000}
+	heard := announcements{batches: map[int]bool{}}
+	var heartbeats atomic.Int32
+	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p progress) error {
+		if heartbeats.Add(1) > 3 {
+			return status.Error(codes.NotFound, "activity not found")
+		}
+		return heard.record(p)
 	})
 	assert.NotEmpty(t, (<-f.failed).GetFailure().GetMessage())
-	assert.Empty(t, srv.Requests())
+	for batch := range performed(t, srv) {
+		assert.Contains(t, heard.batches, batch)
+	}
+	assert.Less(t, len(heard.batches), 30)
 }

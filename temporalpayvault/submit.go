@@ -80,7 +80,7 @@ type JobState struct {
 	Snapshot Snapshot `json:"snapshot"`
 	Summary  Summary  `json:"summary"`
 	Journal  bool     `json:"journal,omitempty"` // the worker that began the job had one
-	Again    bool     `json:"again,omitempty"`   // a run before was reset or retried
+	Again    bool     `json:"again,omitempty"`   // this run, or one before, was made by a reset or a retry
 	carried
 }
 
@@ -142,6 +142,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		job.State = &JobState{}
 	}
 	state, sum := job.State, &job.State.Summary
+	state.Again = state.Again || isAgain(workflow.GetInfo(ctx))
 	err := workflow.SetQueryHandler(ctx, QueryProgress, func() (*Summary, error) { return sum, nil })
 	if err != nil {
 		return nil, err
@@ -182,27 +183,25 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	case err != nil || done:
 		return sum, err
 	}
-	state.Again = state.Again || isAgain(ctx)
 	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
 }
 
 // isAgain reports whether a run was made by a reset or a retry of another one.
-func isAgain(ctx workflow.Context) bool {
-	info := workflow.GetInfo(ctx)
+func isAgain(info *workflow.Info) bool {
 	return info.Attempt > 1 || info.OriginalRunID != info.WorkflowExecution.RunID && info.OriginalRunID != ""
 }
 
 // order is what an activity is to do with a span.
 func (j *Job) order(ctx workflow.Context, s span) order {
-	info, sum := workflow.GetInfo(ctx), &j.State.Summary
+	sum := &j.State.Summary
 	o := order{
 		Job: j.journalName(), Source: j.Source, Snapshot: j.State.Snapshot, Span: s,
 		Journal: j.State.Journal, InFlight: j.InFlight, Interval: j.interval(),
 	}
 	left := max(1, j.MaxUnknown-sum.Unknown+j.State.Mark)
 	o.MaxUnknown = (left + j.Concurrency - 1) / j.Concurrency // its share
-	if !j.State.Again && info.Attempt == 1 {
-		o.Run = cmp.Or(info.OriginalRunID, info.WorkflowExecution.RunID)
+	if !j.State.Again {
+		o.Run = workflow.GetInfo(ctx).WorkflowExecution.RunID
 	}
 	return o
 }

@@ -260,6 +260,19 @@ func TestSubmitCards_activityLost(t *testing.T) {
 	assert.Equal(t, span{From: 10, To: 20, Lost: true}, orders[2].Span)
 }
 
+// A canceled activity is waited for: only it knows what it has sent.
+func TestWithActivities(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{})
+	options := func(ctx workflow.Context) error {
+		assert.True(t, workflow.GetActivityOptions(withActivities(ctx, 0, 0)).WaitForCancellation)
+		return nil
+	}
+	env.RegisterWorkflow(options)
+	env.ExecuteWorkflow(options)
+	require.NoError(t, env.GetWorkflowError())
+}
+
 func TestSubmitCards_reset(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
