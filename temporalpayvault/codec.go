@@ -129,7 +129,7 @@ type secretConverter struct {
 
 // ToPayload converts a value.
 func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
-	if !holdsSecret(reflect.ValueOf(value), 0) {
+	if !(search{}).holdsSecret(reflect.ValueOf(value)) {
 		return c.JSONPayloadConverter.ToPayload(value)
 	}
 	if !c.encrypted {
@@ -144,39 +144,61 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	}, nil
 }
 
-// maxDepth is deeper than any value that JSON can be made of.
-const maxDepth = 1000
+// search has the places that were looked at, of values that hold themselves.
+type search map[place]bool
+
+type place struct {
+	at  uintptr
+	of  reflect.Type
+	len int
+}
 
 // holdsSecret reports whether a Secret that is not empty can be reached from v.
-func holdsSecret(v reflect.Value, depth int) bool {
-	if !v.IsValid() || depth > maxDepth {
-		return depth > maxDepth
+func (s search) holdsSecret(v reflect.Value) bool {
+	if !v.IsValid() || s.wasAt(v) {
+		return false
 	}
 	if v.Type() == reflect.TypeFor[payvault.Secret]() {
 		return !v.IsZero()
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return holdsSecret(v.Elem(), depth+1)
+		return s.holdsSecret(v.Elem())
 	case reflect.Struct:
 		for _, field := range v.Fields() {
-			if holdsSecret(field, depth+1) {
+			if s.holdsSecret(field) {
 				return true
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if holdsSecret(v.Index(i), depth+1) {
+			if s.holdsSecret(v.Index(i)) {
 				return true
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if holdsSecret(it.Key(), depth+1) || holdsSecret(it.Value(), depth+1) {
+			if s.holdsSecret(it.Key()) || s.holdsSecret(it.Value()) {
 				return true
 			}
 		}
 	default:
 	}
 	return false
+}
+
+// wasAt reports whether what v points to was looked at before.
+func (s search) wasAt(v reflect.Value) bool {
+	p := place{of: v.Type()}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map:
+	case reflect.Slice:
+		p.len = v.Len()
+	default:
+		return false
+	}
+	p.at = v.Pointer()
+	before := s[p]
+	s[p] = true
+	return before
 }

@@ -131,14 +131,38 @@ func TestNewConverters(t *testing.T) {
 	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
 }
 
-func TestHoldsSecret_endless(t *testing.T) {
+// Values that hold themselves are searched like others; JSON has its own word on them.
+func TestNewConverters_endless(t *testing.T) {
 	t.Parallel()
-	type ring struct{ Next *ring }
-	var r ring
-	r.Next = &r
+	type node struct {
+		Next   *node
+		Map    map[string]any
+		Slice  []any
+		Secret payvault.Secret
+	}
+	ring := func(secret payvault.Secret) *node {
+		n := &node{Map: map[string]any{}, Slice: make([]any, 1)}
+		n.Map["itself"], n.Slice[0] = n.Map, n.Slice
+		n.Next = &node{Next: n, Secret: secret}
+		return n
+	}
 	open, _ := NewConverters(nil)
-	_, err := open.ToPayload(&r)
-	require.Error(t, err)
+	_, err := open.ToPayload(ring(payvault.Secret{}))
+	require.ErrorContains(t, err, "cycle")
+	_, err = open.ToPayload(ring(payvault.NewSecret(number)))
+	require.ErrorContains(t, err, "codec")
+
+	deep := func(secret payvault.Secret) (n *node) {
+		n = &node{Secret: secret}
+		for range 2000 {
+			n = &node{Next: n}
+		}
+		return n
+	}
+	_, err = open.ToPayload(deep(payvault.Secret{}))
+	require.NoError(t, err)
+	_, err = open.ToPayload(deep(payvault.NewSecret(number)))
+	require.ErrorContains(t, err, "codec")
 }
 
 // tap keeps what passes a converter.
