@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,10 @@ type report struct {
 	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
-// maxRefused is how many batches in a row may be refused in an activity.
-const maxRefused = 10
+const (
+	maxRefused = 10  // batches in a row of an activity
+	maxReason  = 200 // bytes
+)
 
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
@@ -54,6 +57,7 @@ const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
 	stopRefused = "one batch after the other is refused"
+	stopCards   = "a worker has no Cards in its Activities"
 	stopJournal = "the job was begun with a journal, and a worker has none"
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
@@ -94,6 +98,9 @@ func activityOptions(name string) activity.RegisterOptions {
 
 // snapshot describes the cards of a job.
 func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, error) {
+	if a.Cards == nil {
+		return nil, temporal.NewNonRetryableApplicationError(stopCards, TypeSource, nil)
+	}
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	s, err := a.Cards.Snapshot(ctx, ref)
 	if err != nil {
@@ -112,7 +119,10 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
 	}
-	if o.Journal && a.Journal == nil {
+	switch {
+	case a.Cards == nil:
+		return &report{Stop: stopCards}, nil
+	case o.Journal && a.Journal == nil:
 		return &report{Stop: stopJournal}, nil
 	}
 	var known progress
@@ -124,7 +134,19 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := a.newSubmission(ctx, o, known)
-	s.superseded = cancel // no request outlives that
+	s.refused = func(err error) {
+		if temporal.IsCanceledError(err) {
+			s.halt("", nil) // what was done is reported
+		}
+		cancel() // no request outlives that
+	}
+	go func() {
+		select {
+		case <-s.stopping: // what is in flight is not repeated, and what waits is not sent
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
 	s.run(ctx, a)
 	return s.end(ctx)
@@ -176,7 +198,7 @@ type submission struct {
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
 	journal  payvault.Journal
-	refused  int             // batches in a row
+	refusals int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
@@ -215,7 +237,7 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 		switch {
 		case b.Earlier:
 		case b.Err == nil:
-			s.refused = 0
+			s.refusals = 0
 		default:
 			s.consider(b)
 		}
@@ -235,17 +257,14 @@ func (s *submission) sourceFailed(err error) {
 // consider looks at why a batch has failed.
 func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	e, _ := errors.AsType[*payvault.Error](b.Err)
-	_, canceled := errors.AsType[*temporal.CanceledError](b.Err)
 	switch {
-	case canceled:
-		s.halt("", nil)
 	case b.Start == b.End && invalid(e): // no batch can be sent
 		s.halt(e.Error(), nil)
 	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
 	case invalid(e): // and would be again
 		i := s.todo[b.Index]
-		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused})
+		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: reason(e.Error())})
 		s.refuse()
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
@@ -259,7 +278,7 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 
 // refuse has the job pause when nothing but refusals comes: something else than the cards may be wrong.
 func (s *submission) refuse() {
-	if s.refused++; s.refused >= maxRefused {
+	if s.refusals++; s.refusals >= maxRefused {
 		s.halt(stopRefused, nil)
 	}
 }
@@ -286,15 +305,14 @@ func (s *submission) checkUnknown() {
 func (s *submission) end(ctx context.Context) (*report, error) {
 	s.halt("", nil) // whoever comes now is too late
 	r := &report{Outcomes: s.progress().Outcomes, Stop: s.reason}
-	err := s.err
-	if err == nil && isClosed(s.stopping) && len(r.left(s.Span)) > 0 {
-		err = errWorkerStops()
-	}
-	if err == nil || s.reason != "" {
+	if s.reason != "" || s.err == nil && (!isClosed(s.stopping) || len(r.left(s.Span)) == 0) {
 		return r, nil
 	}
 	_ = s.flush(ctx)
-	return nil, err
+	if isClosed(s.stopping) {
+		return nil, errWorkerStops()
+	}
+	return nil, s.err
 }
 
 // cards reads the batches that are not decided. It ends between two batches.
@@ -360,8 +378,12 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 		return payvault.BatchState{}, nil
 	}
 	i := s.todo[index]
-	if err := s.announce(ctx, i); err != nil || s.journal == nil {
+	if err := s.announce(ctx, i); err != nil {
+		s.halt("", temporal.NewApplicationError("a heartbeat was not recorded: "+err.Error(), TypeSafeToRetry))
 		return payvault.BatchState{}, err
+	}
+	if s.journal == nil {
+		return payvault.BatchState{}, nil
 	}
 	state, err := s.journal.Begin(ctx, job, i)
 	switch {
@@ -413,5 +435,17 @@ func outcomeOf(batch int, o payvault.BatchOutcome) *Outcome {
 	if o.Status == payvault.BatchNotSent {
 		return nil
 	}
-	return &Outcome{Batch: batch, Status: o.Status, RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code}
+	outcome := &Outcome{Batch: batch, Status: o.Status, RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code}
+	if o.Status == payvault.BatchRefused {
+		outcome.Reason = reason(o.Message)
+	}
+	return outcome
+}
+
+// reason bounds a text, so that those of many batches go into a heartbeat.
+func reason(text string) string {
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return text
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
@@ -168,40 +170,6 @@ func TestSubmit_resetWithoutJournal(t *testing.T) {
 	}
 }
 
-// An attempt that the server has given up does not send what it had announced, and was still waiting to send.
-func TestSubmit_supersededWhileWaiting(t *testing.T) {
-	t.Parallel()
-	for name, refusal := range map[string]error{"refused": errSuperseded, "no answer": context.DeadlineExceeded} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				requests := 0
-				began := time.Now()
-				c, err := payvault.NewClient("https://payvault.example", "key",
-					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-						requests++
-						return &http.Response{
-							StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody,
-						}, nil
-					})}))
-				require.NoError(t, err)
-				d := deck{n: 100}
-				r := newAttempt(&Activities{Client: c, Cards: d}, nil)
-				r.refuse = func(progress) error {
-					if time.Since(began) > time.Second {
-						return refusal
-					}
-					return nil
-				}
-				_, err = r.submit(orderOf(d))
-				require.Error(t, err)
-				assert.Equal(t, 1, requests)
-				assert.Equal(t, defaultHeartbeat/3, time.Since(began), "it did not wait any longer")
-			})
-		})
-	}
-}
-
 // A batch whose announcement has failed is not sent, and the next attempt does not take it for unknown.
 func TestSubmit_announcementFails(t *testing.T) {
 	t.Parallel()
@@ -228,6 +196,7 @@ func TestSubmit_announcementFails(t *testing.T) {
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			require.True(t, ok)
 			assert.False(t, app.NonRetryable())
+			assert.Contains(t, app.Error(), name)
 			assert.Empty(t, r.recorded().Sending)
 			assert.Len(t, r.recorded().Outcomes, srv.Commits(op))
 		})
@@ -392,6 +361,7 @@ func TestSubmit_localCheck(t *testing.T) {
 	assert.Equal(t, map[int]payvault.BatchStatus{
 		0: payvault.BatchAccepted, 1: payvault.BatchRefused, 2: payvault.BatchAccepted,
 	}, done.statuses())
+	assert.Contains(t, done.Outcomes[1].Reason, "exp_date")
 }
 
 func TestSubmit_snapshotChanged(t *testing.T) {
@@ -507,4 +477,86 @@ func TestActivity_clientOfAnotherMerchant(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, done.Stop, "cannot act for another merchant")
 	assert.Empty(t, done.Outcomes)
+}
+
+// Whatever the server says no with, what waits is not sent: an attempt that is canceled reports what it has done, the
+// others leave the rest to the next one.
+func TestSubmit_refusedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{
+		"superseded": errSuperseded, "no answer": context.DeadlineExceeded, "canceled": temporal.NewCanceledError(),
+		"paused": activity.ErrActivityPaused, "reset": activity.ErrActivityReset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				waiting := newWaiting(t)
+				waiting.refuse = func(progress) error {
+					if time.Since(waiting.began) > time.Second {
+						return refusal
+					}
+					return nil
+				}
+				done, err := waiting.submit(orderOf(deck{n: 100}))
+				assert.Equal(t, temporal.IsCanceledError(refusal), err == nil, err)
+				assert.Empty(t, done.Outcomes)
+				assert.Equal(t, 1, waiting.requests)
+				assert.Equal(t, defaultHeartbeat/3, time.Since(waiting.began), "it did not wait any longer")
+			})
+		})
+	}
+}
+
+// A worker that stops does not wait for the service.
+func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waiting, stopping := newWaiting(t), make(chan struct{})
+		waiting.SetWorkerStopChannel(stopping)
+		time.AfterFunc(time.Second, func() { close(stopping) })
+		_, err := waiting.submit(orderOf(deck{n: 100}))
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		require.True(t, ok)
+		assert.Equal(t, "WorkerStops", app.Type())
+		assert.Equal(t, 1, waiting.requests)
+		assert.Equal(t, time.Second, time.Since(waiting.began))
+		assert.Empty(t, waiting.recorded().Sending)
+	})
+}
+
+// waiting is an attempt that the service asks to wait for 25 s.
+type waiting struct {
+	*attempt
+
+	began    time.Time
+	requests int
+}
+
+func newWaiting(t *testing.T) *waiting {
+	t.Helper()
+	w := &waiting{began: time.Now()}
+	c, err := payvault.NewClient("https://payvault.example", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			w.requests++
+			return &http.Response{
+				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody,
+			}, nil
+		})}))
+	require.NoError(t, err)
+	w.attempt = newAttempt(&Activities{Client: c, Cards: deck{n: 100}}, nil)
+	return w
+}
+
+// Without a source a worker sends nothing, and nothing becomes unknown.
+func TestSubmit_noSource(t *testing.T) {
+	t.Parallel()
+	done, err := newAttempt(&Activities{}, nil).submit(orderOf(deck{n: 100}))
+	require.NoError(t, err)
+	assert.Equal(t, &report{Stop: stopCards}, &done)
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "short", reason("short"))
+	assert.Equal(t, strings.Repeat("a", maxReason-1)+"…", reason(strings.Repeat("a", maxReason-1)+"ü and more"))
 }

@@ -122,14 +122,14 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		resumes := d.resumes
 		var r exported
 		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
-			d.lost(s, err)
+			d.lost(ctx, s, err)
 			return
 		}
 		if r.At.From < s.To {
 			state.Redo = append(state.Redo, r.At)
 		}
 		sum.add(r)
-		d.stop(r.Stop, resumes)
+		d.stop(ctx, r.Stop, resumes)
 	})
 	switch {
 	case temporal.IsCanceledError(err):

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 )
 
 // progress is what a heartbeat holds: the journal of an activity.
@@ -24,7 +25,7 @@ type heartbeat struct {
 	record func(context.Context, progress) error // returns when the server has it
 	turn   sync.Mutex                            // held while one is recorded, so that they arrive in order
 
-	superseded func() // called when the server has given the attempt up, or could not be told that it lives
+	refused func(error) // called when the attempt is to end
 
 	mu       sync.Mutex
 	outcomes map[int]Outcome
@@ -71,8 +72,8 @@ func (h *heartbeat) flush(ctx context.Context) error {
 func (h *heartbeat) write(ctx context.Context) error {
 	p := h.progress()
 	if err := h.record(ctx, p); err != nil {
-		if isSuperseded(err) {
-			h.superseded()
+		if isRefused(err) {
+			h.refused(err)
 		}
 		return err
 	}
@@ -86,12 +87,13 @@ func (h *heartbeat) write(ctx context.Context) error {
 	return nil
 }
 
-// isSuperseded reports whether another attempt may be at work: the server does not know this one any more, or nothing
-// has come from it for the heartbeat timeout.
-func isSuperseded(err error) bool {
+// isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work, since
+// the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
+func isRefused(err error) bool {
 	_, unknown := errors.AsType[*serviceerror.NotFound](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return unknown || late || errors.Is(err, context.DeadlineExceeded)
+	return unknown || late || errors.Is(err, context.DeadlineExceeded) || temporal.IsCanceledError(err) ||
+		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
 // progress returns a copy.

@@ -1,7 +1,6 @@
 package temporalpayvault
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -92,6 +91,27 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
+// left is what was not handed out, or not done.
+func (d *dispatch) left() []Range {
+	var left []Range
+	for _, s := range d.Redo {
+		left = append(left, Range{s.From, s.To, s.Lost})
+	}
+	if d.Next < d.total {
+		left = append(left, Range{From: d.Next, To: d.total})
+	}
+	return left
+}
+
+// pause keeps the first reason.
+func (d *dispatch) pause(ctx workflow.Context, reason string) {
+	if *d.paused != "" || reason == "" {
+		return
+	}
+	*d.paused = reason
+	workflow.GetLogger(ctx).Warn("payvault: the job has paused", "reason", reason)
+}
+
 // receive takes the signals that have come.
 func (d *dispatch) receive(ctx workflow.Context) {
 	for {
@@ -101,7 +121,7 @@ func (d *dispatch) receive(ctx workflow.Context) {
 		}
 		switch control {
 		case Pause:
-			*d.paused = bySignal
+			d.pause(ctx, bySignal)
 		case Resume:
 			*d.paused = ""
 			d.resumes++
@@ -112,9 +132,9 @@ func (d *dispatch) receive(ctx workflow.Context) {
 
 // stop pauses since an activity wants it, if there is a reason. One that was started before the last resume does not
 // know what has been mended.
-func (d *dispatch) stop(reason string, resumes int) {
+func (d *dispatch) stop(ctx workflow.Context, reason string, resumes int) {
 	if resumes == d.resumes {
-		*d.paused = cmp.Or(*d.paused, reason)
+		d.pause(ctx, reason)
 	}
 }
 
@@ -145,7 +165,7 @@ func (d *dispatch) take() span {
 }
 
 // lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.
-func (d *dispatch) lost(s span, err error) {
+func (d *dispatch) lost(ctx workflow.Context, s span, err error) {
 	s.Lost = true
 	d.Redo = append(d.Redo, s)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -154,7 +174,7 @@ func (d *dispatch) lost(s span, err error) {
 	case ok && app.Type() == TypeReset:
 		d.failed = err
 	default:
-		*d.paused = "an activity has failed: " + err.Error()
+		d.pause(ctx, "an activity has failed: "+err.Error())
 	}
 }
 

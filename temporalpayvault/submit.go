@@ -63,10 +63,10 @@ type Job struct {
 	Source string // reference of the cards, for the CardSource
 	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
-	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive
+	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive, 5,000 at most: a heartbeat holds them all
 	Concurrency        int     // activities in flight; 8 if it is not positive
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, each has its share; 0 for no limit but that of the service
+	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
 
 	MaxUnknown       int           // pauses at about so many batches of unknown outcome; 100 if it is not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
@@ -95,8 +95,16 @@ type Summary struct {
 
 	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them; all are in the journal
+	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
+}
+
+// Range is a range of batches.
+type Range struct {
+	From int  `json:"from"`
+	To   int  `json:"to"`             // not included
+	Lost bool `json:"lost,omitempty"` // an activity has failed without a report: some may have been sent
 }
 
 // Outcome is what came of a batch.
@@ -106,11 +114,13 @@ type Outcome struct {
 	RequestID  string               `json:"r,omitempty"` // if it was accepted
 	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
 	Code       string               `json:"c,omitempty"` // platform code of a refusal
+	Reason     string               `json:"m,omitempty"` // of a refusal, cleared as errors are; cut after 200 bytes
 	Earlier    bool                 `json:"e,omitempty"` // the journal knew it, of another job or before a reset
 }
 
 const (
 	defaultBatches    = 50
+	maxBatches        = 5000 // some 100 bytes each in a heartbeat, 300 if it is refused; a payload may have 2 MB
 	defaultInFlight   = 4
 	defaultMaxUnknown = 100
 	maxListed         = 1000
@@ -148,7 +158,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return nil, err
 	}
 	job.setDefaults()
-	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
+	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
 		var b beginning
 		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &b); err != nil {
@@ -158,6 +168,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		sum.Cards = state.Snapshot.Cards
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
+	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	d := &dispatch{
 		carried: &state.carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
 		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
@@ -166,19 +177,20 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		resumes := d.resumes
 		var r report
 		if err := workflow.ExecuteActivity(ctx, activitySubmit, job.order(ctx, s)).Get(ctx, &r); err != nil {
-			d.lost(s, err)
+			d.lost(ctx, s, err)
 			return
 		}
 		state.Redo = append(state.Redo, r.left(s)...)
 		sum.add(r.Outcomes)
 		state.Mark += r.unknownEarlier()
-		d.stop(r.Stop, resumes)
+		d.stop(ctx, r.Stop, resumes)
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
-			d.stop(stopUnknown, d.resumes)
+			d.stop(ctx, stopUnknown, d.resumes)
 		}
 	})
 	switch {
 	case temporal.IsCanceledError(err):
+		sum.Left = d.left()
 		return nil, temporal.NewCanceledError(*sum)
 	case err != nil || done:
 		return sum, err
@@ -212,18 +224,20 @@ func (j *Job) journalName() string {
 }
 
 func (j *Job) setDefaults() {
-	j.BatchesPerActivity = orDefault(j.BatchesPerActivity, defaultBatches)
+	j.BatchesPerActivity = min(orDefault(j.BatchesPerActivity, defaultBatches), maxBatches)
 	j.Concurrency = orDefault(j.Concurrency, defaultConcurrency)
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxUnknown = orDefault(j.MaxUnknown, defaultMaxUnknown)
 }
 
-// interval is the time between the requests of one activity.
+// interval is the time between the requests of one activity. Of a small job not all are at work.
 func (j *Job) interval() time.Duration {
 	if j.RequestsPerSecond <= 0 {
 		return 0
 	}
-	return time.Duration(float64(j.Concurrency) / j.RequestsPerSecond * float64(time.Second))
+	activities := (j.State.Summary.Batches + j.BatchesPerActivity - 1) / j.BatchesPerActivity
+	seconds := float64(max(1, min(j.Concurrency, activities))) / j.RequestsPerSecond
+	return time.Duration(min(seconds, day.Seconds()) * float64(time.Second))
 }
 
 func (s *Summary) add(outcomes []Outcome) {

@@ -1,10 +1,13 @@
 package temporalpayvault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +16,8 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -303,6 +308,49 @@ func TestSubmitCards_cancel(t *testing.T) {
 	assert.GreaterOrEqual(t, s.Accepted, 20)
 	assert.Less(t, s.Accepted, 50)
 	assert.Equal(t, 100, s.Batches)
+	require.NotEmpty(t, s.Left)
+	assert.Equal(t, s.Accepted, s.Left[0].From)
+	assert.Equal(t, 100, s.Left[len(s.Left)-1].To)
+}
+
+func TestDispatch_left(t *testing.T) {
+	t.Parallel()
+	d := dispatch{carried: &carried{Next: 7, Redo: []span{{From: 1, To: 2}, {From: 4, To: 6, Lost: true}}}, total: 9}
+	assert.Equal(t, []Range{{From: 1, To: 2}, {From: 4, To: 6, Lost: true}, {From: 7, To: 9}}, d.left())
+	assert.Empty(t, (&dispatch{carried: &carried{Next: 9}, total: 9}).left())
+}
+
+// A heartbeat, and a payload, hold only so much.
+func TestJob_bounded(t *testing.T) {
+	t.Parallel()
+	job := Job{BatchesPerActivity: 1 << 40}
+	job.setDefaults()
+	var p progress
+	for i := range job.BatchesPerActivity {
+		p.Outcomes = append(p.Outcomes, Outcome{
+			Batch: 1e6 + i, Status: payvault.BatchRefused, StatusCode: 200, Code: "1000", Reason: reason(strings.Repeat("a", 1000)),
+		})
+	}
+	payload, err := converter.GetDefaultDataConverter().ToPayload(p)
+	require.NoError(t, err)
+	assert.Less(t, len(payload.GetData()), 2<<20)
+}
+
+// Whoever looks at the logs is told of a pause.
+func TestSubmitCards_logsPauses(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	env := suite.NewTestWorkflowEnvironment()
+	Register(env, &Activities{Cards: deck{n: 1000}})
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(&report{Stop: "the key is refused"}, nil).Once()
+	accepting(env)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Resume) }, time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+	assert.Equal(t, 10, summary(t, env).Accepted)
+	assert.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), logged.String())
+	assert.Contains(t, logged.String(), "the key is refused")
 }
 
 // What a job says is what its activities are told.
@@ -313,7 +361,7 @@ func TestSubmitCards_orders(t *testing.T) {
 		InFlight: defaultInFlight, MaxUnknown: 13,
 	}
 	named := told
-	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 2, 250*time.Millisecond
+	named.Job, named.InFlight, named.MaxUnknown, named.Interval = "n@sum", 3, 2, 50*time.Millisecond
 	for name, test := range map[string]struct {
 		job       Job
 		want      order
@@ -324,7 +372,7 @@ func TestSubmitCards_orders(t *testing.T) {
 		"set": {Job{
 			Source: "deck", Name: "n", InFlight: 3, MaxUnknown: 9, RequestsPerSecond: 20, Concurrency: 5,
 			BatchesPerActivity: 1000, HeartbeatTimeout: 7 * time.Second,
-		}, named, 7 * time.Second, day + 250*time.Second},
+		}, named, 7 * time.Second, day + 50*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -347,8 +395,15 @@ func TestSubmitCards_orders(t *testing.T) {
 
 func TestJob_interval(t *testing.T) {
 	t.Parallel()
-	job := Job{RequestsPerSecond: 20, Concurrency: 5}
-	assert.Equal(t, 250*time.Millisecond, job.interval())
+	job := Job{RequestsPerSecond: 20, Concurrency: 5, BatchesPerActivity: 10, State: &JobState{}}
+	for batches, want := range map[int]time.Duration{
+		1000: 250 * time.Millisecond, 41: 250 * time.Millisecond, 40: 200 * time.Millisecond, 1: 50 * time.Millisecond,
+	} {
+		job.State.Summary.Batches = batches
+		assert.Equal(t, want, job.interval(), batches)
+	}
+	job.RequestsPerSecond = 1e-300
+	assert.Equal(t, day, job.interval())
 	job.RequestsPerSecond = 0
 	assert.Zero(t, job.interval())
 }
