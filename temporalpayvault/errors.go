@@ -15,9 +15,9 @@ const (
 	TypeOutcomeUnknown = "OutcomeUnknown" // of Error: may have been performed; not retried, look it up
 	TypeRefused        = "Refused"        // of Error: the service decided, or a local check failed; not retried
 
-	TypeReset  = "Reset"      // a workflow that may have sent before was reset or retried, and has no journal
-	TypeSource = "CardSource" // the source failed; what it says is left out
-	TypeSink   = "Sink"       // the sink failed; what it says is left out
+	TypeReset  = "Reset"  // a workflow that may have sent before was reset or retried, and has no journal
+	TypeSource = "Source" // the source of cards or subscriptions failed; what it says is left out
+	TypeSink   = "Sink"   // the sink failed; what it says is left out
 )
 
 // Failure is the detail of an application error of [Error].

@@ -19,12 +19,16 @@ import (
 // Sink takes the pages of an export. It is called concurrently, but not for the same list, unless a worker that was
 // taken for lost is still at work.
 //
-// A page is given again when a worker was lost: writing it again has to replace what was written before at the same
-// position, and then every page is there once. What its errors say is left out of histories, unless they are a
-// [temporal.ApplicationError].
+// A page is given again when a worker was lost: writing it again has to replace what was written before under the same
+// number, and then every page is there once. The service may have changed the list meanwhile, so that the page has other
+// records, and those after it another Offset. What its errors say is left out of histories, unless they are a
+// [temporal.ApplicationError]; log what you need.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
+	// EndList is called when all pages of a list are written, at the position after the last one: the list is complete,
+	// and what is there from that page on was written while it was longer. It may be called again, as the others may.
+	EndList(ctx context.Context, at Position) error
 }
 
 // Position says where a page belongs.
@@ -32,7 +36,7 @@ type Position struct {
 	Export       string                  // name of the export
 	Subscription payvault.SubscriptionID // 0 for customers
 	Page         int                     // zero-based
-	Offset       int                     // records of the list before the page
+	Offset       int                     // records in the pages of the list before it
 }
 
 // SubscriptionSource gives the workers the subscriptions that an export only refers to. A reference stands for the same
@@ -47,7 +51,7 @@ type SubscriptionSource interface {
 
 // ExportJob is the input of [ExportLists].
 type ExportJob struct {
-	Name          string               // for the Sink
+	Name          string               // for the Sink, which is to tell exports apart by it; may be empty
 	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
 	List          payvault.ListOptions // what to list; Page and Prefetch do not count
 
@@ -168,6 +172,9 @@ type exported struct {
 
 // count counts the subscriptions of an export.
 func (a *Activities) count(ctx context.Context, ref string) (int, error) {
+	if a.Subscriptions == nil {
+		return 0, temporal.NewNonRetryableApplicationError("a worker has no Subscriptions in its Activities", TypeSource, nil)
+	}
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	n, err := a.Subscriptions.Count(ctx, ref)
 	if err != nil {
@@ -179,6 +186,9 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 // export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the pages
 // since then are written again.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
+	if a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
+		return &exported{At: o.Span, Stop: "a worker has no Sink or no Subscriptions in its Activities"}, nil
+	}
 	e := &exporter{Activities: a, exportOrder: o, exported: exported{At: o.Span}}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &e.exported); err != nil {
@@ -283,21 +293,32 @@ func pages[T any](
 			return err
 		}
 		before = page.Items
-		at := Position{Export: e.Export, Subscription: id, Page: e.At.Page, Offset: e.At.Offset}
 		if len(page.Items) > 0 {
-			if err := write(ctx, at, page.Items); err != nil {
+			if err := write(ctx, e.at(id), page.Items); err != nil {
 				return silent(err, TypeSink, "the sink has failed")
 			}
 			e.wrote(len(page.Items))
 			e.beat(ctx)
 		}
-		if len(page.Items) == 0 || page.TotalPages > 0 && at.Page+1 >= page.TotalPages {
-			return nil
+		if len(page.Items) == 0 || page.TotalPages > 0 && e.At.Page >= page.TotalPages {
+			return e.end(ctx, id)
 		}
 		if isClosed(activity.GetWorkerStopChannel(ctx)) {
 			return errWorkerStops()
 		}
 	}
+}
+
+// at is the position of the page to come.
+func (e *exporter) at(id payvault.SubscriptionID) Position {
+	return Position{Export: e.Export, Subscription: id, Page: e.At.Page, Offset: e.At.Offset}
+}
+
+func (e *exporter) end(ctx context.Context, id payvault.SubscriptionID) error {
+	if err := e.Sink.EndList(ctx, e.at(id)); err != nil {
+		return silent(err, TypeSink, "the sink has failed")
+	}
+	return nil
 }
 
 func (e *exporter) wrote(records int) {

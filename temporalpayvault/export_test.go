@@ -26,11 +26,12 @@ import (
 type shelf struct {
 	mu     sync.Mutex
 	pages  map[Position][]string
+	ends   map[Position]int
 	writes int
 	fail   func(n int) error // may be nil
 }
 
-func newShelf() *shelf { return &shelf{pages: map[Position][]string{}} }
+func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }
 
 func (s *shelf) WriteCustomers(_ context.Context, at Position, customers []payvault.Customer) error {
 	var ids []string
@@ -48,7 +49,15 @@ func (s *shelf) WriteTransactions(_ context.Context, at Position, transactions [
 	return s.write(at, ids)
 }
 
+func (s *shelf) EndList(_ context.Context, at Position) error {
+	return s.do(func() { s.ends[at]++ })
+}
+
 func (s *shelf) write(at Position, ids []string) error {
+	return s.do(func() { s.pages[at] = ids })
+}
+
+func (s *shelf) do(write func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes++
@@ -57,7 +66,7 @@ func (s *shelf) write(at Position, ids []string) error {
 			return err
 		}
 	}
-	s.pages[at] = ids
+	write()
 	return nil
 }
 
@@ -75,6 +84,7 @@ func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records i
 		}
 	}
 	assert.Equal(t, records, at.Offset)
+	assert.Equal(t, 1, s.ends[at], "its end, at %+v", at)
 }
 
 func customers(t *testing.T, srv *payvaulttest.Server, n int) {
@@ -156,6 +166,27 @@ func TestExportLists_transactions(t *testing.T) {
 	}
 	assert.Equal(t, pages, s.Pages)
 	assert.Len(t, sink.pages, pages)
+	assert.Len(t, sink.ends, 12, "not that of a list that is refused")
+}
+
+// Without what it needs, an export pauses and goes on later.
+func TestExportLists_noSink(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Client: newServer(t).Client()})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(QueryProgress)
+		require.NoError(t, err)
+		var s ExportSummary
+		require.NoError(t, value.Get(&s))
+		assert.Contains(t, s.Paused, "no Sink")
+		env.CancelWorkflow()
+	}, time.Hour)
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
+	require.Error(t, env.GetWorkflowError())
+
+	env = newWorkflows(&Activities{Sink: newShelf()})
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all"})
+	assert.ErrorContains(t, env.GetWorkflowError(), "no Subscriptions")
 }
 
 // The attempt after a lost one goes on at the page that the heartbeat names.
@@ -217,7 +248,7 @@ func TestExportLists_keyRefused(t *testing.T) {
 	}, time.Hour)
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 3, Records: 30}, exportSummary(t, env))
-	assert.Equal(t, 3, sink.writes, "it went on where it was")
+	assert.Equal(t, 4, sink.writes, "it went on where it was, to the end of the list")
 }
 
 // A service that answers the same page for ever, or ends early, is no reason to walk for ever, or to miss records.

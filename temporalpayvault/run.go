@@ -10,7 +10,7 @@ import (
 
 // Names of the query and of the signal of both workflows.
 const (
-	QueryProgress = "progress" // answers with what the workflow would return
+	QueryProgress = "progress" // answers with what the workflow would return; grows when an activity ends
 	SignalControl = "control"  // has Pause or Resume for its input: signals of one name are taken in their order
 )
 

@@ -14,7 +14,8 @@ import (
 
 // CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
 // their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
-// histories, since it may quote a card, unless they are a [temporal.ApplicationError].
+// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError]: log what you need. What
+// fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again before each of its
 	// activities: a job whose snapshot has changed sends nothing and pauses.
@@ -33,7 +34,7 @@ type Snapshot struct {
 type Activities struct {
 	Client        *payvault.Client
 	Cards         CardSource
-	Journal       payvault.Journal // shared by all workers, see SubmitCards; of sqlpayvault one WithoutLease
+	Journal       payvault.Journal // shared by all workers, see SubmitCards; of sqlpayvault only one WithoutLease
 	Subscriptions SubscriptionSource
 	Sink          Sink
 
@@ -47,7 +48,8 @@ const (
 	activityExport   = "payvault.export"
 )
 
-// Register registers the workflows and activities of this package with a worker.
+// Register registers the workflows and activities of this package with a worker, once. Merchants whose clients have
+// different keys each need a worker with a task queue of its own; many of them fit in one process.
 func Register(r worker.Registry, a *Activities) {
 	r.RegisterWorkflow(SubmitCards)
 	r.RegisterWorkflow(ExportLists)

@@ -323,7 +323,7 @@ func TestDispatch_left(t *testing.T) {
 // A heartbeat, and a payload, hold only so much.
 func TestJob_bounded(t *testing.T) {
 	t.Parallel()
-	job := Job{BatchesPerActivity: 1 << 40}
+	job := Job{BatchesPerActivity: 1 << 16}
 	job.setDefaults()
 	var p progress
 	for i := range job.BatchesPerActivity {

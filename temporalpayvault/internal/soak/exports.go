@@ -44,6 +44,15 @@ func (f folder) WriteTransactions(_ context.Context, at temporalpayvault.Positio
 	return write(string(f), at, page)
 }
 
+// EndList removes what was written while a list was longer. No list of the soak is.
+func (f folder) EndList(_ context.Context, at temporalpayvault.Position) error {
+	late, err := filepath.Glob(filepath.Join(string(f), fmt.Sprintf("%s-%d-%d-*.json", at.Export, at.Subscription, at.Page)))
+	if len(late) > 0 {
+		err = errors.Join(err, fmt.Errorf("there is a page after the end: %q", late))
+	}
+	return err
+}
+
 func write[T any](dir string, at temporalpayvault.Position, page []T) error {
 	text, err := json.Marshal(page)
 	if err != nil {
