@@ -4,7 +4,7 @@
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without them there is an emulator.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without, each process has an emulator.
 package main
 
 import (
@@ -57,8 +57,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) error {
 		case !failed || again != nil || errors.Is(e, payvault.ErrInvalidRequest): // as it would be again
 		case payvault.SafeToRetry(e) && e.RetryAfter > 0:
 			again = river.JobSnooze(e.RetryAfter)
-		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e),
-			errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+		case errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+			again = river.JobSnooze(10 * time.Minute) // no attempt counts until the key is mended
+		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 			again = e
 		}
 	}
@@ -119,7 +120,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	err = pool.QueryRow(ctx, `SELECT json_object_agg(status, n) FROM (SELECT status, count(*) AS n FROM payvault_batches
+	err = pool.QueryRow(ctx, `SELECT coalesce(json_object_agg(status, n), '{}') FROM (SELECT status, count(*) AS n FROM payvault_batches
 		WHERE job LIKE $1 || '/%' AND status <> 'end' GROUP BY status) AS counts`, name).Scan(&counts)
 	return counts, err
 }

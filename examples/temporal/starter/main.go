@@ -1,7 +1,9 @@
-// Starter submits made-up cards to the account updater by a workflow, prints how it goes on, and exports the
+// Starter submits the cards of a file to the account updater by a workflow, prints how it goes on, and exports the
 // transactions of the emulator's subscriptions. See ../worker for what has to run.
 //
-//	go run -C examples/temporal ./starter -cards 100000 -job november
+//	go run -C examples/temporal ./starter -file "$PWD/cards.csv" -job november
+//
+// A line of the file has number, expiry and ID of a card: 4111111111111111,1230,card-1. Without one it makes cards up.
 //
 // While it runs, or after it was stopped:
 //
@@ -16,7 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
@@ -28,10 +30,10 @@ import (
 )
 
 func main() {
-	cards := flag.Int("cards", 10_000, "how many to submit")
+	file := flag.String("file", "", "of cards, with a path that the workers find it under")
 	job := flag.String("job", time.Now().Format("2006-01-02T15-04-05"), "name of the job: each is started once")
 	flag.Parse()
-	err := run(context.Background(), *cards, *job)
+	err := run(context.Background(), *file, *job)
 	if errors.Is(err, demo.ErrNoServer) {
 		demo.Help(os.Stdout, err)
 		return
@@ -42,19 +44,25 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, cards int, job string) error {
+func run(ctx context.Context, file, job string) error {
 	server, err := demo.Dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	if file == "" {
+		file = filepath.Join(os.TempDir(), "payvault-cards.csv")
+		if err := demo.MakeUp(file, 10_000); err != nil {
+			return err
+		}
+	}
 	submission, err := server.ExecuteWorkflow(ctx, once("cards-"+job), temporalpayvault.SubmitCards, temporalpayvault.Job{
-		Source: strconv.Itoa(cards), Name: job,
+		Source: file, Name: job,
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Println("submitting", cards, "cards as workflow", submission.GetID())
+	fmt.Println("submitting", file, "by the workflow", submission.GetID())
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go watch(ctx, server, submission.GetID())
@@ -67,8 +75,8 @@ func run(ctx context.Context, cards int, job string) error {
 	return export(context.WithoutCancel(ctx), server, job)
 }
 
-// once are the options of a workflow that is never started a second time under its ID: without a journal nothing else
-// knows that its cards were sent.
+// once are the options of a workflow that is never started a second time under its ID. The journal knows too what was
+// sent, also for a workflow of another ID.
 func once(id string) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID: id, TaskQueue: demo.Queue,

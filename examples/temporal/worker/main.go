@@ -7,7 +7,9 @@
 //	go run -C examples/temporal ./starter
 //
 // TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers, and PAYVAULT_CODEC_KEY, 32 bytes that
-// both programs have to have, encrypts what is in histories.
+// both programs have to have, encrypts what is in histories. PAYVAULT_JOURNAL names another file than one in the
+// temporary directory for the journal, which all workers share. On several machines it is a Postgres, by
+// sqlpayvault.New.
 package main
 
 import (
@@ -16,12 +18,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/worker"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/temporal/internal/demo"
+	"example.com/payvault/sqlpayvault"
 	"example.com/payvault/temporalpayvault"
 )
 
@@ -49,11 +53,18 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	file := cmp.Or(os.Getenv("PAYVAULT_JOURNAL"), filepath.Join(os.TempDir(), "payvault-journal.db"))
+	journal, err := sqlpayvault.Open(ctx, file, sqlpayvault.WithoutLease())
+	if err != nil {
+		return err
+	}
+	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	w := worker.New(server, demo.Queue, worker.Options{
-		WorkerStopTimeout: time.Minute, // longer than a request takes, so that a deploy leaves no batch unknown
+		WorkerStopTimeout: 70 * time.Second, // longer than an attempt may take, so that a deploy leaves no batch unknown
 	})
 	temporalpayvault.Register(w, &temporalpayvault.Activities{
-		Client: client, Cards: demo.Deck{}, Subscriptions: demo.Subscriptions{}, Sink: demo.Print{W: os.Stdout},
+		Client: client, Cards: demo.File{}, Journal: journal,
+		Subscriptions: demo.Subscriptions{}, Sink: demo.Print{W: os.Stdout},
 	})
 	return w.Run(worker.InterruptCh())
 }

@@ -2,11 +2,15 @@
 package demo
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"strconv"
@@ -15,6 +19,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 	"example.com/payvault/temporalpayvault"
@@ -55,24 +60,74 @@ func Help(w io.Writer, err error) {
 		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n", err)
 }
 
-// Deck makes cards up: a reference such as "10000" stands for so many.
-type Deck struct{}
+// File is a source of cards in files: a reference is the name of one, whose lines have number, expiry and ID of a card.
+type File struct{}
 
-// Snapshot describes the cards. Those of a file would have its hash for a checksum.
-func (Deck) Snapshot(_ context.Context, ref string) (temporalpayvault.Snapshot, error) {
-	n, err := strconv.Atoi(ref)
-	return temporalpayvault.Snapshot{Cards: n, Checksum: "made up"}, err
+// Snapshot counts the lines, and hashes them.
+func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
+	hash := sha256.New()
+	for line, err := range lines(ref) {
+		if err != nil {
+			return s, err
+		}
+		s.Cards++
+		_, _ = fmt.Fprintln(hash, line)
+	}
+	s.Checksum = hex.EncodeToString(hash.Sum(nil))
+	return s, nil
 }
 
-// Cards returns some of them.
-func (Deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.AccountUpdaterCard, error) {
-	cards := make([]payvault.AccountUpdaterCard, 0, end-start)
-	for i := start; i < end; i++ {
+// Cards reads some of them. It reads those before them too; a table would be asked for a range of keys.
+func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
+	n := 0
+	for line, err := range lines(ref) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n <= start {
+			continue
+		}
+		fields := strings.SplitN(line, ",", 3)
+		if len(fields) != 3 {
+			return nil, temporal.NewNonRetryableApplicationError(fmt.Sprint("line ", n, " has no three fields"), "File", nil)
+		}
 		cards = append(cards, payvault.AccountUpdaterCard{
-			CardNumber: payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), ExpDate: "1230", CardID: fmt.Sprint("card-", i),
+			CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1], CardID: fields[2],
 		})
+		if n == end {
+			break
+		}
 	}
 	return cards, nil
+}
+
+func lines(name string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
+		if err != nil {
+			yield("", err)
+			return
+		}
+		defer file.Close() //nolint:errcheck // it is only read
+		scanner := bufio.NewScanner(file)
+		for scanner.Scan() {
+			if !yield(scanner.Text(), nil) {
+				return
+			}
+		}
+		if err := scanner.Err(); err != nil {
+			yield("", err)
+		}
+	}
+}
+
+// MakeUp writes a file of made-up cards.
+func MakeUp(name string, n int) error {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "41111111%08d,1230,card-%d\n", i, i)
+	}
+	return os.WriteFile(name, []byte(text.String()), 0o600)
 }
 
 // Print is a sink that counts.
@@ -92,6 +147,12 @@ func (p Print) WriteTransactions(
 ) error {
 	_, err := fmt.Fprintf(p.W, "%s: subscription %d, page %d, transactions %s\n",
 		at.Export, at.Subscription, at.Page, from(at.Offset, len(transactions)))
+	return err
+}
+
+// EndList prints how many pages a list has.
+func (p Print) EndList(_ context.Context, at temporalpayvault.Position) error {
+	_, err := fmt.Fprintf(p.W, "%s: subscription %d has %d pages\n", at.Export, at.Subscription, at.Page)
 	return err
 }
 
