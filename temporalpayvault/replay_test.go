@@ -55,7 +55,7 @@ func replay(t *testing.T, h *historypb.History, run string, submit any) (string,
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1",
+		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1", "journal-1", "journal-2", "again-1", "again-2",
 		"customers-1", "transactions-1", "transactions-2",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&s.kills, "kills", 6, "workers killed in a job")
 	flag.Float64Var(&s.faults, "faults", 0.05, "share of requests that fail")
 	flag.BoolVar(&s.restart, "restart", true, "kill the server too")
-	flag.BoolVar(&s.sealed, "codec", true, "encrypt payloads")
+	flag.BoolVar(&s.sealed, "codec", false, "encrypt payloads, in which no card could be found")
 	flag.IntVar(&s.job.BatchesPerActivity, "batches", 50, "batches per activity")
 	flag.IntVar(&s.job.ActivitiesPerRun, "run", 0, "activities per run; as many as the server wants by default")
 	child := flag.String("child", "", "of this program itself: worker, or alone")

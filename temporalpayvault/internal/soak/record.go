@@ -17,6 +17,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
 	"example.com/payvault/temporalpayvault"
 )
 
@@ -32,17 +33,25 @@ func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
-	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
-	temporalpayvault.Register(here, &temporalpayvault.Activities{
-		Client: pv, Cards: deck{}, Subscriptions: numbers{}, Sink: folder(w.dir),
-	})
-	if err := here.Start(); err != nil {
+	journal, err := sqlpayvault.Open(ctx, s.journal, sqlpayvault.WithoutLease())
+	if err != nil {
 		return err
 	}
-	defer here.Stop()
+	defer journal.Close()                //nolint:errcheck // it has no leases to give up
+	worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
+	for name, journal := range map[string]payvault.Journal{queue: nil, queueWithJournal: journal} {
+		here := worker.New(w.client, name, worker.Options{Identity: "soak"})
+		temporalpayvault.Register(here, &temporalpayvault.Activities{
+			Client: pv, Cards: deck{}, Journal: journal, Subscriptions: numbers{}, Sink: folder(w.dir),
+		})
+		if err := here.Start(); err != nil {
+			return err
+		}
+		defer here.Stop()
+	}
 	for _, job := range []func(context.Context) error{
-		w.recordUnknown, w.recordKey, w.recordFailed, w.recordCanceled, w.recordReset, w.recordExports,
+		w.recordUnknown, w.recordKey, w.recordFailed, w.recordCanceled, w.recordReset, w.recordJournal,
+		w.recordExports,
 	} {
 		if err := job(ctx); err != nil {
 			return err
@@ -172,6 +181,24 @@ func (w *world) recordReset(ctx context.Context) error {
 	}
 	events, err := w.events(ctx, id, "")
 	return errors.Join(err, w.write("reset", 1, events))
+}
+
+// recordJournal is of a job with a journal, and of its cards under another ID.
+func (w *world) recordJournal(ctx context.Context) error {
+	for _, id := range []string{"journal", "again"} {
+		run, err := w.start(ctx, id, queueWithJournal, temporalpayvault.SubmitCards, small("journal"))
+		if err != nil {
+			return err
+		}
+		var sum temporalpayvault.Summary
+		if err := errors.Join(run.Get(ctx, &sum), w.keep(ctx, id)); err != nil {
+			return err
+		}
+		if known := sum.Earlier == sum.Batches; known != (id == "again") {
+			return fmt.Errorf("%s: %+v", id, sum)
+		}
+	}
+	return nil
 }
 
 // recordExports is of exports, of which one pauses since the key is refused.
