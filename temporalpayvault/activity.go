@@ -104,7 +104,7 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, erro
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	s, err := a.Cards.Snapshot(ctx, ref)
 	if err != nil {
-		return nil, silent(err, TypeSource, "the source of the cards has failed")
+		return nil, silent(err, TypeSource)
 	}
 	if a.Journal != nil && s.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
@@ -246,7 +246,7 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 
 // sourceFailed ends the attempt, or has the job pause if the source does not want to be asked again.
 func (s *submission) sourceFailed(err error) {
-	err = silent(err, TypeSource, "the source of the cards has failed")
+	err = silent(err, TypeSource)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.NonRetryable() {
 		s.halt(app.Message(), nil)
 		return

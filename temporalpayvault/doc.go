@@ -18,8 +18,8 @@
 // and the same job, started under another ID or after a reset, sends nothing again. Without one a workflow that is
 // reset or retried fails with [TypeReset] and sends nothing.
 //
-// Set WorkerStopTimeout in the options of workers to more than a request may take: a worker that is deployed ends the
-// requests in flight and leaves the rest to others. With less, what was in flight becomes unknown.
+// Set WorkerStopTimeout in the options of workers to more than an attempt of a request may take, such as 70 s: a worker
+// that stops ends the requests in flight and leaves the rest to others. With less, what was in flight becomes unknown.
 //
 // # Secrets
 //

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -59,11 +60,11 @@ func Error(err error) error {
 
 // silent is the error of the caller's own code, without what it says. Application errors are the caller's own words
 // for the history.
-func silent(err error, kind, text string) error {
+func silent(err error, kind string) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return app
 	}
-	return temporal.NewApplicationError(text, kind)
+	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
 }
 
 // errWorkerStops makes the server give the rest to another worker.

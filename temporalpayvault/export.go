@@ -20,8 +20,8 @@ import (
 // taken for lost is still at work.
 //
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
-// number, and then every page is there once. The service may have changed the list meanwhile, so that the page has other
-// records, and those after it another Offset. What its errors say is left out of histories, unless they are a
+// number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
+// other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
 // [temporal.ApplicationError]; log what you need.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
@@ -178,7 +178,7 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
 	n, err := a.Subscriptions.Count(ctx, ref)
 	if err != nil {
-		return 0, silent(err, TypeSource, "the source of the subscriptions has failed")
+		return 0, silent(err, TypeSource)
 	}
 	return n, nil
 }
@@ -223,7 +223,7 @@ func (e *exporter) run(ctx context.Context) error {
 		var err error
 		ids, err = e.Activities.Subscriptions.Subscriptions(ctx, e.exportOrder.Subscriptions, e.At.From, e.At.To)
 		if err != nil {
-			return silent(err, TypeSource, "the source of the subscriptions has failed")
+			return silent(err, TypeSource)
 		}
 		if len(ids) != e.At.To-e.At.From {
 			return temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
@@ -295,7 +295,7 @@ func pages[T any](
 		before = page.Items
 		if len(page.Items) > 0 {
 			if err := write(ctx, e.at(id), page.Items); err != nil {
-				return silent(err, TypeSink, "the sink has failed")
+				return silent(err, TypeSink)
 			}
 			e.wrote(len(page.Items))
 			e.beat(ctx)
@@ -316,7 +316,7 @@ func (e *exporter) at(id payvault.SubscriptionID) Position {
 
 func (e *exporter) end(ctx context.Context, id payvault.SubscriptionID) error {
 	if err := e.Sink.EndList(ctx, e.at(id)); err != nil {
-		return silent(err, TypeSink, "the sink has failed")
+		return silent(err, TypeSink)
 	}
 	return nil
 }

@@ -87,8 +87,8 @@ func (h *heartbeat) write(ctx context.Context) error {
 	return nil
 }
 
-// isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work, since
-// the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
+// isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work,
+// since the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
 func isRefused(err error) bool {
 	_, unknown := errors.AsType[*serviceerror.NotFound](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)

@@ -55,7 +55,8 @@ func replay(t *testing.T, h *historypb.History, run string, submit any) (string,
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1", "journal-1", "journal-2", "again-1", "again-2",
+		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1",
+		"journal-1", "journal-2", "again-1", "again-2",
 		"customers-1", "transactions-1", "transactions-2",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +97,17 @@ func TestReplay_resetOfChain(t *testing.T) {
 	assert.Contains(t, reset, `"again":true`)
 	assert.Contains(t, reset, `"Run":""`)
 	assert.Equal(t, strings.Count(reset, `"Run":"`), strings.Count(reset, `"Run":""`), "none may")
+}
+
+// Its journal goes with a job: the orders of the first run, and of the next, want it.
+func TestReplay_journal(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"journal-1", "journal-2", "again-1", "again-2"} {
+		orders, err := replay(t, history(t, name), "", SubmitCards)
+		require.NoError(t, err)
+		assert.Positive(t, strings.Count(orders, `"Journal":true`), name)
+		assert.Zero(t, strings.Count(orders, `"Journal":false`), name)
+	}
 }
 
 func TestIsAgain(t *testing.T) {

@@ -328,7 +328,8 @@ func TestJob_bounded(t *testing.T) {
 	var p progress
 	for i := range job.BatchesPerActivity {
 		p.Outcomes = append(p.Outcomes, Outcome{
-			Batch: 1e6 + i, Status: payvault.BatchRefused, StatusCode: 200, Code: "1000", Reason: reason(strings.Repeat("a", 1000)),
+			Batch: 1e6 + i, Status: payvault.BatchRefused, StatusCode: http.StatusOK, Code: "1000",
+			Reason: reason(strings.Repeat("a", 1000)),
 		})
 	}
 	payload, err := converter.GetDefaultDataConverter().ToPayload(p)
@@ -341,7 +342,8 @@ func TestSubmitCards_logsPauses(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	warnings := slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})
+	suite.SetLogger(log.NewStructuredLogger(slog.New(warnings)))
 	env := suite.NewTestWorkflowEnvironment()
 	Register(env, &Activities{Cards: deck{n: 1000}})
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(&report{Stop: "the key is refused"}, nil).Once()

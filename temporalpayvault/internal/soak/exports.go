@@ -46,7 +46,8 @@ func (f folder) WriteTransactions(_ context.Context, at temporalpayvault.Positio
 
 // EndList removes what was written while a list was longer. No list of the soak is.
 func (f folder) EndList(_ context.Context, at temporalpayvault.Position) error {
-	late, err := filepath.Glob(filepath.Join(string(f), fmt.Sprintf("%s-%d-%d-*.json", at.Export, at.Subscription, at.Page)))
+	name := fmt.Sprintf("%s-%d-%d-*.json", at.Export, at.Subscription, at.Page)
+	late, err := filepath.Glob(filepath.Join(string(f), name))
 	if len(late) > 0 {
 		err = errors.Join(err, fmt.Errorf("there is a page after the end: %q", late))
 	}
