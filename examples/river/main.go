@@ -120,8 +120,8 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	err = pool.QueryRow(ctx, `SELECT coalesce(json_object_agg(status, n), '{}') FROM (SELECT status, count(*) AS n FROM payvault_batches
-		WHERE job LIKE $1 || '/%' AND status <> 'end' GROUP BY status) AS counts`, name).Scan(&counts)
+	err = pool.QueryRow(ctx, `SELECT coalesce(json_object_agg(status, n), '{}') FROM (SELECT status, count(*) AS n FROM
+		payvault_batches WHERE job LIKE $1 || '/%' AND status <> 'end' GROUP BY status) AS counts`, name).Scan(&counts)
 	return counts, err
 }
 
