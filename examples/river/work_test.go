@@ -60,7 +60,7 @@ func TestWork_batchesLeft(t *testing.T) {
 			srv := payvaulttest.NewServer()
 			t.Cleanup(srv.Close)
 			if test.fault != "" {
-				_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: test.fault, Times: 12})
+				_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: test.fault, Times: 1000})
 				require.NoError(t, err)
 			}
 			journal := &failing{}
