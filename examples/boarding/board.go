@@ -12,7 +12,8 @@ import (
 	"example.com/payvault"
 )
 
-// maxRounds is how often the data is corrected. A corrected field can make others required, so one round may not be enough.
+// maxRounds is how often the data is corrected. A corrected field can make others required, so one round may not be
+// enough.
 const maxRounds = 4
 
 // filledIn is what the merchant has typed into the partner's form so far.

@@ -38,7 +38,7 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):
-		return fmt.Errorf("nothing was sent, correct the answer: %s: %w", fields(err), err)
+		return fmt.Errorf("nothing was sent, correct it: %s: %w", fields(err), err)
 	case errors.Is(err, payvault.ErrOutcomeUnknown):
 		return fmt.Errorf("the answer may have arrived, look in the manager portal before answering again: %w", err)
 	case payvault.SafeToRetry(err):

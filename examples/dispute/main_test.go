@@ -76,7 +76,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		want    string
 		matches error
 	}{
-		"not a PDF": {"", []string{"-file", text}, "nothing was sent, correct the answer: file: ", payvault.ErrInvalidRequest},
+		"not a PDF": {"", []string{"-file", text}, "nothing was sent, correct it: file: ", payvault.ErrInvalidRequest},
 		"no file":   {"", []string{"-file", text + "x"}, "no such file", os.ErrNotExist},
 		"turned off": {
 			payvaulttest.RateLimit, nil, "the dispute is not answered, try again later: ",
