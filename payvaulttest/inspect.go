@@ -22,9 +22,13 @@ import (
 // injects faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
 // cmd/payvault-emulator shows it, and the same as JSON.
 //
+// To look at a server from within a test, serve its page with [net/http/httptest.NewServer], print the URL to os.Stderr
+// (what t.Log writes is shown only with -v while the test runs) and wait: <-t.Context().Done() or select {}, with
+// go test -timeout 0 -run of that test. A debugger has to stop the one goroutine only: one that stops the whole process
+// stops the page, too.
+//
 // Close the server before what serves the page, as the example does: [Server.Close] ends the streams of the page. The
 // other way round it takes some seconds while a browser shows the page, and other readers of its events have to leave.
-// A debugger that stops the whole process stops the page, too.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
 
 // shape is what the page shows of a request: names that the document has, and no value.
@@ -126,10 +130,14 @@ func (i inspector) Armed() []inspect.Armed {
 }
 
 func (f *armedFault) inspected() inspect.Armed {
-	return inspect.Armed{
-		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind),
+	armed := inspect.Armed{
+		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind), Status: f.Status, Performed: f.AfterCommit,
 		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
 	}
+	if f.Delay > 0 {
+		armed.Delay = f.Delay.String()
+	}
+	return armed
 }
 
 // Disarm implements [inspect.Emulator].

@@ -49,6 +49,9 @@ type Armed struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"operation"` // empty for all
 	Kind      string `json:"kind"`
+	Status    int    `json:"status,omitempty"` // these three as they were armed
+	Delay     string `json:"delay,omitempty"`
+	Performed bool   `json:"after_commit,omitempty"`
 	Struck    int    `json:"struck"`
 	Left      int    `json:"left"` // -1 for all until it is removed
 	Go        string `json:"go"`   // the line that does the same

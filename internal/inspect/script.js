@@ -9,6 +9,7 @@ let start; // of the emulator: another has other requests and faults under the s
 let fresh = true; // the next batch begins the list anew
 let chosen; // the number of the request that is shown
 let fading;
+let held; // batches that wait while a pointer is down, or rows would slip away under it
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -25,7 +26,7 @@ function say(text, bad = false) {
 }
 
 async function call(path, options) {
-  const response = await fetch(path, options);
+  const response = await fetch(path, options).catch(() => { throw new Error('The emulator does not answer'); });
   const body = response.status === 204 ? null : await response.json();
   if (!response.ok) throw new Error(body.error);
   return body;
@@ -50,15 +51,26 @@ function connect() {
   const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
   source = new EventSource('events?' + query);
   source.onopen = () => { at('connection').textContent = paused() ? 'paused' : 'live'; };
-  source.onerror = () => {
-    at('connection').textContent = source.readyState === EventSource.CLOSED
+  source.onerror = ({target}) => {
+    const over = target.readyState === EventSource.CLOSED;
+    at('connection').textContent = over
       ? 'not connected: too many pages are open, or the emulator has ended' : 'connecting again';
+    if (over) setTimeout(() => { if (target === source && !document.hidden) connect(); }, 5000);
   };
   source.onmessage = (event) => {
-    if (!paused()) addRequests(JSON.parse(event.data));
+    const batch = JSON.parse(event.data);
+    if (held) held.push(batch);
+    else if (!paused()) addRequests(batch);
     refreshSoon();
   };
 }
+
+at('live').onpointerdown = () => { held ??= []; };
+window.onpointerup = window.onpointercancel = () => setTimeout(() => { // after the click
+  const batches = held ?? [];
+  held = undefined;
+  if (!paused()) batches.forEach(addRequests);
+});
 
 // A page that is not seen gives its connection back: a browser has six for all pages of a host.
 document.onvisibilitychange = () => {
@@ -123,7 +135,11 @@ function choosing(request, name, button) {
     [make('dt', {textContent: term}), make('dd', {textContent: text})]));
   detail.querySelector('pre').textContent = JSON.stringify(request.shape ?? {}, null, 2);
   detail.hidden = false;
-  if (detail.getBoundingClientRect().top > innerHeight) detail.querySelector('h3').focus();
+  const {top, bottom} = detail.getBoundingClientRect();
+  const below = top >= at('live').parentElement.getBoundingClientRect().bottom; // and not beside the list
+  if (!below || bottom <= innerHeight) return;
+  detail.querySelector('h3').focus();
+  detail.scrollIntoView();
 }
 
 // State: at most once a second
@@ -196,7 +212,8 @@ function showArmed(faults) {
     }
     const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
     const target = fault.operation || 'every request';
-    at(id).firstChild.textContent = `${fault.kind}, ${target}: struck ${fault.struck}, ${left}`;
+    const kind = [fault.kind, fault.status, fault.delay, fault.after_commit && 'when performed'].filter(Boolean).join(' ');
+    at(id).firstChild.textContent = `${kind}, ${target}: struck ${fault.struck}, ${left}`;
   }
 }
 

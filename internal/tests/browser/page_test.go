@@ -128,9 +128,24 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed').children.length === 0`)
 
 	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed')?.textContent.includes('respond 503, invoices.send')`)
 	p.click(`#armed button`)
 	p.waitFor(`document.activeElement.id === 'said'`)
 	assert.Empty(t, p.srv.Faults())
+}
+
+// What arrives while a pointer is down waits, or the row would be gone when it is lifted.
+func TestRowsStayUnderThePointer(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	p.waitFor(`document.querySelector("#live button").dispatchEvent(new PointerEvent("pointerdown", {bubbles: true}))`)
+	require.Error(t, p.send())
+	p.waitFor(`held.length > 0`)
+	p.waitFor(`document.querySelectorAll("#live tbody tr").length === 1`)
+	p.waitFor(`window.dispatchEvent(new PointerEvent("pointerup"))`)
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
 }
 
 // The filters are those of the stream, so that a rare failure is not lost among many requests.
