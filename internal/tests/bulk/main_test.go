@@ -1,10 +1,20 @@
+// Package bulk holds lists and walks over them, SubmitAll and its journal, and the pace and budget of what is sent.
 package bulk
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -14,18 +24,144 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cannedClient is a client whose requests go to rt.
-func cannedClient(tb testing.TB, rt http.RoundTripper) *payvault.Client {
-	tb.Helper()
-	c, err := payvault.NewClient("https://service.test/gateway/v1", service.APIKey, service.Over(rt),
-		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Microsecond, MaxBackoff: time.Microsecond}))
-	require.NoError(tb, err)
+// asked is a request.
+type asked struct {
+	*http.Request // nil in what is kept, since it holds the answer
+
+	nth   int // of all requests; 1 for the first
+	n     int // the page, or the batch
+	query string
+	at    time.Duration // since the first one
+}
+
+// sleep ends with the request.
+func (r asked) sleep(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+// fake is a RoundTripper that stands for the service. It keeps what it was asked.
+type fake struct {
+	answer func(r asked) (*http.Response, error) // neither for a success
+	pages  int                                   // as it claims
+	gates  []chan struct{}                       // if set, a request waits for that of its page or batch
+
+	mu             sync.Mutex
+	start          time.Time
+	seen           []asked
+	cards          []int // by their position in the stream
+	inFlight, most int
+}
+
+func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn("service.test:443")
+	trace.GotConn(httptrace.GotConnInfo{})
+	r, err := s.take(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inFlight--
+	}()
+	if s.gates != nil {
+		select {
+		case <-s.gates[r.n]:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	if s.answer != nil {
+		if resp, err := s.answer(r); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	if req.Method == http.MethodGet {
+		return service.Reply(http.StatusOK, correct(r.n, s.pages)), nil
+	}
+	body := fmt.Sprintf(`{"code":0,"message":"Success","data":{"request_id":"REQ%d","message":"m"}}`, r.n)
+	return service.Reply(http.StatusOK, body), nil
+}
+
+// take reads the request.
+func (s *fake) take(req *http.Request) (asked, error) {
+	var body struct {
+		Data []struct {
+			CardID int `json:"card_id,string"`
+		} `json:"data"`
+	}
+	if strings.HasSuffix(req.URL.Path, "/aus/add") {
+		if err := errors.Join(json.UnmarshalRead(req.Body, &body), req.Body.Close()); err != nil {
+			return asked{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.start = time.Now()
+	}
+	r := asked{Request: req, nth: len(s.seen) + 1, query: req.URL.RawQuery, at: time.Since(s.start)}
+	r.n, _ = strconv.Atoi(req.URL.Query().Get("page"))
+	for _, card := range body.Data {
+		s.cards = append(s.cards, card.CardID)
+		r.n = card.CardID / payvault.MaxAccountUpdaterCards
+	}
+	s.seen = append(s.seen, asked{nth: r.nth, n: r.n, query: r.query, at: r.at})
+	s.inFlight++
+	s.most = max(s.most, s.inFlight)
+	return r, nil
+}
+
+// asked are the requests so far.
+func (s *fake) asked() []asked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
+// numbers are the pages or batches that were asked for, in their order.
+func (s *fake) numbers() []int {
+	var numbers []int
+	for _, r := range s.asked() {
+		numbers = append(numbers, r.n)
+	}
+	slices.Sort(numbers) // those in flight overtake each other
+	return numbers
+}
+
+// flying is how many requests are in flight.
+func (s *fake) flying() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inFlight
+}
+
+// client does not wait where no pace makes it.
+func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
+	c, err := payvault.NewClient("https://service.test", service.APIKey,
+		append([]payvault.Option{service.Over(s), quick}, opts...)...)
+	require.NoError(t, err)
 	return c
 }
 
-// newGates are twenty gates; the first ones are open.
+// refusal is an answer with status 429.
+func refusal(retryAfter string) (*http.Response, error) {
+	resp := service.Reply(http.StatusTooManyRequests, ``)
+	resp.Header.Set("Retry-After", retryAfter)
+	return resp, nil
+}
+
+// newGates are a hundred gates; the first ones are open.
 func newGates(open int) []chan struct{} {
-	gates := make([]chan struct{}, 20)
+	gates := make([]chan struct{}, 100)
 	for i := range gates {
 		if gates[i] = make(chan struct{}); i < open {
 			close(gates[i])
@@ -34,6 +170,13 @@ func newGates(open int) []chan struct{} {
 	return gates
 }
 
-func tableCards() []payvault.AccountUpdaterCard {
-	return []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}
+// forEach runs a test in a bubble of testing/synctest for each case.
+func forEach[C any](t *testing.T, cases []C, test func(t *testing.T, c C)) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, c) })
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package paging
+package bulk
 
 import (
 	"testing"
@@ -46,13 +46,13 @@ func TestListOptionsQuery(t *testing.T) {
 			"filter=b%2CEQUALS%2C1&filter=tran_date%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&filter=a%2CEQUALS%2C2&page=0",
 		},
 	} {
-		p := &pager{answer: correct(1)}
-		client := cannedClient(t, p)
+		s := &fake{pages: 1}
+		client := s.client(t)
 		_, err := client.Customers.List(t.Context(), test.options)
 		require.NoError(t, err)
 		_, err = client.Subscriptions.Transactions(t.Context(), 5, test.options)
 		require.NoError(t, err)
-		assert.Equal(t, []string{test.want, test.want}, p.queries)
+		assert.Equal(t, []string{test.want, test.want}, s.queries())
 	}
 	assert.Equal(t, calls.Fixture("customers/list.query"), calls.Fixture("subscriptions/transactions.query"))
 }

@@ -1,0 +1,535 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+)
+
+// perPage is how many records a page has; the last one has one less.
+const perPage = 3
+
+// pageBody is a page with the given totals, written as the service does.
+func pageBody(totalPages, totalRecords int, ids ...string) string {
+	records := make([]string, len(ids))
+	for i, id := range ids {
+		records[i] = `{"customer_id":"` + id + `","billing_cards":[{"card_id":"CARD` + id + `"}]}`
+	}
+	return fmt.Sprintf(`{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[%s]}`,
+		totalPages, totalRecords, strings.Join(records, ","))
+}
+
+// recordIDs are the IDs on one of n pages.
+func recordIDs(page, n int) (ids []string) {
+	for i := range perPage {
+		if page < n && (page < n-1 || i < perPage-1) {
+			ids = append(ids, fmt.Sprintf("P%dR%d", page, i))
+		}
+	}
+	return ids
+}
+
+// allIDs are the IDs on n pages from the first one on.
+func allIDs(first, n int) (ids []string) {
+	for page := first; page < n; page++ {
+		ids = append(ids, recordIDs(page, n)...)
+	}
+	return ids
+}
+
+// correct is a page of n.
+func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
+
+// lying is a service that answers status 200 with a body for each page.
+func lying(body func(page int) string) *fake {
+	return &fake{answer: func(r asked) (*http.Response, error) { return service.Reply(http.StatusOK, body(r.n)), nil }}
+}
+
+// all walks over customers.
+func (s *fake) all(t *testing.T, o *payvault.ListOptions, opts ...payvault.CallOption,
+) iter.Seq2[*payvault.Customer, error] {
+	t.Helper()
+	return s.client(t).Customers.All(t.Context(), o, opts...)
+}
+
+// walk gives the IDs of all records, and the error that ends the walk.
+func walk(seq iter.Seq2[*payvault.Customer, error]) (ids []string, err error) {
+	for customer, e := range seq {
+		if e != nil {
+			err = errors.Join(err, e)
+			continue // the walk ends by itself
+		}
+		ids = append(ids, customer.ID)
+	}
+	return ids, err
+}
+
+// eachPrefetch runs a test in a bubble for each window.
+func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
+	t.Helper()
+	forEach(t, []int{0, 1, 2, 3, 8, 32}, func(t *testing.T, prefetch int) {
+		t.Helper()
+		test(t, &payvault.ListOptions{Prefetch: prefetch})
+	})
+}
+
+func TestWalkInOrderAndOnce(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		for _, n := range []int{1, 2, 7} {
+			for _, first := range []int{0, 1, 3, 6, 9} {
+				s := &fake{pages: n}
+				seq := s.all(t, &payvault.ListOptions{Page: first, Prefetch: ahead.Prefetch})
+				synctest.Wait()
+				assert.Empty(t, s.seen, "nothing is asked before it is ranged over")
+				want := []int{first}
+				for page := first + 1; page < n; page++ {
+					want = append(want, page)
+				}
+				for range 2 { // it can be started again
+					s.seen = nil
+					ids, err := walk(seq)
+					require.NoError(t, err)
+					assert.Equal(t, allIDs(first, n), ids)
+					assert.Equal(t, want, s.numbers(), "each page once")
+				}
+			}
+		}
+	})
+}
+
+func TestWalkOfNilOptionsAndNothing(t *testing.T) {
+	t.Parallel()
+	s := &fake{pages: 3}
+	ids, err := walk(s.all(t, nil))
+	require.NoError(t, err)
+	assert.Equal(t, allIDs(0, 3), ids)
+	for _, body := range []string{
+		pageBody(0, 0), pageBody(1, 0), `{"code":0,"data":null,"totalPages":0}`, `{"code":0,"data":null,"totalPages":1}`,
+		pageBody(-1, 0), pageBody(math.MinInt, 0),
+	} {
+		for _, first := range []int{0, 1} {
+			s := lying(func(int) string { return body })
+			ids, err := walk(s.all(t, &payvault.ListOptions{Page: first}))
+			require.NoError(t, err, body)
+			assert.Empty(t, ids)
+			assert.Len(t, s.seen, 1)
+		}
+	}
+}
+
+func TestWalkOfTransactions(t *testing.T) {
+	t.Parallel()
+	s := lying(func(page int) string { return fmt.Sprintf(`{"code":0,"totalPages":3,"data":[{"pg_id":"PG%d"}]}`, page) })
+	var ids []string
+	for transaction, err := range s.client(t).Subscriptions.AllTransactions(t.Context(), 8, nil) {
+		require.NoError(t, err)
+		ids = append(ids, transaction.PGID)
+	}
+	assert.Equal(t, []string{"PG0", "PG1", "PG2"}, ids)
+}
+
+func TestWalkForMerchant(t *testing.T) {
+	t.Parallel()
+	s := &fake{pages: 2}
+	options := &payvault.ListOptions{Count: 3}
+	merchant := s.client(t).ForMerchant(7)
+	_, err := walk(merchant.Customers.All(t.Context(), options))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"count=3&merchant_id=7&page=0", "count=3&merchant_id=7&page=1"}, s.queries())
+	assert.Equal(t, &payvault.ListOptions{Count: 3}, options)
+
+	_, err = walk(merchant.Customers.All(t.Context(), &payvault.ListOptions{MerchantID: 8}))
+	service.AssertInvalid(t, err, payvault.OpCustomersList,
+		service.Fields{"merchant_id": {"names another merchant than ForMerchant"}})
+}
+
+// TestWalkThatIsLeft by a break or by a panic.
+func TestWalkThatIsLeft(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		for _, after := range []int{1, perPage, perPage + 1, 3 * perPage} {
+			needed := (after-1)/perPage + 1
+			s := &fake{pages: 100, gates: newGates(needed)}
+			leave := func(with func()) {
+				seen := 0
+				for _, err := range s.all(t, ahead) {
+					require.NoError(t, err)
+					synctest.Wait() // pages ahead are in flight
+					if seen++; seen == after {
+						with()
+						break
+					}
+				}
+			}
+			for _, panics := range []bool{false, true} {
+				s.seen = nil
+				if panics {
+					assert.PanicsWithValue(t, "consumer", func() { leave(func() { panic("consumer") }) })
+				} else {
+					leave(func() {})
+				}
+				assert.Zero(t, s.flying(), "nothing is in flight after the loop")
+				synctest.Wait()
+				assert.Len(t, s.asked(), needed+ahead.Prefetch, "nothing is asked after the loop")
+			}
+		}
+	})
+}
+
+// TestWalkIsOnDemand looks at what is in flight at each record.
+func TestWalkIsOnDemand(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		s, record := &fake{pages: 40}, 0
+		for _, err := range s.all(t, ahead) {
+			require.NoError(t, err)
+			synctest.Wait() // whatever is fetched ahead is there
+			page := record / perPage
+			assert.Len(t, s.asked(), min(page+1+ahead.Prefetch, 40), "page %d", page)
+			record++
+		}
+		assert.Equal(t, 40*perPage-1, record)
+	})
+}
+
+// TestWalkKeepsPrefetchPagesInFlight lets nothing through before as many requests wait as may.
+func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		s := &fake{pages: 50, gates: newGates(0)}
+		done := make(chan []string)
+		go func() {
+			ids, err := walk(s.all(t, ahead))
+			assert.NoError(t, err)
+			done <- ids
+		}()
+		for page := range 50 {
+			synctest.Wait()
+			want := min(max(ahead.Prefetch, 1), 50-page)
+			if page == 0 {
+				want = 1 // it tells how many there are
+			}
+			assert.Equal(t, want, s.flying())
+			close(s.gates[page])
+		}
+		assert.Equal(t, allIDs(0, 50), <-done)
+	})
+}
+
+// TestWalkDecodesWhatIsThere: an answer that is late holds up no other.
+func TestWalkDecodesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		n := 1 + max(ahead.Prefetch, 1)
+		s := &fake{pages: n, gates: newGates(n)}
+		oldest := make(chan struct{})
+		s.gates[1] = oldest
+		var decoded atomic.Int64
+		client := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { decoded.Add(1) },
+		}))
+		done := make(chan []string)
+		go func() {
+			ids, err := walk(client.Customers.All(t.Context(), ahead))
+			assert.NoError(t, err)
+			done <- ids
+		}()
+		synctest.Wait()
+		assert.EqualValues(t, n-1, decoded.Load(), "all but the oldest")
+		close(oldest)
+		assert.Equal(t, allIDs(0, n), <-done)
+	})
+}
+
+func TestWalkEndsWithItsFirstError(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		for _, broken := range []int{0, 1, 3, 6} {
+			s := &fake{pages: 7, answer: func(r asked) (*http.Response, error) {
+				if r.n == broken {
+					return service.Reply(http.StatusNotFound, `{"code":44,"message":"no such page"}`), nil
+				}
+				return nil, nil
+			}}
+			var ids []string
+			var failures []error
+			for customer, err := range s.all(t, ahead) {
+				synctest.Wait() // the error is there long before it is due
+				if err != nil {
+					assert.Nil(t, customer)
+					failures = append(failures, err)
+					continue
+				}
+				require.Empty(t, failures, "a record after the error")
+				ids = append(ids, customer.ID)
+			}
+			require.Len(t, failures, 1)
+			require.ErrorIs(t, failures[0], payvault.ErrNotFound)
+			assert.Equal(t, strings.Join(allIDs(0, 7)[:broken*perPage], " "), strings.Join(ids, " "))
+		}
+	})
+}
+
+// TestWalkOverServicesThatLie ends each walk with the records that there are, or with an error.
+func TestWalkOverServicesThatLie(t *testing.T) {
+	t.Parallel()
+	// claims has records on n pages, and says of their number what is in totals; the last one goes for all others.
+	claims := func(n int, totals ...int) *fake {
+		return lying(func(page int) string {
+			return pageBody(totals[min(page, len(totals)-1)], 0, recordIDs(page, n)...)
+		})
+	}
+	always := func(body string) *fake { return lying(func(int) string { return body }) }
+	notFound := claims(3, 9, 3)
+	notFound.answer = func(r asked) (*http.Response, error) {
+		if r.n >= 3 {
+			return service.Reply(http.StatusNotFound, ""), nil
+		}
+		return service.Reply(http.StatusOK, pageBody([]int{9, 3, 3}[r.n], 0, recordIDs(r.n, 3)...)), nil
+	}
+	malformed := payvault.ErrMalformedResponse
+	for name, test := range map[string]struct {
+		s    *fake
+		want []string
+		err  error
+		most int // requests, besides those that are prefetched
+	}{
+		"repeats its only page":            {always(pageBody(1<<31, 1<<33, "A", "B")), []string{"A", "B"}, malformed, 2},
+		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
+		"claims 2^62 pages, has none":      {always(pageBody(1<<62, 0)), nil, malformed, 1},
+		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
+		"claims 2^31 pages, has two":       {claims(2, 1<<31), allIDs(0, 2), malformed, 3},
+		"claims no pages, has some":        {claims(4, 0), allIDs(0, 4), nil, 5},
+		"claims a negative number":         {claims(4, -3), allIDs(0, 4), nil, 5},
+		"claims on the first page only":    {claims(4, 4, 0), allIDs(0, 4), nil, 5},
+		"empty last page":                  {claims(3, 4), allIDs(0, 3), nil, 4},
+		"grows":                            {claims(6, 2, 3, 4, 5, 6), allIDs(0, 6), nil, 6},
+		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
+		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
+		"shrinks, not found beyond":        {notFound, allIDs(0, 3), nil, 3},
+		"repeats a page in the middle": {
+			lying(func(page int) string { return correct(min(page, 3), 7) }), allIDs(0, 7)[:4*perPage], malformed, 5,
+		},
+		"repeats a page with other totals": {
+			lying(func(page int) string { return pageBody(page+5, page, "A") }), []string{"A"}, malformed, 2,
+		},
+		"claims pages, has a gap": {lying(func(page int) string {
+			return pageBody(5, 14, recordIDs([]int{0, 1, 9, 3, 4, 9}[min(page, 5)], 5)...)
+		}), allIDs(0, 5)[:2*perPage], malformed, 3},
+		"claims nothing": {lying(func(page int) string {
+			return strings.Replace(pageBody(0, 0, recordIDs(page, 4)...), `"totalPages":0,"totalRecords":0,`, "", 1)
+		}), allIDs(0, 4), nil, 5},
+		"shrinks, last page beyond": {lying(func(page int) string {
+			return pageBody([]int{9, 3}[min(page, 1)], 8, recordIDs(min(page, 2), 3)...)
+		}), allIDs(0, 3), nil, 3},
+		"shrinks to nothing": {lying(func(page int) string {
+			return pageBody([]int{9, 0}[min(page, 1)], 0, recordIDs(page, 1)...)
+		}), allIDs(0, 1), nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+				t.Helper()
+				s := &fake{answer: test.s.answer}
+				ids, err := walk(s.all(t, ahead))
+				require.ErrorIs(t, err, test.err)
+				if test.err != nil {
+					assert.Equal(t, payvault.OpCustomersList, service.AsError(t, err).Op)
+				}
+				assert.Equal(t, test.want, ids)
+				assert.LessOrEqual(t, len(s.seen), test.most+ahead.Prefetch)
+			})
+		})
+	}
+}
+
+// TestWalkWithoutEnd: a service that always claims another page is left at a bound.
+func TestWalkWithoutEnd(t *testing.T) {
+	t.Parallel()
+	const bound = 1 << 20
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		s := lying(func(page int) string { return pageBody(page+100, 0, strconv.Itoa(page)) })
+		ids, err := walk(s.all(t, &payvault.ListOptions{Page: bound - 2, Prefetch: ahead.Prefetch}))
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+		require.ErrorContains(t, err, "there are more than 1048576 pages")
+		assert.Equal(t, []string{strconv.Itoa(bound - 2), strconv.Itoa(bound - 1)}, ids)
+	})
+}
+
+// The records belong to the loop: changing them neither hides that a page repeats nor makes it look as if one did.
+func TestWalkWhoseRecordsAreChanged(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		seen := 0
+		var last error
+		for customer, err := range lying(func(int) string { return correct(0, 9) }).all(t, ahead) {
+			if last = err; err == nil {
+				seen++
+				customer.ID, customer.Comments = "same", "same"
+				customer.BillingCards[0].CardID = strconv.Itoa(seen)
+			}
+			require.LessOrEqual(t, seen, perPage, "it goes round in circles")
+		}
+		require.ErrorIs(t, last, payvault.ErrMalformedResponse)
+
+		seen = 0
+		for customer, err := range (&fake{pages: 9}).all(t, ahead) {
+			require.NoError(t, err)
+			*customer = payvault.Customer{}
+			seen++
+		}
+		assert.Equal(t, 9*perPage-1, seen)
+	})
+}
+
+// TestWalkAtTheLastNumbers: the number of a page does not overflow.
+func TestWalkAtTheLastNumbers(t *testing.T) {
+	t.Parallel()
+	for _, page := range []int{math.MaxInt, math.MaxInt - 1} {
+		_, err := walk((&fake{pages: 1}).all(t, &payvault.ListOptions{Page: page}))
+		service.AssertInvalid(t, err, payvault.OpCustomersList, service.Fields{"page": {"is out of range"}})
+	}
+}
+
+func TestWalkWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		for _, after := range []int{0, 1, perPage, 2*perPage + 1} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if after == 0 {
+				cancel()
+			}
+			seen := 0
+			var failures []error
+			for _, err := range (&fake{pages: 100}).client(t).Customers.All(ctx, ahead) {
+				if err != nil {
+					failures = append(failures, err)
+				} else if seen++; seen == after {
+					cancel()
+				}
+			}
+			cancel()
+			require.Len(t, failures, 1)
+			require.ErrorIs(t, failures[0], context.Canceled)
+			assert.GreaterOrEqual(t, seen, after)
+			assert.LessOrEqual(t, seen, after+(ahead.Prefetch+1)*perPage, "what has been fetched is still yielded")
+		}
+	})
+}
+
+// TestWalksShareTheirOptions and change nothing in them; each goes by what they were when it was made.
+func TestWalksShareTheirOptions(t *testing.T) {
+	t.Parallel()
+	options := func() *payvault.ListOptions {
+		return &payvault.ListOptions{Count: 3, Prefetch: 2, Filters: []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}}
+	}
+	s, shared := &fake{pages: 5}, options()
+	callOptions := append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
+	client := s.client(t)
+	seq := client.Customers.All(t.Context(), shared, callOptions...)
+	service.Together(func() {
+		for _, seq := range []iter.Seq2[*payvault.Customer, error]{
+			seq, client.Customers.All(t.Context(), shared, callOptions...),
+		} {
+			ids, err := walk(seq)
+			assert.NoError(t, err)
+			assert.Equal(t, allIDs(0, 5), ids)
+		}
+		_, err := client.Customers.List(t.Context(), shared, callOptions...)
+		assert.NoError(t, err)
+	})
+	assert.Equal(t, options(), shared)
+
+	shared.Filters[0].Values[0], shared.Filters[0].Field = "X", "x"
+	*shared = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
+	clear(callOptions)
+	s.seen = nil
+	ids, err := walk(seq)
+	require.NoError(t, err)
+	assert.Equal(t, allIDs(0, 5), ids)
+	for page, query := range s.queries() {
+		assert.Equal(t, "count=3&filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page), query)
+	}
+}
+
+// queries are sorted.
+func (s *fake) queries() []string {
+	var queries []string
+	for _, r := range s.asked() {
+		queries = append(queries, r.query)
+	}
+	slices.Sort(queries)
+	return queries
+}
+
+func TestWalkWithResponse(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		const broken = 5
+		s := &fake{pages: 7, answer: func(r asked) (*http.Response, error) {
+			if r.n == broken {
+				return service.Reply(http.StatusForbidden, "<html>page 5</html>"), nil
+			}
+			return nil, nil
+		}}
+		var raw payvault.Response
+		record := 0
+		for _, err := range s.all(t, ahead, append(make([]payvault.CallOption, 0, 4), payvault.WithResponse(&raw))...) {
+			synctest.Wait() // later pages have arrived
+			assert.Equal(t, 1, raw.Attempts)
+			if err != nil {
+				assert.Equal(t, http.StatusForbidden, raw.StatusCode)
+				assert.Equal(t, "<html>page 5</html>", string(raw.Body))
+				break
+			}
+			assert.Equal(t, http.StatusOK, raw.StatusCode)
+			assert.Equal(t, correct(record/perPage, 7), string(raw.Body))
+			record++
+		}
+		assert.Equal(t, broken*perPage, record)
+	})
+}
+
+func TestWalkRepeatsAFailedPage(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		t.Helper()
+		s := &fake{pages: 4}
+		s.answer = func(r asked) (*http.Response, error) {
+			if first := slices.IndexFunc(s.asked(), func(other asked) bool { return other.n == r.n }); first+1 == r.nth {
+				return service.Reply(http.StatusServiceUnavailable, ""), nil
+			}
+			return nil, nil
+		}
+		ids, err := walk(s.all(t, ahead))
+		require.NoError(t, err)
+		assert.Equal(t, allIDs(0, 4), ids)
+		assert.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}, s.numbers())
+	})
+}
