@@ -23,8 +23,10 @@ import (
 // refuses is a refusal that takes some time.
 type refuses struct {
 	took       time.Duration
-	retryAfter string
+	retryAfter string // or that it succeeds
 }
+
+const succeeds = "success"
 
 // times are n refusals at once.
 func times(n int, retryAfter string) []refuses { return slices.Repeat([]refuses{{0, retryAfter}}, n) }
@@ -35,8 +37,11 @@ func refusing(first ...refuses) *fake {
 		if r.nth > len(first) {
 			return nil, nil
 		}
-		<-time.After(first[r.nth-1].took)
-		return refusal(first[r.nth-1].retryAfter)
+		one := first[r.nth-1]
+		if <-time.After(one.took); one.retryAfter == succeeds {
+			return nil, nil
+		}
+		return refusal(one.retryAfter)
 	}}
 }
 
@@ -322,59 +327,71 @@ func (errTimeout) Temporary() bool { return true }
 // it is spent, calls fail after their first attempt, and the record of the attempt says why.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	for _, timeout := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &fake{pages: 1}
-			fails := func(nth int) bool { return nth == 1 }
-			s.answer = func(r asked) (*http.Response, error) {
-				switch {
-				case !fails(r.nth):
-					return nil, nil
-				case timeout:
-					return nil, errTimeout{errors.New("late")}
-				}
-				return service.Reply(http.StatusServiceUnavailable, ``), nil
+	forEach(t, []bool{false, true}, func(t *testing.T, timeout bool) {
+		t.Helper()
+		s, retries := &fake{pages: 1}, 100
+		failure := func() (*http.Response, error) { return service.Reply(http.StatusServiceUnavailable, ``), nil }
+		if timeout {
+			failure, retries = func() (*http.Response, error) { return nil, errTimeout{errors.New("late")} }, 50
+		}
+		fails := func(nth int) bool { return nth == 1 }
+		s.answer = func(r asked) (*http.Response, error) {
+			if fails(r.nth) {
+				return failure()
 			}
-			spent := 0
-			observer := payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
-				if r.BudgetSpent {
-					spent++
+			return nil, nil
+		}
+		list := func(c *payvault.Client, n, wantFailed, wantRequests int) {
+			before, failed := len(s.asked()), 0
+			for range n {
+				if _, err := c.Customers.List(t.Context(), nil); err != nil {
+					failed++
 				}
-			}}
-			list := func(c *payvault.Client, n int) (failed, requests int) {
-				requests = -len(s.asked())
-				for range n {
-					if _, err := c.Customers.List(t.Context(), nil); err != nil {
-						failed++
-					}
-				}
-				return failed, requests + len(s.asked())
 			}
-			want := func(failed, requests int) func(int, int) {
-				return func(f, r int) { assert.Equal(t, []int{failed, requests}, []int{f, r}) }
-			}
-			c := s.client(t, payvault.WithObserver(observer))
-			var first sync.WaitGroup
-			first.Go(func() { list(c, 1) })
-			synctest.Wait()
-			want(0, 1)(list(c, 1)) // while the first call waits to try again
-			first.Wait()
-			want(0, 1000)(list(c, 1000)) // and the budget is not larger than before
-			fails = func(nth int) bool { return nth%2 == 0 }
-			want(0, 2000)(list(c, 1000))
-			retries := map[bool]int{false: 100, true: 50}[timeout]
-			fails = func(int) bool { return true }
-			want(400, 400+retries)(list(c, 400))
-			assert.Equal(t, 400-retries/3, spent)
-			fails = func(int) bool { return false }
-			list(c, 10)
-			fails = func(int) bool { return true }
-			want(1, 1+retries/50)(list(c, 1))
+			assert.Equal(t, []int{wantFailed, wantRequests}, []int{failed, len(s.asked()) - before})
+		}
+		var log strings.Builder
+		c := s.client(t, debug(&log),
+			payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Second, MaxBackoff: time.Second}))
+		var first sync.WaitGroup
+		first.Go(func() { list(c, 1, 0, 3) }) // and the next one meanwhile
+		synctest.Wait()
+		list(c, 1, 0, 1)
+		first.Wait()
+		list(c, 1000, 0, 1000) // and the budget is not larger than before
+		fails = func(nth int) bool { return nth%2 == 0 }
+		list(c, 1000, 0, 2000)
+		assert.NotContains(t, log.String(), "budget_spent")
+		fails = func(int) bool { return true }
+		list(c, 400, 400, 400+retries)
+		assert.Equal(t, 400-retries/3, strings.Count(log.String(), " budget_spent=true"))
+		fails = func(int) bool { return false }
+		list(c, 10, 0, 10)
+		fails = func(int) bool { return true }
+		list(c, 1, 1, 1+retries/50)
+		list(s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true})), 400, 400, 1600)
+	})
+}
 
-			alone := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-			want(400, 1600)(list(alone, 400))
-		})
-	}
+func debug(log *strings.Builder) payvault.Option {
+	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
+
+// TestPaceInTheRecord: the record of an attempt has how long it was held back.
+func TestPaceInTheRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		var waited []time.Duration
+		observer := payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+			waited = append(waited, r.Waited)
+		}}
+		sendAll(t, refusing(times(1, "20")...).client(t, debug(&log), payvault.WithObserver(observer)), 1)
+		require.Len(t, waited, 2)
+		assert.Zero(t, waited[0])
+		assert.InDelta(t, 21, waited[1].Seconds(), 1)
+		assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf(" waited=%v", waited[1])), log.String())
+	})
 }
 
 // TestPaceIsLifted by a minute without a refusal.
@@ -392,26 +409,34 @@ func TestPaceIsLifted(t *testing.T) {
 	})
 }
 
-// TestPaceOfTheLongestHold: a refusal that asks for less does not shorten the wait.
-func TestPaceOfTheLongestHold(t *testing.T) {
+// TestPaceWhileHeld: neither a refusal that asks for less nor an answer to an earlier request shortens a wait. It also
+// holds for those who wait for their turn already.
+func TestPaceWhileHeld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(refuses{time.Millisecond, "20"}, refuses{time.Second, "1"})
-		c := s.client(t)
-		sendAll(t, c, 2)
-		require.Len(t, s.seen, 4)
-		assert.GreaterOrEqual(t, s.seen[2].at, 20*time.Second)
-	})
-}
-
-// TestPaceOfTheNextInLine: who waits for its turn already is held back too.
-func TestPaceOfTheNextInLine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(append(times(2, ""), refuses{100 * time.Millisecond, "10"})...)
-		sendAll(t, s.client(t), 2)
-		require.Len(t, s.seen, 5)
-		assert.GreaterOrEqual(t, s.seen[3].at-s.seen[2].at, 10*time.Second)
+	type test struct {
+		first []refuses
+		calls []int // at these seconds
+		nth   int   // request that comes
+		after int   // seconds
+	}
+	forEach(t, []test{
+		{[]refuses{{time.Millisecond, "20"}, {time.Second, "1"}}, []int{0, 0}, 2, 20},
+		{[]refuses{{90 * time.Second, succeeds}, {0, "300"}}, []int{0, 1, 92}, 2, 301},
+		{[]refuses{{0, ""}, {0, ""}, {100 * time.Millisecond, "10"}}, []int{0, 0}, 3, 11},
+	}, func(t *testing.T, test test) {
+		t.Helper()
+		s := refusing(test.first...)
+		c := s.client(t, payvault.WithTimeout(time.Hour),
+			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
+		var all sync.WaitGroup
+		for _, at := range test.calls {
+			all.Go(func() {
+				<-time.After(time.Duration(at) * time.Second)
+				sendAll(t, c, 1)
+			})
+		}
+		all.Wait()
+		assert.GreaterOrEqual(t, s.seen[test.nth].at, time.Duration(test.after)*time.Second)
 	})
 }
 
@@ -439,48 +464,6 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestPaceOfALongHold: an answer to an earlier request does not end a wait of minutes.
-func TestPaceOfALongHold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fake{answer: func(r asked) (*http.Response, error) {
-			switch r.nth {
-			case 1:
-				return nil, r.sleep(90 * time.Second)
-			case 2:
-				return refusal("300")
-			}
-			return nil, nil
-		}}
-		c := s.client(t, payvault.WithTimeout(10*time.Minute),
-			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: 10 * time.Minute}))
-		var all sync.WaitGroup
-		for _, at := range []time.Duration{0, time.Second, 92 * time.Second} {
-			all.Go(func() {
-				<-time.After(at)
-				sendAll(t, c, 1)
-			})
-		}
-		all.Wait()
-		require.Len(t, s.seen, 4)
-		assert.GreaterOrEqual(t, s.seen[2].at, 301*time.Second)
-	})
-}
-
-// TestPaceOfTheFirstRepetition: without a Retry-After the call that was refused waits for its turn from the first time
-// on.
-func TestPaceOfTheFirstRepetition(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(4, "")...)
-		require.ErrorIs(t, send(t.Context(), s.client(t)), payvault.ErrRateLimited)
-		require.Len(t, s.seen, 4)
-		for i, r := range s.seen[1:] {
-			assert.InDelta(t, 1.05, (r.at - s.seen[i].at).Seconds(), 0.05)
-		}
-	})
-}
-
 // TestPaceOfManyClients: those that are refused at the same time do not come back at the same time.
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
@@ -488,10 +471,12 @@ func TestPaceOfManyClients(t *testing.T) {
 		t.Helper()
 		back := map[time.Duration]bool{}
 		for range 20 {
-			s := refusing(times(1, retryAfter)...)
+			s := refusing(times(3, retryAfter)...)
 			sendAll(t, s.client(t), 1)
-			require.Len(t, s.seen, 2)
-			assert.Less(t, s.seen[1].at, 1101*time.Millisecond)
+			require.Len(t, s.seen, 4)
+			for i, r := range s.seen[1:] {
+				assert.InDelta(t, 1.05, (r.at - s.seen[i].at).Seconds(), 0.05)
+			}
 			back[s.seen[1].at.Truncate(time.Millisecond)] = true
 		}
 		assert.Greater(t, len(back), 10)
@@ -529,33 +514,5 @@ func TestPaceIgnored(t *testing.T) {
 		first.Wait()
 		assert.Len(t, s.seen, 13)
 		assert.Equal(t, time.Minute, time.Since(s.start))
-	})
-}
-
-// TestPaceInTheRecord: the record of an attempt has how long it was held back, or that the budget was spent.
-func TestPaceInTheRecord(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
-		logger := payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		var waited []time.Duration
-		observer := payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
-			waited = append(waited, r.Waited)
-		}}
-		sendAll(t, refusing(times(1, "20")...).client(t, logger, payvault.WithObserver(observer)), 1)
-		require.Len(t, waited, 2)
-		assert.Zero(t, waited[0])
-		assert.InDelta(t, 21, waited[1].Seconds(), 1)
-		assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf(" waited=%v", waited[1])), log.String())
-		assert.NotContains(t, log.String(), "budget_spent")
-
-		down := (&fake{answer: func(asked) (*http.Response, error) {
-			return service.Reply(http.StatusServiceUnavailable, ``), nil
-		}}).client(t, logger)
-		for range 35 {
-			_, err := down.Customers.List(t.Context(), nil)
-			require.Error(t, err)
-		}
-		assert.Equal(t, 2, strings.Count(log.String(), " budget_spent=true"), "33 calls and a third have spent it")
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -55,9 +54,14 @@ func allIDs(first, n int) (ids []string) {
 // correct is a page of n.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying is a service that answers status 200 with a body for each page.
+// lying is a service with a body for each page; an empty one is of a page that is not found.
 func lying(body func(page int) string) *fake {
-	return &fake{answer: func(r asked) (*http.Response, error) { return service.Reply(http.StatusOK, body(r.n)), nil }}
+	return &fake{answer: func(r asked) (*http.Response, error) {
+		if body(r.n) == "" {
+			return service.Reply(http.StatusNotFound, ""), nil
+		}
+		return service.Reply(http.StatusOK, body(r.n)), nil
+	}}
 }
 
 // all walks over customers.
@@ -114,12 +118,8 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-func TestWalkOfNilOptionsAndNothing(t *testing.T) {
+func TestWalkOfNothing(t *testing.T) {
 	t.Parallel()
-	s := &fake{pages: 3}
-	ids, err := walk(s.all(t, nil))
-	require.NoError(t, err)
-	assert.Equal(t, allIDs(0, 3), ids)
 	for _, body := range []string{
 		pageBody(0, 0), pageBody(1, 0), `{"code":0,"data":null,"totalPages":0}`, `{"code":0,"data":null,"totalPages":1}`,
 		pageBody(-1, 0), pageBody(math.MinInt, 0),
@@ -132,17 +132,6 @@ func TestWalkOfNilOptionsAndNothing(t *testing.T) {
 			assert.Len(t, s.seen, 1)
 		}
 	}
-}
-
-func TestWalkOfTransactions(t *testing.T) {
-	t.Parallel()
-	s := lying(func(page int) string { return fmt.Sprintf(`{"code":0,"totalPages":3,"data":[{"pg_id":"PG%d"}]}`, page) })
-	var ids []string
-	for transaction, err := range s.client(t).Subscriptions.AllTransactions(t.Context(), 8, nil) {
-		require.NoError(t, err)
-		ids = append(ids, transaction.PGID)
-	}
-	assert.Equal(t, []string{"PG0", "PG1", "PG2"}, ids)
 }
 
 func TestWalkForMerchant(t *testing.T) {
@@ -194,23 +183,6 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkIsOnDemand looks at what is in flight at each record.
-func TestWalkIsOnDemand(t *testing.T) {
-	t.Parallel()
-	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
-		s, record := &fake{pages: 40}, 0
-		for _, err := range s.all(t, ahead) {
-			require.NoError(t, err)
-			synctest.Wait() // whatever is fetched ahead is there
-			page := record / perPage
-			assert.Len(t, s.asked(), min(page+1+ahead.Prefetch, 40), "page %d", page)
-			record++
-		}
-		assert.Equal(t, 40*perPage-1, record)
-	})
-}
-
 // TestWalkKeepsPrefetchPagesInFlight lets nothing through before as many requests wait as may.
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
@@ -236,58 +208,36 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkDecodesWhatIsThere: an answer that is late holds up no other.
-func TestWalkDecodesWhatIsThere(t *testing.T) {
-	t.Parallel()
-	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
-		n := 1 + max(ahead.Prefetch, 1)
-		s := &fake{pages: n, gates: newGates(n)}
-		oldest := make(chan struct{})
-		s.gates[1] = oldest
-		var decoded atomic.Int64
-		client := s.client(t, payvault.WithObserver(payvault.Observer{
-			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { decoded.Add(1) },
-		}))
-		done := make(chan []string)
-		go func() {
-			ids, err := walk(client.Customers.All(t.Context(), ahead))
-			assert.NoError(t, err)
-			done <- ids
-		}()
-		synctest.Wait()
-		assert.EqualValues(t, n-1, decoded.Load(), "all but the oldest")
-		close(oldest)
-		assert.Equal(t, allIDs(0, n), <-done)
-	})
-}
-
-func TestWalkEndsWithItsFirstError(t *testing.T) {
+// TestWalkWithAnError ends with it. The response is that of the page in use.
+func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
 		for _, broken := range []int{0, 1, 3, 6} {
 			s := &fake{pages: 7, answer: func(r asked) (*http.Response, error) {
 				if r.n == broken {
-					return service.Reply(http.StatusNotFound, `{"code":44,"message":"no such page"}`), nil
+					return service.Reply(http.StatusNotFound, "<html>"), nil
 				}
 				return nil, nil
 			}}
-			var ids []string
-			var failures []error
-			for customer, err := range s.all(t, ahead) {
-				synctest.Wait() // the error is there long before it is due
-				if err != nil {
+			var raw payvault.Response
+			n, failed := 0, false
+			for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
+				synctest.Wait() // later pages, and the error, are there long before they are due
+				require.False(t, failed, "a record after the error")
+				assert.Equal(t, 1, raw.Attempts)
+				if failed = err != nil; failed {
+					require.ErrorIs(t, err, payvault.ErrNotFound)
 					assert.Nil(t, customer)
-					failures = append(failures, err)
+					assert.Equal(t, "<html>", string(raw.Body))
 					continue
 				}
-				require.Empty(t, failures, "a record after the error")
-				ids = append(ids, customer.ID)
+				assert.Equal(t, allIDs(0, 7)[n], customer.ID)
+				assert.Equal(t, correct(n/perPage, 7), string(raw.Body))
+				n++
 			}
-			require.Len(t, failures, 1)
-			require.ErrorIs(t, failures[0], payvault.ErrNotFound)
-			assert.Equal(t, strings.Join(allIDs(0, 7)[:broken*perPage], " "), strings.Join(ids, " "))
+			assert.True(t, failed)
+			assert.Equal(t, broken*perPage, n)
 		}
 	})
 }
@@ -302,13 +252,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		})
 	}
 	always := func(body string) *fake { return lying(func(int) string { return body }) }
-	notFound := claims(3, 9, 3)
-	notFound.answer = func(r asked) (*http.Response, error) {
-		if r.n >= 3 {
-			return service.Reply(http.StatusNotFound, ""), nil
-		}
-		return service.Reply(http.StatusOK, pageBody([]int{9, 3, 3}[r.n], 0, recordIDs(r.n, 3)...)), nil
-	}
 	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
 		s    *fake
@@ -328,7 +271,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"grows":                            {claims(6, 2, 3, 4, 5, 6), allIDs(0, 6), nil, 6},
 		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
 		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
-		"shrinks, not found beyond":        {notFound, allIDs(0, 3), nil, 3},
 		"repeats a page in the middle": {
 			lying(func(page int) string { return correct(min(page, 3), 7) }), allIDs(0, 7)[:4*perPage], malformed, 5,
 		},
@@ -343,6 +285,9 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		}), allIDs(0, 4), nil, 5},
 		"shrinks, last page beyond": {lying(func(page int) string {
 			return pageBody([]int{9, 3}[min(page, 1)], 8, recordIDs(min(page, 2), 3)...)
+		}), allIDs(0, 3), nil, 3},
+		"shrinks, not found beyond": {lying(func(page int) string {
+			return []string{pageBody(9, 0, recordIDs(0, 3)...), correct(1, 3), correct(2, 3), ""}[min(page, 3)]
 		}), allIDs(0, 3), nil, 3},
 		"shrinks to nothing": {lying(func(page int) string {
 			return pageBody([]int{9, 0}[min(page, 1)], 0, recordIDs(page, 1)...)
@@ -379,7 +324,7 @@ func TestWalkWithoutEnd(t *testing.T) {
 	})
 }
 
-// The records belong to the loop: changing them neither hides that a page repeats nor makes it look as if one did.
+// The records belong to the loop: changing them does not hide that a page repeats.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -395,24 +340,7 @@ func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 			require.LessOrEqual(t, seen, perPage, "it goes round in circles")
 		}
 		require.ErrorIs(t, last, payvault.ErrMalformedResponse)
-
-		seen = 0
-		for customer, err := range (&fake{pages: 9}).all(t, ahead) {
-			require.NoError(t, err)
-			*customer = payvault.Customer{}
-			seen++
-		}
-		assert.Equal(t, 9*perPage-1, seen)
 	})
-}
-
-// TestWalkAtTheLastNumbers: the number of a page does not overflow.
-func TestWalkAtTheLastNumbers(t *testing.T) {
-	t.Parallel()
-	for _, page := range []int{math.MaxInt, math.MaxInt - 1} {
-		_, err := walk((&fake{pages: 1}).all(t, &payvault.ListOptions{Page: page}))
-		service.AssertInvalid(t, err, payvault.OpCustomersList, service.Fields{"page": {"is out of range"}})
-	}
 }
 
 func TestWalkWhoseContextEnds(t *testing.T) {
@@ -421,22 +349,18 @@ func TestWalkWhoseContextEnds(t *testing.T) {
 		t.Helper()
 		for _, after := range []int{0, 1, perPage, 2*perPage + 1} {
 			ctx, cancel := context.WithCancel(t.Context())
-			if after == 0 {
-				cancel()
-			}
-			seen := 0
+			defer cancel()
 			var failures []error
+			seen := 0
 			for _, err := range (&fake{pages: 100}).client(t).Customers.All(ctx, ahead) {
 				if err != nil {
 					failures = append(failures, err)
-				} else if seen++; seen == after {
+				} else if seen++; seen >= after {
 					cancel()
 				}
 			}
-			cancel()
 			require.Len(t, failures, 1)
 			require.ErrorIs(t, failures[0], context.Canceled)
-			assert.GreaterOrEqual(t, seen, after)
 			assert.LessOrEqual(t, seen, after+(ahead.Prefetch+1)*perPage, "what has been fetched is still yielded")
 		}
 	})
@@ -453,14 +377,10 @@ func TestWalksShareTheirOptions(t *testing.T) {
 	client := s.client(t)
 	seq := client.Customers.All(t.Context(), shared, callOptions...)
 	service.Together(func() {
-		for _, seq := range []iter.Seq2[*payvault.Customer, error]{
-			seq, client.Customers.All(t.Context(), shared, callOptions...),
-		} {
-			ids, err := walk(seq)
-			assert.NoError(t, err)
-			assert.Equal(t, allIDs(0, 5), ids)
-		}
-		_, err := client.Customers.List(t.Context(), shared, callOptions...)
+		ids, err := walk(seq)
+		assert.NoError(t, err)
+		assert.Equal(t, allIDs(0, 5), ids)
+		_, err = client.Customers.List(t.Context(), shared, callOptions...)
 		assert.NoError(t, err)
 	})
 	assert.Equal(t, options(), shared)
@@ -487,49 +407,91 @@ func (s *fake) queries() []string {
 	return queries
 }
 
-func TestWalkWithResponse(t *testing.T) {
-	t.Parallel()
-	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
-		const broken = 5
-		s := &fake{pages: 7, answer: func(r asked) (*http.Response, error) {
-			if r.n == broken {
-				return service.Reply(http.StatusForbidden, "<html>page 5</html>"), nil
-			}
-			return nil, nil
-		}}
-		var raw payvault.Response
-		record := 0
-		for _, err := range s.all(t, ahead, append(make([]payvault.CallOption, 0, 4), payvault.WithResponse(&raw))...) {
-			synctest.Wait() // later pages have arrived
-			assert.Equal(t, 1, raw.Attempts)
-			if err != nil {
-				assert.Equal(t, http.StatusForbidden, raw.StatusCode)
-				assert.Equal(t, "<html>page 5</html>", string(raw.Body))
-				break
-			}
-			assert.Equal(t, http.StatusOK, raw.StatusCode)
-			assert.Equal(t, correct(record/perPage, 7), string(raw.Body))
-			record++
-		}
-		assert.Equal(t, broken*perPage, record)
-	})
+func filtered(filters ...payvault.Filter) *payvault.ListOptions {
+	return &payvault.ListOptions{Filters: filters}
 }
 
-func TestWalkRepeatsAFailedPage(t *testing.T) {
+func TestListOptionsQuery(t *testing.T) {
 	t.Parallel()
-	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
-		s := &fake{pages: 4}
-		s.answer = func(r asked) (*http.Response, error) {
-			if first := slices.IndexFunc(s.asked(), func(other asked) bool { return other.n == r.n }); first+1 == r.nth {
-				return service.Reply(http.StatusServiceUnavailable, ""), nil
-			}
-			return nil, nil
-		}
-		ids, err := walk(s.all(t, ahead))
+	first := payvault.Date{Year: 2026, Month: 2, Day: 1}
+	where := payvault.Where
+	for _, test := range []struct {
+		options *payvault.ListOptions
+		want    string
+	}{
+		{nil, ""},
+		{&payvault.ListOptions{}, "page=0"},
+		{&payvault.ListOptions{MerchantID: 7}, "merchant_id=7&page=0"},
+		{&payvault.ListOptions{Page: 12}, "page=12"},
+		{&payvault.ListOptions{Count: 100}, "count=100&page=0"},
+		{
+			&payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending},
+			"order_by=asc&order_on=customer_id&page=0",
+		},
+		{&payvault.ListOptions{Prefetch: 9}, "page=0"}, // which is not sent
+		{
+			filtered(where("customer_email", "EQUALS", "a+b@example.com")),
+			"filter=customer_email%2CEQUALS%2Ca%2Bb%40example.com&page=0",
+		},
+		{filtered(where("comments", "LIKE", "100% a&b=c #1")), "filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0"},
+		{filtered(where("tran_status", "IN", "P", "Q", "R")), "filter=tran_status%2CIN%2CP%2CQ%2CR&page=0"},
+		{filtered(where("comments", "EQUALS", "")), "filter=comments%2CEQUALS%2C&page=0"},
+		{
+			filtered(where("b", "EQUALS", "1"), payvault.BetweenDates("tran_date", first, first), where("a", "EQUALS", "2")),
+			"filter=b%2CEQUALS%2C1&filter=tran_date%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&filter=a%2CEQUALS%2C2&page=0",
+		},
+	} {
+		s := &fake{pages: 1}
+		_, err := s.client(t).Customers.List(t.Context(), test.options)
 		require.NoError(t, err)
-		assert.Equal(t, allIDs(0, 4), ids)
-		assert.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}, s.numbers())
-	})
+		assert.Equal(t, []string{test.want}, s.queries())
+	}
+}
+
+func TestListOptionsRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		parts = "needs a field, a conditional and a value"
+		comma = "contains a comma, which separates the parts of a filter"
+		dates = "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"
+		order = "is neither asc nor desc"
+	)
+	where := payvault.Where
+	between := func(values ...string) *payvault.ListOptions {
+		return filtered(where("tran_date", payvault.CondBetweenDates, values...))
+	}
+	for _, test := range []struct {
+		options       *payvault.ListOptions
+		path, message string
+	}{
+		{&payvault.ListOptions{OrderBy: "up"}, "order_by", order},
+		{&payvault.ListOptions{OrderBy: "DESC"}, "order_by", order},
+		{&payvault.ListOptions{Count: -1}, "count", "is negative"},
+		{&payvault.ListOptions{Page: -1}, "page", "is negative"},
+		{&payvault.ListOptions{Page: math.MaxInt}, "page", "is out of range"},
+		{&payvault.ListOptions{Page: math.MaxInt - 1}, "page", "is out of range"},
+		{&payvault.ListOptions{Prefetch: -1}, "Prefetch", "is negative"},
+		{filtered(where("", "EQUALS", "1")), "filter[0]", parts},
+		{filtered(where("a", "", "1")), "filter[0]", parts},
+		{filtered(where("a", "EQUALS")), "filter[0]", parts},
+		{filtered(payvault.Filter{}), "filter[0]", parts},
+		{filtered(where("a", "IN", "1"), where("", "", "")), "filter[1]", parts},
+		{filtered(where("a,b", "EQUALS", "1")), "filter[0]", comma},
+		{filtered(where("a", "EQ,UALS", "1")), "filter[0]", comma},
+		{filtered(where("a", "IN", "1,2", "3")), "filter[0]", comma},
+		{filtered(where("a", "IN", "1", "2,3")), "filter[0]", comma},
+		{filtered(where("a", "IN", ",")), "filter[0]", comma},
+		{between("2026-01-01,2026-01-02", "2026-01-03"), "filter[0]", comma},
+		{between("2026-01-01"), "filter[0]", dates},
+		{between("2026-01-01", "2026-01-02", "2026-01-03"), "filter[0]", dates},
+		{between("2026-01-02", "2026-01-01"), "filter[0]", dates},
+		{between("2026-02-29", "2026-03-01"), "filter[0]", dates},
+		{between("2026-01-01", "2026-02-30"), "filter[0]", dates},
+		{between("2026-01-01T00:00:00Z", "2026-01-02"), "filter[0]", dates},
+		{between("2026-1-1", "2026-01-02"), "filter[0]", dates},
+		{filtered(payvault.BetweenDates("tran_date", payvault.Date{}, payvault.Date{})), "filter[0]", dates},
+	} {
+		_, err := walk(new(fake).all(t, test.options))
+		service.AssertInvalid(t, err, payvault.OpCustomersList, service.Fields{test.path: {test.message}})
+	}
 }
