@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,26 +50,20 @@ type fake struct {
 	pages  int                                   // as it claims
 	gates  []chan struct{}                       // if set, a request waits for that of its page or batch
 
-	mu             sync.Mutex
-	start          time.Time
-	seen           []asked
-	cards          []int // by their position in the stream
-	inFlight, most int
+	flying atomic.Int64 // requests
+	mu     sync.Mutex
+	start  time.Time
+	seen   []asked
+	cards  []int // by their position in the stream
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
-	trace := httptrace.ContextClientTrace(req.Context())
-	trace.GetConn("service.test:443")
-	trace.GotConn(httptrace.GotConnInfo{})
+	s.flying.Add(1)
+	defer s.flying.Add(-1)
 	r, err := s.take(req)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.inFlight--
-	}()
 	if s.gates != nil {
 		select {
 		case <-s.gates[r.n]:
@@ -113,8 +107,6 @@ func (s *fake) take(req *http.Request) (asked, error) {
 		r.n = card.CardID / payvault.MaxAccountUpdaterCards
 	}
 	s.seen = append(s.seen, asked{nth: r.nth, n: r.n, query: r.query, at: r.at})
-	s.inFlight++
-	s.most = max(s.most, s.inFlight)
 	return r, nil
 }
 
@@ -135,13 +127,6 @@ func (s *fake) numbers() []int {
 	return numbers
 }
 
-// flying is how many requests are in flight.
-func (s *fake) flying() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.inFlight
-}
-
 // client does not wait where no pace makes it.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
@@ -150,6 +135,16 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 		append([]payvault.Option{service.Over(s), quick}, opts...)...)
 	require.NoError(t, err)
 	return c
+}
+
+// gives is an answer to a request for one of these pages or batches.
+func gives(status int, body string, at ...int) func(asked) (*http.Response, error) {
+	return func(r asked) (*http.Response, error) {
+		if !slices.Contains(at, r.n) {
+			return nil, nil
+		}
+		return service.Reply(status, body), nil
+	}
 }
 
 // refusal is an answer with status 429.

@@ -131,32 +131,33 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceHoldsTheOperation: what one call is told holds back all calls of its operation, and no others.
+// TestPaceHoldsTheOperation: what one call is told holds back all calls of its operation, and no others. Another refusal
+// that asks for less does not shorten it.
 func TestPaceHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(1, "20")...)
+		less := refuses{time.Second, "1"}
+		s := refusing(refuses{time.Millisecond, "20"}, less, less, less)
 		c := s.client(t)
 		var first sync.WaitGroup
-		first.Go(func() { sendAll(t, c, 1) })
-		synctest.Wait()
+		first.Go(func() { sendAll(t, c, 4) })
+		<-time.After(2 * time.Second)
 
 		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		err := send(brief, c)
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		e := service.AsError(t, err)
-		assert.InDelta(t, 22, e.RetryAfter.Seconds(), 1.1, "behind the first one")
+		assert.InDelta(t, 23, e.RetryAfter.Seconds(), 1.1, "behind the others")
 		assert.Zero(t, e.Attempts)
 		assert.True(t, payvault.SafeToRetry(err))
 		_, err = c.AccountUpdater.Submit(brief, []card{newCard(0)})
 		require.NoError(t, err, "another operation")
-		assert.Zero(t, time.Since(s.start), "at once")
+		assert.Equal(t, 2*time.Second, time.Since(s.start), "at once")
 
-		sendAll(t, c, 1)
 		first.Wait()
-		require.Len(t, s.seen, 4)
-		for _, r := range s.seen[2:] {
+		require.Len(t, s.seen, 9)
+		for _, r := range s.seen[5:] {
 			assert.GreaterOrEqual(t, r.at, 20*time.Second)
 		}
 	})
@@ -168,12 +169,7 @@ func TestPaceBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
 		t.Helper()
-		s := &fake{answer: func(r asked) (*http.Response, error) {
-			if r.nth > 3 {
-				return refusal("3600")
-			}
-			return nil, nil
-		}}
+		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
 		c := s.client(t, payvault.WithRetryPolicy(policy))
 		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
 		require.Len(t, got, 10)
@@ -409,8 +405,8 @@ func TestPaceIsLifted(t *testing.T) {
 	})
 }
 
-// TestPaceWhileHeld: neither a refusal that asks for less nor an answer to an earlier request shortens a wait. It also
-// holds for those who wait for their turn already.
+// TestPaceWhileHeld: an answer to an earlier request does not shorten a wait. It also holds for those who wait for their
+// turn already.
 func TestPaceWhileHeld(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -420,23 +416,18 @@ func TestPaceWhileHeld(t *testing.T) {
 		after int   // seconds
 	}
 	forEach(t, []test{
-		{[]refuses{{time.Millisecond, "20"}, {time.Second, "1"}}, []int{0, 0}, 2, 20},
-		{[]refuses{{90 * time.Second, succeeds}, {0, "300"}}, []int{0, 1, 92}, 2, 301},
-		{[]refuses{{0, ""}, {0, ""}, {100 * time.Millisecond, "10"}}, []int{0, 0}, 3, 11},
+		{[]refuses{{90 * time.Second, succeeds}, {0, "300"}}, []int{0, 1, 92}, 3, 301},
+		{[]refuses{{0, ""}, {0, ""}, {100 * time.Millisecond, "10"}}, []int{0, 0}, 4, 11},
 	}, func(t *testing.T, test test) {
 		t.Helper()
 		s := refusing(test.first...)
 		c := s.client(t, payvault.WithTimeout(time.Hour),
 			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
-		var all sync.WaitGroup
 		for _, at := range test.calls {
-			all.Go(func() {
-				<-time.After(time.Duration(at) * time.Second)
-				sendAll(t, c, 1)
-			})
+			time.AfterFunc(time.Duration(at)*time.Second, func() { sendAll(t, c, 1) })
 		}
-		all.Wait()
-		assert.GreaterOrEqual(t, s.seen[test.nth].at, time.Duration(test.after)*time.Second)
+		<-time.After(time.Hour)
+		assert.GreaterOrEqual(t, s.seen[test.nth-1].at, time.Duration(test.after)*time.Second)
 	})
 }
 

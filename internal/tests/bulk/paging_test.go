@@ -92,27 +92,33 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
+// TestWalkInOrderAndOnce: it starts anew each time, whatever becomes of the options after the call.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
 		for _, n := range []int{1, 2, 7} {
 			for _, first := range []int{0, 1, 3, 6, 9} {
-				s := &fake{pages: n}
-				seq := s.all(t, &payvault.ListOptions{Page: first, Prefetch: ahead.Prefetch})
+				s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
+				options.Page, options.Filters = first, []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}
+				seq := s.all(t, &options, opts...)
+				options.Filters[0].Values[0], options.Filters[0].Field = "X", "x"
+				options = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
+				clear(opts)
 				synctest.Wait()
 				assert.Empty(t, s.seen, "nothing is asked before it is ranged over")
-				want := []int{first}
-				for page := first + 1; page < n; page++ {
-					want = append(want, page)
-				}
-				for range 2 { // it can be started again
-					s.seen = nil
+				walks := func() {
 					ids, err := walk(seq)
-					require.NoError(t, err)
+					assert.NoError(t, err)
 					assert.Equal(t, allIDs(first, n), ids)
-					assert.Equal(t, want, s.numbers(), "each page once")
 				}
+				walks()
+				want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
+				for page := first + 1; page < n; page++ {
+					want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
+				}
+				assert.Equal(t, want, s.queries(), "each page once")
+				service.Together(walks)
 			}
 		}
 	})
@@ -155,12 +161,15 @@ func TestWalkThatIsLeft(t *testing.T) {
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
 		for _, after := range []int{1, perPage, perPage + 1, 3 * perPage} {
-			needed := (after-1)/perPage + 1
-			s := &fake{pages: 100, gates: newGates(needed)}
 			leave := func(with func()) {
-				seen := 0
-				for _, err := range s.all(t, ahead) {
-					require.NoError(t, err)
+				needed, seen := (after-1)/perPage+1, 0
+				s := &fake{pages: 100, gates: newGates(needed)}
+				defer func() {
+					assert.Zero(t, s.flying.Load(), "nothing is in flight after the loop")
+					synctest.Wait()
+					assert.Len(t, s.seen, needed+ahead.Prefetch, "nothing is asked after the loop")
+				}()
+				for range s.all(t, ahead) {
 					synctest.Wait() // pages ahead are in flight
 					if seen++; seen == after {
 						with()
@@ -168,17 +177,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 					}
 				}
 			}
-			for _, panics := range []bool{false, true} {
-				s.seen = nil
-				if panics {
-					assert.PanicsWithValue(t, "consumer", func() { leave(func() { panic("consumer") }) })
-				} else {
-					leave(func() {})
-				}
-				assert.Zero(t, s.flying(), "nothing is in flight after the loop")
-				synctest.Wait()
-				assert.Len(t, s.asked(), needed+ahead.Prefetch, "nothing is asked after the loop")
-			}
+			leave(func() {})
+			assert.PanicsWithValue(t, "consumer", func() { leave(func() { panic("consumer") }) })
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 			if page == 0 {
 				want = 1 // it tells how many there are
 			}
-			assert.Equal(t, want, s.flying())
+			assert.EqualValues(t, want, s.flying.Load())
 			close(s.gates[page])
 		}
 		assert.Equal(t, allIDs(0, 50), <-done)
@@ -214,12 +214,7 @@ func TestWalkWithAnError(t *testing.T) {
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
 		for _, broken := range []int{0, 1, 3, 6} {
-			s := &fake{pages: 7, answer: func(r asked) (*http.Response, error) {
-				if r.n == broken {
-					return service.Reply(http.StatusNotFound, "<html>"), nil
-				}
-				return nil, nil
-			}}
+			s := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}
 			var raw payvault.Response
 			n, failed := 0, false
 			for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
@@ -366,37 +361,6 @@ func TestWalkWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestWalksShareTheirOptions and change nothing in them; each goes by what they were when it was made.
-func TestWalksShareTheirOptions(t *testing.T) {
-	t.Parallel()
-	options := func() *payvault.ListOptions {
-		return &payvault.ListOptions{Count: 3, Prefetch: 2, Filters: []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}}
-	}
-	s, shared := &fake{pages: 5}, options()
-	callOptions := append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
-	client := s.client(t)
-	seq := client.Customers.All(t.Context(), shared, callOptions...)
-	service.Together(func() {
-		ids, err := walk(seq)
-		assert.NoError(t, err)
-		assert.Equal(t, allIDs(0, 5), ids)
-		_, err = client.Customers.List(t.Context(), shared, callOptions...)
-		assert.NoError(t, err)
-	})
-	assert.Equal(t, options(), shared)
-
-	shared.Filters[0].Values[0], shared.Filters[0].Field = "X", "x"
-	*shared = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
-	clear(callOptions)
-	s.seen = nil
-	ids, err := walk(seq)
-	require.NoError(t, err)
-	assert.Equal(t, allIDs(0, 5), ids)
-	for page, query := range s.queries() {
-		assert.Equal(t, "count=3&filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page), query)
-	}
-}
-
 // queries are sorted.
 func (s *fake) queries() []string {
 	var queries []string
@@ -424,21 +388,16 @@ func TestListOptionsQuery(t *testing.T) {
 		{&payvault.ListOptions{MerchantID: 7}, "merchant_id=7&page=0"},
 		{&payvault.ListOptions{Page: 12}, "page=12"},
 		{&payvault.ListOptions{Count: 100}, "count=100&page=0"},
-		{
-			&payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending},
-			"order_by=asc&order_on=customer_id&page=0",
-		},
+		{&payvault.ListOptions{OrderOn: "id", OrderBy: payvault.Ascending}, "order_by=asc&order_on=id&page=0"},
+		{&payvault.ListOptions{OrderOn: "id", OrderBy: payvault.Descending}, "order_by=desc&order_on=id&page=0"},
 		{&payvault.ListOptions{Prefetch: 9}, "page=0"}, // which is not sent
-		{
-			filtered(where("customer_email", "EQUALS", "a+b@example.com")),
-			"filter=customer_email%2CEQUALS%2Ca%2Bb%40example.com&page=0",
-		},
+		{filtered(where("email", "EQUALS", "a+b@x.test")), "filter=email%2CEQUALS%2Ca%2Bb%40x.test&page=0"},
 		{filtered(where("comments", "LIKE", "100% a&b=c #1")), "filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0"},
 		{filtered(where("tran_status", "IN", "P", "Q", "R")), "filter=tran_status%2CIN%2CP%2CQ%2CR&page=0"},
 		{filtered(where("comments", "EQUALS", "")), "filter=comments%2CEQUALS%2C&page=0"},
 		{
-			filtered(where("b", "EQUALS", "1"), payvault.BetweenDates("tran_date", first, first), where("a", "EQUALS", "2")),
-			"filter=b%2CEQUALS%2C1&filter=tran_date%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&filter=a%2CEQUALS%2C2&page=0",
+			filtered(where("b", "EQUALS", "1"), payvault.BetweenDates("day", first, first)),
+			"filter=b%2CEQUALS%2C1&filter=day%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&page=0",
 		},
 	} {
 		s := &fake{pages: 1}
@@ -474,21 +433,15 @@ func TestListOptionsRefused(t *testing.T) {
 		{filtered(where("", "EQUALS", "1")), "filter[0]", parts},
 		{filtered(where("a", "", "1")), "filter[0]", parts},
 		{filtered(where("a", "EQUALS")), "filter[0]", parts},
-		{filtered(payvault.Filter{}), "filter[0]", parts},
 		{filtered(where("a", "IN", "1"), where("", "", "")), "filter[1]", parts},
 		{filtered(where("a,b", "EQUALS", "1")), "filter[0]", comma},
 		{filtered(where("a", "EQ,UALS", "1")), "filter[0]", comma},
-		{filtered(where("a", "IN", "1,2", "3")), "filter[0]", comma},
 		{filtered(where("a", "IN", "1", "2,3")), "filter[0]", comma},
-		{filtered(where("a", "IN", ",")), "filter[0]", comma},
-		{between("2026-01-01,2026-01-02", "2026-01-03"), "filter[0]", comma},
 		{between("2026-01-01"), "filter[0]", dates},
 		{between("2026-01-01", "2026-01-02", "2026-01-03"), "filter[0]", dates},
 		{between("2026-01-02", "2026-01-01"), "filter[0]", dates},
 		{between("2026-02-29", "2026-03-01"), "filter[0]", dates},
 		{between("2026-01-01", "2026-02-30"), "filter[0]", dates},
-		{between("2026-01-01T00:00:00Z", "2026-01-02"), "filter[0]", dates},
-		{between("2026-1-1", "2026-01-02"), "filter[0]", dates},
 		{filtered(payvault.BetweenDates("tran_date", payvault.Date{}, payvault.Date{})), "filter[0]", dates},
 	} {
 		_, err := walk(new(fake).all(t, test.options))
