@@ -110,21 +110,19 @@ func (s *fake) take(req *http.Request) (asked, error) {
 	return r, nil
 }
 
-// asked are the requests so far.
 func (s *fake) asked() []asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
 }
 
-// numbers are the pages or batches that were asked for, in their order.
+// numbers are the pages or batches that were asked for, sorted, since those in flight overtake each other.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
 		numbers = append(numbers, r.n)
 	}
-	slices.Sort(numbers) // those in flight overtake each other
-	return numbers
+	return slices.Sorted(slices.Values(numbers))
 }
 
 // client does not wait where no pace makes it.

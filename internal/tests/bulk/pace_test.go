@@ -96,12 +96,8 @@ func TestPaceOfBulkWork(t *testing.T) {
 		share      float64
 	}
 	forEach(t, []test{
-		{20, 200, "", 0.85},
-		{20, 200, "1", 0.85},
-		{20, 2000, "", 0.95},
-		{20, 2000, "1", 0.95},
-		{200, 2000, "", 0.85},
-		{200, 2000, "1", 0.85},
+		{20, 200, "", 0.85}, {20, 2000, "", 0.95}, {200, 2000, "", 0.85},
+		{20, 200, "1", 0.85}, {20, 2000, "1", 0.95}, {200, 2000, "1", 0.85},
 	}, func(t *testing.T, test test) {
 		t.Helper()
 		s, refused := limited(test.rate, test.retryAfter)
@@ -110,7 +106,6 @@ func TestPaceOfBulkWork(t *testing.T) {
 			require.NoError(t, b.Err)
 		}
 		share := (float64(test.batches) - test.rate) / test.rate / time.Since(start).Seconds()
-		t.Logf("share %.2f, %d refused", share, *refused)
 		assert.GreaterOrEqual(t, share, test.share)
 		assert.LessOrEqual(t, *refused, test.batches/10)
 	})
@@ -131,16 +126,14 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceHoldsTheOperation: what one call is told holds back all calls of its operation, and no others. Another refusal
-// that asks for less does not shorten it.
+// TestPaceHoldsTheOperation, all its calls and no others. Who is told to wait for less does not shorten it.
 func TestPaceHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		less := refuses{time.Second, "1"}
 		s := refusing(refuses{time.Millisecond, "20"}, less, less, less)
 		c := s.client(t)
-		var first sync.WaitGroup
-		first.Go(func() { sendAll(t, c, 4) })
+		go sendAll(t, c, 4)
 		<-time.After(2 * time.Second)
 
 		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -155,7 +148,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 		require.NoError(t, err, "another operation")
 		assert.Equal(t, 2*time.Second, time.Since(s.start), "at once")
 
-		first.Wait()
+		<-time.After(time.Hour)
 		require.Len(t, s.seen, 9)
 		for _, r := range s.seen[5:] {
 			assert.GreaterOrEqual(t, r.at, 20*time.Second)
@@ -163,8 +156,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheCap: a walk that is turned away for longer than it waits sends nothing more, and says so of all the
-// rest.
+// TestPaceBeyondTheCap: a walk that is turned away for longer than it waits sends nothing more.
 func TestPaceBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -189,27 +181,16 @@ func TestPaceBeyondTheCap(t *testing.T) {
 // TestPaceEndsInShort: a batch that was not sent, or not again, names the refusal that has ended the walk, in short.
 func TestPaceEndsInShort(t *testing.T) {
 	t.Parallel()
-	type test struct {
-		first, second string // Retry-After
-		attempts      int
-		want          string
-	}
-	forEach(t, []test{
-		{"20", "Sat, 01 Jan 2000 01:00:00 GMT", 4, "rate limited: another request was refused for 59m59.999s"},
-		{"", "", 1, "rate limited: another request was refused"},
-	}, func(t *testing.T, test test) {
-		t.Helper()
-		s := refusing(refuses{time.Millisecond, test.first}, refuses{1100 * time.Microsecond, test.second})
+	synctest.Test(t, func(t *testing.T) {
+		s := refusing(refuses{time.Millisecond, "20"}, refuses{1100 * time.Microsecond, "Sat, 01 Jan 2000 01:00:00 GMT"})
 		var texts []string
-		for b := range s.submitAll(t, stream(300, nil), atATime(2), payvault.WithAttempts(test.attempts)) {
-			texts = append(texts, b.Err.Error())
+		for b := range s.submitAll(t, stream(300, nil), atATime(2)) {
+			texts = append(texts, strings.TrimPrefix(b.Err.Error(), "payvault: account_updater.submit: "))
 		}
+		const why = "rate limited: another request was refused for 59m59.999s"
 		require.Len(t, texts, 3)
-		assert.Equal(t, "payvault: account_updater.submit: "+test.want+" (not sent)", texts[2])
-		if test.attempts > 1 {
-			assert.Contains(t, texts, "payvault: account_updater.submit: status 429 Too Many Requests: the walk was stopped: "+
-				test.want)
-		}
+		assert.Contains(t, texts, "status 429 Too Many Requests: the walk was stopped: "+why)
+		assert.Equal(t, why+" (not sent)", texts[2])
 	})
 }
 
@@ -220,11 +201,10 @@ func TestPaceOfABurst(t *testing.T) {
 		c := refusing(times(1, "")...).client(t)
 		sendAll(t, c, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		var gone sync.WaitGroup
-		gone.Go(func() { together(600, func() { _ = send(ctx, c) }) })
+		go together(600, func() { _ = send(ctx, c) })
 		synctest.Wait()
 		cancel()
-		gone.Wait()
+		synctest.Wait()
 		start := time.Now()
 		sendAll(t, c, 1)
 		assert.LessOrEqual(t, time.Since(start), 2*time.Second)
@@ -233,21 +213,19 @@ func TestPaceOfABurst(t *testing.T) {
 	})
 }
 
-// TestPaceOfOneAttempt: who allows one attempt gets no other, in a walk either.
+// TestPaceOfOneAttempt: who allows one attempt gets no other, in a walk either, which ends.
 func TestPaceOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
 		t.Helper()
-		var opts []payvault.CallOption
-		if attempts == 0 { // by the policy
-			opts = append(opts, payvault.WithAttempts(1))
-		}
-		s := refusing(times(100, "")...)
+		opts := []payvault.CallOption{payvault.WithAttempts(1)}
+		s := refusing(times(9, "")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts}))
-		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(1, nil), nil, opts...) {
-			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-		}
+		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attempts:]...))
 		assert.Len(t, s.seen, 1)
+		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
+		assert.EqualError(t, got[1].Err,
+			"payvault: account_updater.submit: rate limited: another request was refused (not sent)")
 	})
 }
 
@@ -295,12 +273,7 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 			return nil, r.sleep(time.Second)
 		}}
 		j := newJournal(t, nil)
-		j.fail = func(step string, _ int) error {
-			if step == "end" {
-				return errDisk
-			}
-			return nil
-		}
+		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
 		var all []error
 		for b := range s.submitAll(t, stream(800, nil), j.options(8)) {
 			all = append(all, b.Err)
@@ -313,12 +286,6 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 	})
 }
 
-// errTimeout is of a request that nobody has answered in time.
-type errTimeout struct{ error }
-
-func (errTimeout) Timeout() bool   { return true }
-func (errTimeout) Temporary() bool { return true }
-
 // TestBudget: a retry takes 5 of 500, one after a timeout 10; what succeeds gives back what its retry took, or 1. When
 // it is spent, calls fail after their first attempt, and the record of the attempt says why.
 func TestBudget(t *testing.T) {
@@ -328,7 +295,7 @@ func TestBudget(t *testing.T) {
 		s, retries := &fake{pages: 1}, 100
 		failure := func() (*http.Response, error) { return service.Reply(http.StatusServiceUnavailable, ``), nil }
 		if timeout {
-			failure, retries = func() (*http.Response, error) { return nil, errTimeout{errors.New("late")} }, 50
+			failure, retries = func() (*http.Response, error) { return nil, context.DeadlineExceeded }, 50
 		}
 		fails := func(nth int) bool { return nth == 1 }
 		s.answer = func(r asked) (*http.Response, error) {
@@ -349,11 +316,10 @@ func TestBudget(t *testing.T) {
 		var log strings.Builder
 		c := s.client(t, debug(&log),
 			payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Second, MaxBackoff: time.Second}))
-		var first sync.WaitGroup
-		first.Go(func() { list(c, 1, 0, 3) }) // and the next one meanwhile
+		go list(c, 1, 0, 3) // and the next one meanwhile
 		synctest.Wait()
 		list(c, 1, 0, 1)
-		first.Wait()
+		<-time.After(time.Second)
 		list(c, 1000, 0, 1000) // and the budget is not larger than before
 		fails = func(nth int) bool { return nth%2 == 0 }
 		list(c, 1000, 0, 2000)
@@ -405,8 +371,7 @@ func TestPaceIsLifted(t *testing.T) {
 	})
 }
 
-// TestPaceWhileHeld: an answer to an earlier request does not shorten a wait. It also holds for those who wait for their
-// turn already.
+// TestPaceWhileHeld: an earlier request that is answered changes nothing. Those who are in the line are held too.
 func TestPaceWhileHeld(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -437,8 +402,7 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(refuses{0, "1"}, refuses{0, "20"})
 		c := s.client(t)
-		var first sync.WaitGroup
-		first.Go(func() { sendAll(t, c, 1) })
+		go sendAll(t, c, 1)
 		synctest.Wait()
 		together(3, func() {
 			brief, cancel := context.WithTimeout(t.Context(), 6*time.Second)
@@ -450,7 +414,7 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 			assert.Equal(t, payvault.NotSent, e.Delivery)
 			assert.InDelta(t, 21, e.RetryAfter.Seconds(), 1)
 		})
-		first.Wait()
+		<-time.After(time.Minute)
 		assert.Len(t, s.seen, 3)
 	})
 }
@@ -489,21 +453,13 @@ func TestPaceAtItsLowest(t *testing.T) {
 func TestPaceIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(1000, "20")...)
+		s := refusing(times(100, "20")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		var first sync.WaitGroup
-		first.Go(func() {
-			for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
-				assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-				assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
-			}
-		})
-		synctest.Wait()
-		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)}, payvault.WithAttempts(1))
-		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Zero(t, time.Since(s.start), "at once")
-		first.Wait()
-		assert.Len(t, s.seen, 13)
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
+			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
+		}
+		assert.Len(t, s.seen, 12)
 		assert.Equal(t, time.Minute, time.Since(s.start))
 	})
 }
