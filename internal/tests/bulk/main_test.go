@@ -44,11 +44,14 @@ func (r asked) sleep(d time.Duration) error {
 	}
 }
 
+// answer gives neither for a success.
+type answer func(r asked) (*http.Response, error)
+
 // fake is a RoundTripper that stands for the service. It keeps what it was asked.
 type fake struct {
-	answer func(r asked) (*http.Response, error) // neither for a success
-	pages  int                                   // as it claims
-	gates  []chan struct{}                       // if set, a request waits for that of its page or batch
+	answer answer
+	pages  int             // as it claims
+	gates  []chan struct{} // if set, a request waits for that of its page or batch
 
 	flying atomic.Int64 // requests
 	mu     sync.Mutex
@@ -136,7 +139,7 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 }
 
 // gives is an answer to a request for one of these pages or batches.
-func gives(status int, body string, at ...int) func(asked) (*http.Response, error) {
+func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
 			return nil, nil

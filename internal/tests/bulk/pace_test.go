@@ -67,8 +67,8 @@ func limited(rate float64, retryAfter string) (s *fake, refused *int) {
 }
 
 // send makes a call that is not repeated when it may have been performed.
-func send(ctx context.Context, c *payvault.Client, opts ...payvault.CallOption) error {
-	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1", opts...)
+func send(ctx context.Context, c *payvault.Client) error {
+	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
@@ -90,24 +90,22 @@ func together(n int, f func()) {
 func TestPaceOfBulkWork(t *testing.T) {
 	t.Parallel()
 	type test struct {
-		rate       float64
-		batches    int
-		retryAfter string
-		share      float64
+		rate    float64
+		batches int
+		share   float64
 	}
-	forEach(t, []test{
-		{20, 200, "", 0.85}, {20, 2000, "", 0.95}, {200, 2000, "", 0.85},
-		{20, 200, "1", 0.85}, {20, 2000, "1", 0.95}, {200, 2000, "1", 0.85},
-	}, func(t *testing.T, test test) {
+	forEach(t, []test{{20, 200, 0.85}, {20, 2000, 0.95}, {200, 2000, 0.85}}, func(t *testing.T, test test) {
 		t.Helper()
-		s, refused := limited(test.rate, test.retryAfter)
-		start := time.Now()
-		for b := range s.submitAll(t, stream(100*test.batches, nil), atATime(32)) {
-			require.NoError(t, b.Err)
+		for _, retryAfter := range []string{"", "1"} {
+			s, refused := limited(test.rate, retryAfter)
+			start := time.Now()
+			for b := range s.submitAll(t, stream(100*test.batches, nil), atATime(32)) {
+				require.NoError(t, b.Err)
+			}
+			share := (float64(test.batches) - test.rate) / test.rate / time.Since(start).Seconds()
+			assert.GreaterOrEqual(t, share, test.share)
+			assert.LessOrEqual(t, *refused, test.batches/10)
 		}
-		share := (float64(test.batches) - test.rate) / test.rate / time.Since(start).Seconds()
-		assert.GreaterOrEqual(t, share, test.share)
-		assert.LessOrEqual(t, *refused, test.batches/10)
 	})
 }
 

@@ -138,7 +138,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 					synctest.Wait()
 					assert.Len(t, s.seen, needed+ahead.Prefetch, "nothing is asked after the loop")
 				}()
-				for range s.all(t, ahead) {
+				for _, err := range s.all(t, ahead) {
+					require.NoError(t, err)
 					synctest.Wait() // pages ahead are in flight
 					if seen++; seen == after {
 						with()

@@ -455,15 +455,14 @@ func TestSubmitAllOfABrokenTransport(t *testing.T) {
 	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
 		forEach(t, []string{"transport", "begin", "end"}, func(t *testing.T, place string) {
 			t.Helper()
-			at := func(step string, i int) error {
+			j := newJournal(t, nil)
+			j.fail = func(step string, i int) error {
 				if step == place && i == 2 {
 					broken()
 				}
 				return nil
 			}
-			s := fake{answer: func(r asked) (*http.Response, error) { return nil, at("transport", r.n) }}
-			j := newJournal(t, nil)
-			j.fail = at
+			s := fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
 			n := 0
 			defer func() {
 				with := recover()
