@@ -147,8 +147,8 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 		assert.Equal(t, 2*time.Second, time.Since(s.start), "at once")
 
 		<-time.After(time.Hour)
-		require.Len(t, s.seen, 9)
-		for _, r := range s.seen[5:] {
+		require.Len(t, s.asked(), 9)
+		for _, r := range s.asked()[5:] {
 			assert.GreaterOrEqual(t, r.at, 20*time.Second)
 		}
 	})
@@ -390,7 +390,7 @@ func TestPaceWhileHeld(t *testing.T) {
 			time.AfterFunc(time.Duration(at)*time.Second, func() { sendAll(t, c, 1) })
 		}
 		<-time.After(time.Hour)
-		assert.GreaterOrEqual(t, s.seen[test.nth-1].at, time.Duration(test.after)*time.Second)
+		assert.GreaterOrEqual(t, s.asked()[test.nth-1].at, time.Duration(test.after)*time.Second)
 	})
 }
 
@@ -413,7 +413,7 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 			assert.InDelta(t, 21, e.RetryAfter.Seconds(), 1)
 		})
 		<-time.After(time.Minute)
-		assert.Len(t, s.seen, 3)
+		assert.Len(t, s.asked(), 3)
 	})
 }
 
