@@ -265,7 +265,7 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &fake{answer: func(r asked) (*http.Response, error) {
-			if r.n > 0 {
+			if r.nth > 1 {
 				return refusal("20")
 			}
 			return nil, r.sleep(time.Second)

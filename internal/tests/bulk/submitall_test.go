@@ -356,8 +356,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			padding := strings.Repeat(" ", max(0, 50-r.n)<<15)
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
-		before := heap()
-		seq := s.submitAll(t, stream(100_000, nil), atATime(16))
+		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
 		time.AfterFunc(time.Hour, func() { // until then timers that were stopped may keep their calls
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
@@ -718,13 +717,14 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 				return nil, nil
 			}
 			if r.n >= decided {
+				<-time.After(time.Second)
 				return refusal("20")
 			}
 			return nil, r.sleep(10 * time.Second)
 		}}
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(3)) {
 			if b.Index == 4 {
-				synctest.Wait()
+				<-time.After(2 * time.Second)
 				if how == "leave" {
 					break
 				}
