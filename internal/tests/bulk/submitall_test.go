@@ -207,11 +207,10 @@ func TestSubmitAllWhoseStreamPanicsOnBreak(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context or of the loop. It
-// may come back while the last batch is looked at, or later.
+// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context or of the loop.
 func TestSubmitAllOfABlockedStream(t *testing.T) {
 	t.Parallel()
-	forEach(t, []bool{false, true}, func(t *testing.T, leave bool) {
+	forEach(t, []string{"stays", "comes back", "is left"}, func(t *testing.T, how string) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, cancel)
@@ -223,28 +222,29 @@ func TestSubmitAllOfABlockedStream(t *testing.T) {
 		})
 		s, start, ended, got := &fake{}, time.Now(), time.Hour+time.Second, []batch{}
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, blocked, atATime(1)) {
-			if got = append(got, *b); len(got) == 3 {
+			if got = append(got, *b); len(got) < 3 {
+				assert.Equal(t, start, time.Now(), "it does not wait for the stream")
+			} else if how == "comes back" {
 				close(release)
 				synctest.Wait()
-				break
 			}
-			assert.Equal(t, start, time.Now(), "it does not wait for the stream")
-			if leave && len(got) == 2 {
+			if how == "is left" && len(got) == 2 {
+				ended = time.Second
 				break
 			}
 		}
-		if leave {
-			ended = time.Second
+		assert.Equal(t, ended, time.Since(start))
+		if how != "comes back" {
 			close(release)
 			synctest.Wait()
 			assert.Equal(t, 250, taken, "the stream is told when it comes back")
-		} else {
+		}
+		if how != "is left" {
 			require.Len(t, got, 3)
 			require.ErrorIs(t, got[2].Err, context.Canceled)
 			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Err: got[2].Err}, got[2])
 		}
 		assert.Equal(t, batchesOf(200), got[:2])
-		assert.Equal(t, ended, time.Since(start))
 		s.assertSent(t, 0, 200)
 	})
 }
