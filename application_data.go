@@ -254,19 +254,26 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 		target = &text
 	}
 	switch err := r.within(raw, target); {
+	case isSet && len(raw) > longestSet:
+		return errNotSet
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
 		return fmt.Errorf("cannot be read as %s", typeName(reflect.TypeOf(target).Elem()))
 	case isSet:
 		*set = authTimes(text)
+		r.allocated += 3 * uintptr(len(*set)) * reflect.TypeFor[AuthTime]().Size()
 	}
 	return nil
 }
 
+const longestSet = 4 << 10 // of its text
+
+var errNotSet = errors.New("cannot be read as a set of a few times")
+
 // authTimes reads {1,30,30+}.
 func authTimes(text string) (set []AuthTime) {
-	for element := range strings.SplitSeq(strings.NewReplacer("{", "", "}", "").Replace(text), ",") {
+	for element := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
 		if element = strings.TrimSpace(element); element != "" {
 			set = append(set, AuthTime(element))
 		}
@@ -369,6 +376,9 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
 		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
 		if r.readField(raw, field) == nil {
 			return reflect.Indirect(field).Interface(), nil
+		}
+		if r.err != nil {
+			return nil, r.err
 		}
 	}
 	if known || slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {

@@ -66,6 +66,13 @@ type savedData struct {
 	Fields []SavedField `json:"fields"`
 }
 
+func (d *savedData) missing() string {
+	if d.Fields == nil {
+		return "fields"
+	}
+	return ""
+}
+
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
 // by field name.
 type Validation struct {

@@ -182,7 +182,8 @@ type reader struct {
 const (
 	mostAllocated = 40 << 20
 	fewElements   = 20_000
-	mostUnread    = 20 // places that are named
+	mostUnread    = 20      // places that are named
+	oddValue      = 1 << 10 // garbage of looking for what it might be
 	largeBody     = 1 << 20
 )
 
@@ -264,10 +265,15 @@ func (r *reader) decode(body []byte, into any) error {
 
 // within reads a part of an answer that was kept as text, strictly.
 func (r *reader) within(raw jsontext.Value, into any) error {
-	lenient := r.lenient
+	lenient, before := r.lenient, r.allocated
 	r.lenient = false
 	err := r.decode(raw, into)
-	r.lenient, r.err = lenient, nil
+	r.lenient = lenient
+	r.allocated += r.allocated - before // what its lists have outgrown: they are short, and their records large
+
+	if r.ctx.Err() == nil && !r.isFull() { // which end the whole answer
+		r.err = nil
+	}
 	return err
 }
 
@@ -319,18 +325,19 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	if v.Kind() == reflect.Slice && dec.StackDepth() > 1 && isEmpty(raw) { // but not all records of a page
-		v.SetZero()
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		return nil
 	}
 	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
 	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
 		return nil
 	}
-	at := string(dec.StackPointer())
-	goOn := r.lenient && at != "" && !isCode(pointer)
+	r.allocated += oddValue
+	goOn := r.lenient && dec.StackDepth() > 0 && !isCode(pointer)
 	if goOn && len(r.unread) == mostUnread {
 		return nil
 	}
+	at := string(dec.StackPointer())
 	reason := fmt.Errorf("cannot be read as %s", typeName(v.Type()))
 	if nullRecord {
 		reason = errNullRecord
@@ -390,7 +397,7 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	case reflect.Interface: // for what it holds
 		r.allocated += 48
 	}
-	if r.allocated > uintptr(max(mostAllocated, r.most)) {
+	if r.isFull() {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 	}
 	if r.values++; r.values%1024 == 0 {
@@ -398,6 +405,8 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	}
 	return nil
 }
+
+func (r *reader) isFull() bool { return r.allocated > uintptr(max(mostAllocated, r.most)) }
 
 // inList reports whether the next value is an element of a list.
 func inList(dec *jsontext.Decoder) bool {
@@ -430,7 +439,10 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	kind := raw.Kind()
 	if !readsItself(pointer) && kind != 'n' {
 		switch {
-		case v.Kind() == reflect.String && (kind == '0' || kind == 't' || kind == 'f'):
+		case v.Kind() == reflect.String && kind == 'f': // as PHP may write none
+			v.SetString("")
+			return nil
+		case v.Kind() == reflect.String && (kind == '0' || kind == 't'):
 			v.SetString(string(raw)) // the literal, with all its digits
 			return nil
 		case v.Kind() == reflect.Bool && (kind == '"' || kind == '0'):

@@ -254,6 +254,16 @@ func TestError_spreadNumber(t *testing.T) {
 		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
 	}})
 	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a cleared name")
+
+	e = refusal(t, none, object{"rcode": "905", "rmsg": "123 456 789 is no phone number"})
+	assert.Contains(t, e.Error(), ": code 905: 123 456 789 is no phone number", "what is too short for a card stays")
+	cards := object{}
+	for i := range 20 {
+		cards[strconv.Itoa(i)] = []string{"is required"}
+	}
+	assert.Len(t, refusal(t, none, object{"rcode": "2", "data": cards}).Fields, len(cards), "the numbers of cards stay")
+	e = refusal(t, none, object{"rcode": "4444", "rmsg": n[:6], "data": object{"message": n[6:11]}})
+	assert.NotContains(t, e.Error(), n[:6], "one that is spread over code, message and detail")
 }
 
 // TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.

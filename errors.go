@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -120,8 +121,12 @@ func (e *Error) Error() string {
 		parts = append(parts, strings.TrimSpace("status "+strconv.Itoa(e.StatusCode)+" "+http.StatusText(e.StatusCode)))
 	}
 	var said []string
-	if e.Code != "" {
-		said = append(said, "code "+oneLine(e.Code))
+	switch code := "code " + oneLine(e.Code); {
+	case e.Code == "":
+	case len(e.Code) <= 3: // too short to complete a card number that the message has most of
+		parts = append(parts, code)
+	default:
+		said = append(said, code)
 	}
 	for _, text := range []string{e.Message, e.Detail} {
 		if text != "" {
@@ -433,24 +438,31 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {
-		texts, ok := messages(member)
+		texts, plain := messages(member)
 		switch {
-		case e.Code != codeValidation && (!ok || member.Kind() != '['):
+		case name == "message" && e.Detail != "":
+		case e.Code != codeValidation && (!plain || member.Kind() != '['):
 			return
-		case ok:
+		default:
 			fields[name] = texts
 		}
 	}
-	e.Fields = fields
+	if len(fields) > 0 {
+		e.Fields = fields
+	}
 }
 
-// messages reads a list of texts, or a single one.
-func messages(raw jsontext.Value) (texts []string, ok bool) {
-	if raw.Kind() == '"' {
-		return []string{textOf(raw)}, true
+// messages reads a list of texts, or a single one, and reports whether it is that. Whatever else it is is kept as text.
+func messages(raw jsontext.Value) (texts []string, plain bool) {
+	list := []jsontext.Value{raw}
+	if raw.Kind() == '[' {
+		_ = json.Unmarshal(raw, &list, tolerantForm) // it was read before
 	}
-	err := json.Unmarshal(raw, &texts, tolerantForm)
-	return texts, err == nil && raw.Kind() == '['
+	plain = true
+	for _, text := range list {
+		texts, plain = append(texts, textOf(text)), plain && text.Kind() == '"'
+	}
+	return texts, plain
 }
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
@@ -473,9 +485,19 @@ func (e *Error) clear(secrets []string) {
 		return
 	}
 	fields := make(map[string][]string, len(names))
-	for i, name := range clean(names...) {
+	long := slices.Clone(names)
+	for i, name := range long {
+		if len(name) < shortSecret { // such as the number of a card in a batch
+			long[i] = ""
+		}
+	}
+	for i, name := range clean(long...) {
+		name = cmp.Or(name, names[i])
+		if fields[name] == nil {
+			fields[name] = []string{}
+		}
 		n := len(e.Fields[names[i]])
-		fields[name], texts = append(append([]string{}, fields[name]...), texts[:n]...), texts[n:]
+		fields[name], texts = append(fields[name], texts[:n]...), texts[n:]
 	}
 	e.Fields = fields
 }

@@ -58,8 +58,8 @@ type AccountUpdaterBatch struct {
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
 // good: up to 1.25 × Concurrency + 1 batches, and those whose answers were just being recorded. Some of them may not
-// have been sent yet: a batch is begun before it waits for its turn, and for what a 429 asks to wait. Without a Journal,
-// what was sent and not yielded yet is lost with the process.
+// have been sent yet: a batch is begun before it waits for its turn, and for what a 429 asks to wait. Without a
+// Journal, what was sent and not yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. It has to end at its end only: what it has given until then

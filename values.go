@@ -229,12 +229,11 @@ var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
 // UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or null.
 func (a *Amount) UnmarshalJSON(b []byte) error {
-	text := numberText(b)
+	text := bytes.TrimSpace(numberText(b))
 	if len(text) == 0 {
 		*a = Amount{}
 		return nil
 	}
-	text = bytes.TrimSpace(text)
 	if bytes.IndexByte(text, ',') >= 0 && len(text) < longestValue && grouped.Match(text) {
 		text = bytes.ReplaceAll(text, []byte(","), nil)
 	}
@@ -301,11 +300,11 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time or a Z behind it, and YYYYMMDD. An empty string, null, 0 and
-// 0000-00-00 are no date.
+// UnmarshalJSON reads YYYY-MM-DD, also with a time, an offset or a Z behind it, and YYYYMMDD. An empty string, null, 0
+// and 0000-00-00 are no date.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	text := strings.TrimSpace(string(numberText(b)))
-	if i := strings.IndexAny(text, "TtZz "); i > 0 && strings.Trim(text[i:], "Tt0123456789:.,+-Zz ") == "" {
+	if i := strings.IndexAny(text, "TtZz +"); i > 0 && strings.Trim(text[i:], "t0123456789:.,+-z UTCGMZ") == "" {
 		text = text[:i]
 	}
 	if len(text) == len("20060102") {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -163,14 +162,9 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, ErrTooLarge
 	}
-	var buf bytes.Buffer
-	buf.Grow(int(min(max(resp.ContentLength, 0), 1<<20)) + bytes.MinRead) // no more on the word of a header
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, max(limit+1, limit)))
-	if n > limit {
-		return bytes.Clone(buf.Bytes()[:limit]), ErrTooLarge
+	body, err := io.ReadAll(io.LimitReader(resp.Body, max(limit+1, limit)))
+	if int64(len(body)) > limit {
+		return body[:limit], ErrTooLarge
 	}
-	if body := buf.Bytes(); cap(body) < 2*len(body)+2*bytes.MinRead {
-		return body, err
-	}
-	return bytes.Clone(buf.Bytes()), err
+	return body, err
 }

@@ -217,9 +217,9 @@ func notSuccess() []fault {
 func shapes() []fault {
 	undocumented := func(c *calls.Call) bool { return c.Result == "-" }
 	confirms := func(c *calls.Call) bool { // it was performed, and Response.Unread names what cannot be read
-		return undocumented(c) || c.Op == payvault.OpSubscriptionsCancel || c.Op == payvault.OpWebhooksAddEvent ||
-			c.Op == payvault.OpApplicationsSaveData
+		return undocumented(c) || c.Op == payvault.OpSubscriptionsCancel || c.Op == payvault.OpWebhooksAddEvent
 	}
+	fields := func(c *calls.Call) bool { return confirms(c) || c.Op == payvault.OpApplicationsSaveData }
 	nothing := func(c *calls.Call) bool {
 		return undocumented(c) || c.Op == payvault.OpCustomersList || c.Op == payvault.OpSubscriptionsTransactions
 	}
@@ -229,7 +229,7 @@ func shapes() []fault {
 		`{"code":0,"data":17,"rcode":"000","card_id":[17]}`:   confirms,
 		`{"code":0,"data":true,"rcode":"000","pg_id":[]}`:     confirms,
 		`{"code":0,"data":{"message":{},"customer_id":[],"payee_id":"x","app":[],"fields":{},"request_id":{}},` +
-			`"rcode":"000","echo_fields":[]}`: confirms,
+			`"rcode":"000","echo_fields":[]}`: fields,
 		`{"code":0,"data":[[]],"rcode":"000","card_number":{}}`: confirms,
 		`{"code":0,"rcode":"000","data":{}}`:                    confirms,
 		`{"code":0,"rcode":"000"}`:                              undocumented,

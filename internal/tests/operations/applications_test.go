@@ -34,6 +34,10 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":"2","data":{"tax_id":"is required"}}`, required},
 		{200, `{"code":2,"data":{"message":["is required"]}}`, service.Fields{"message": {"is required"}}},
 		{200, `{"code":2,"data":{"tax_id":[]}}`, empty},
+		{
+			200, `{"code":2,"data":{"tax_id":{"0":"bad"},"legal_name":["required",5],"owner":null}}`,
+			service.Fields{"tax_id": {`{"0":"bad"}`}, "legal_name": {"required", "5"}, "owner": {""}},
+		},
 	} {
 		server := service.Answer(t, test.status, test.answer)
 		got, err := service.Client(t, server.URL).Applications.Validate(t.Context(), 4004)
@@ -216,9 +220,9 @@ func TestApplicationsSaveData(t *testing.T) {
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
 	assertWire(t, data, fields)
-	got, result, err = exchange(t, save, data, `{"code":0,"data":{}}`)
+	got, result, err = exchange(t, save, data, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
-	assert.Nil(t, result)
+	assert.Empty(t, result)
 	assert.Equal(t, `{"data":`+fields+`}`, string(got.Body))
 
 	// Lists of messages by field come with any code.

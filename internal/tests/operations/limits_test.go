@@ -109,7 +109,10 @@ func attacks() []attack {
 		eight  = `{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}`
 		secret = fields + `{"key":"bank_routing","value":"`
 	)
-	owners := `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, 1000) + `{}]}},`
+	owned := func(n int) string {
+		return `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, n-1) + `{}]}},`
+	}
+	times := `{"key":"business_services_auth_time","value":"{` + strings.Repeat("1,", 450) + `}"},`
 	return slices.Concat(
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`), of("saved", secret, `"}]}}`, "\xffa"),
 
@@ -118,7 +121,12 @@ func attacks() []attack {
 		of("list", data, `]}`, `null   ,`, strings.Repeat(" ", 200)+`{},`),
 		of("list", data, `{"customer_id":1}]}`, `{"billing_cards":[{},{}]},`),
 		of("write", record, `]}}`, `{},`, `17,`, `{"CARD_ID":1},`), of("write", record+`{"billing_email":[`, `]}]}}`, `"",`),
-		of("saved, validate", fields, `]}}`, `{},`, owners, `{"key":"a","value":[1,1,1,1,1,1,1,1]},`),
+		of("saved", fields, `]}}`, owned(3), owned(5), owned(17), owned(50), owned(300), times, times[:60]+`1"},`),
+		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
+		of("payee", `{"code":0,"data":{"payee_id":1,"payee_email":[`, `]}}`, `{},`, `{"a":1},`),
+		of("saved", fields+`{"key":"business_services_auth_time","value":"{`, `}"}]}}`, `1,`),
+		of("saved", fields, `]}}`, `{"key":"card_volume","value":"x"},`, `{"key":"business_address","value":{}},`),
+		of("saved, validate", fields, `]}}`, `{},`, owned(1001), `{"key":"a","value":[1,1,1,1,1,1,1,1]},`),
 		of("saved", fields+`{"key":"a","settings":{"options":[`, `]}}]}}`, `{},`),
 		of("saved", fields+`{"key":"a","value":[`, `]}]}}`, `1,`),
 		of("transactions", data, `]}`, `{},`, `{"amt_tran":"1,234.50","batch_date":20260115},`,
@@ -190,6 +198,13 @@ func assertSmall(t *testing.T, f func(), what string) {
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
+	var indexed strings.Builder // messages by numbers that could be parts of a card number, in one answer
+	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
+	for i := 100; indexed.Len() < 64_000; i++ {
+		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)
+	}
+	refused := service.Client(t, service.Nowhere, service.Over(service.Canned(200, indexed.String()+"}}")))
+	assertSmall(t, func() { _ = readings()["write"](t.Context(), refused) }, "indexed messages")
 	for i, attack := range attacks() {
 		if testing.Short() && i > 2 {
 			break
