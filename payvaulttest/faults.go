@@ -179,18 +179,20 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
 	known := slices.ContainsFunc(operations, isOfFault)
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
+	cuts := slices.Contains([]FaultKind{CutBody, TruncatedJSON, SlowDrip}, f.Kind)
 	performsNothing := []FaultKind{ResetConnection, DropDuringRead, DropBeforeCommit, PermitRate}
 	return cmp.Or(
 		fits(known || f.Operation == "", "the operation does not exist"),
 		fits(unread == "", "the kind does not read "+unread),
 		fits(!f.AfterCommit || !slices.Contains(performsNothing, f.Kind), "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
-		fits(!bodiless || f.Body == "" && f.Kind != OtherCode, "the status permits no body"),
+		fits(!bodiless || f.Body == "" && f.Kind != OtherCode && !cuts, "the status permits no body"),
+		fits(!cuts || !f.AfterCommit || f.Status == 0 || f.Body != "", "the status is that of what is performed"),
 		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
 		fits(f.Times <= 1e9, "the times are above 1e9"),
 		fits(f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
-		fits(f.Kind != PermitRate || f.Rate > 0, "the rate is not above zero"),
+		fits(f.Kind != PermitRate || f.Rate > 0 && f.Rate <= 1e6, "the rate is not above zero, or above 1e6"),
 		fits(f.Kind != Delay || f.Delay > 0, "the delay is not above zero"),
 	)
 }

@@ -176,6 +176,8 @@ function fill(select, names) {
   if (select.options.length === 1) select.append(...names.map((name) => new Option(name, name)));
 }
 
+const drawn = {}; // the tables as they are shown
+
 function showTable(table) {
   const id = 'table-' + table.name.replaceAll(' ', '-');
   if (!at(id)) {
@@ -186,6 +188,9 @@ function showTable(table) {
       make('div', region, make('table', {},
         make('caption', {className: 'unseen', textContent: table.name}), make('thead', {}, head), make('tbody')))));
   }
+  const text = JSON.stringify(table);
+  if (drawn[id] === text) return; // what is selected in it stays so
+  drawn[id] = text;
   const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
   at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
   at(id).querySelector('tbody').replaceChildren(...table.rows.map((row) =>
@@ -220,10 +225,10 @@ function showArmed(faults) {
 let wanted; // the query of the presets that was sent last
 
 async function showPresets() {
+  const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
+  wanted = query;
   try {
     if (!at('times').checkValidity()) throw new Error('Times is a whole number from 0 to 9999');
-    const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
-    wanted = query;
     const presets = await call('presets?' + query);
     if (query !== wanted) return; // an answer that was overtaken
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
@@ -234,6 +239,7 @@ async function showPresets() {
         copier(preset)))));
     if (at('said').classList.contains('bad')) say('');
   } catch (error) {
+    if (query !== wanted) return;
     at('presets').replaceChildren(); // they are not what is asked for
     say(error.message, true);
   }
@@ -265,7 +271,7 @@ async function act(method, path, fault, done) {
 
 at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
 at('only').onchange = at('failed').onchange = () => pause(false);
-at('target').onchange = at('times').onchange = showPresets;
+at('target').onchange = at('times').oninput = showPresets; // not when it loses the focus to one of their buttons
 at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
 at('pause').onclick = () => pause(!paused());
 
