@@ -150,20 +150,21 @@ func TestInspectRefusesFaults(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	for text, want := range map[string]string{
-		`{"kind":"nothing"}`:                                   `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
-		`{"kind":"delay"}`:                                     "the delay is not above zero",
-		`{"Kind":"hang"}`:                                      "which are operation, kind, times, after_commit, status, header, body, ",
-		`{"kind":"hang","operation":"x"}`:                      "the operation does not exist",
-		`{"kind":"hang","canary":1}`:                           "no JSON object with fields of a fault only",
-		`{"kind":"delay","delay":"canary"}`:                    "the delay is no duration",
-		`{"kind":"permit rate"}`:                               "the rate is not above zero",
-		`{"kind":"permit rate","rate":4242e12}`:                "or above 1e6",
-		`{"kind":"slow drip","status":304}`:                    "the status permits no body",
+		`{"kind":"nothing"}`:                     `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
+		`{"kind":"delay"}`:                       "the delay is not above zero",
+		`{"Kind":"hang"}`:                        "which are operation, kind, times, after_commit, status, header, body, ",
+		`{"kind":"hang","operation":"x"}`:        "the operation does not exist",
+		`{"kind":"hang","canary":1}`:             "no JSON object with fields of a fault only",
+		`{"kind":"delay","delay":"canary"}`:      "the delay is no duration",
+		`{"kind":"permit rate"}`:                 "the rate is not above zero",
+		`{"kind":"permit rate","rate":4242e12}`:  "or above 1e6",
+		`{"kind":"slow drip","status":304}`:      "the status permits no body",
+		`{"kind":"hang","times":4929000000006}`:  "the times are above 1e9",
+		`{"kind":"canary","operation":"canary"}`: "there is no such kind",
+		`{`:                                      "no JSON object",
+		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
+
 		`{"kind":"cut body","status":503,"after_commit":true}`: "the status is that of what is performed",
-		`{"kind":"hang","times":4929000000006}`:                "the times are above 1e9",
-		`{"kind":"canary","operation":"canary"}`:               "there is no such kind",
-		`{`:                                                    "no JSON object",
-		`{"kind":"hang","after_commit":"canary"`:               "no JSON object",
 	} {
 		answer := i.ask(t, "POST", "/faults", text)
 		assert.Contains(t, answer, want)

@@ -109,7 +109,8 @@ func (p *tab) click(selector string) {
 func (p *tab) choose(selector, value string) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(
-		`{const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change'))}`, selector, value,
+		`{const e = document.querySelector(%q); e.value = %q;
+		e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change'))}`, selector, value,
 	))
 }
 

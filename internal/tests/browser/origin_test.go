@@ -57,7 +57,8 @@ func TestOtherOrigins(t *testing.T) {
 			document.body.append(f);
 				const form = document.createElement('form'); form.method = 'POST'; form.enctype = 'text/plain';
 			form.target = 'f'; form.action = page + 'faults';
-				form.append(Object.assign(document.createElement('input'), {name: '{"kind":"other code","code":5,"message":"', value: '"}'}));
+				form.append(Object.assign(document.createElement('input'),
+					{name: '{"kind":"other code","code":5,"message":"', value: '"}'}));
 				document.body.append(form); form.submit(); })`,
 		} {
 			assert.Equal(t, "blocked", eval[string](p, "{const page = '"+page.URL+"/'; "+script+"}"), "%s from %s", name, origin)
