@@ -87,7 +87,7 @@ func (j *Journal) commit(ops []*op) {
 }
 
 func (j *Journal) apply(ctx context.Context, ops []*op) error {
-	tx, err := j.db.BeginTx(ctx, nil)
+	tx, err := j.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // whatever the database's own is
 	if err != nil {
 		return err
 	}
