@@ -18,6 +18,7 @@ type call struct {
 
 	max      int
 	attempts int
+	waited   int     // attempts that were refused and are waited out
 	place    place   // of this attempt
 	again    bool    // another attempt is to follow
 	cost     int64   // of the last repetition
@@ -62,7 +63,7 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
 	call.again = false
 	var err error
-	call.place, err = call.Pace.wait(req.Context(), call.Stop)
+	call.place, err = call.Pace.wait(req.Context(), call.Stop, call.Patient)
 	if err == nil && call.attempts > 0 && isClosed(call.Stop) {
 		err = ErrStopped
 	}

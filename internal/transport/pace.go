@@ -61,8 +61,9 @@ type place struct {
 	waited time.Duration
 }
 
-// wait returns when the request may be sent.
-func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
+// wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
+// asks for.
+func (p *Pace) wait(ctx context.Context, stop <-chan struct{}, patient bool) (place, error) {
 	if p == nil || !p.limited.Load() {
 		return place{}, nil
 	}
@@ -70,7 +71,7 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}) (place, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	w := &waiter{end: end}
 	w.deadline, _ = ctx.Deadline()
-	p.join(w)
+	p.join(w, patient)
 	defer p.leave(w)
 	if err := receive(ctx, stop, p.turn); err != nil {
 		return place{}, err
@@ -114,13 +115,15 @@ func (w *waiter) endIfLate(wait time.Duration) {
 }
 
 // join adds a call to those that wait.
-func (p *Pace) join(w *waiter) {
+func (p *Pace) join(w *waiter, patient bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held := p.held()
-	missing := float64(len(p.waiting)+1) - p.limiter.TokensAt(time.Now().Add(held))
+	wait := p.held()
+	if !patient { // the turns of those that wait, at a rate that answers will raise
+		wait += p.timeOf(float64(len(p.waiting)+1) - p.limiter.TokensAt(time.Now().Add(wait)))
+	}
 	p.waiting[w] = true
-	w.endIfLate(held + p.timeOf(missing))
+	w.endIfLate(wait)
 }
 
 // leave takes it out again.

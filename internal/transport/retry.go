@@ -36,8 +36,10 @@ func (c *Client) decide(call *call) (spent bool) {
 		call.Pace.answered(call.place)
 	}
 	paced := refused && call.Pace != nil // which is what spares the service
-	patient := paced && call.Patient && call.max > 1
-	call.again = (patient || call.attempts < call.max) && call.retryable() && bearable
+	if paced && call.Patient && call.max > 1 {
+		call.waited++
+	}
+	call.again = call.attempts-call.waited < call.max && call.retryable() && bearable
 	if !call.again || paced || c.config.Policy.Alone {
 		return false
 	}

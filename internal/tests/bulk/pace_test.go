@@ -121,6 +121,29 @@ func TestPaceOfAWalk(t *testing.T) {
 
 		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
 		require.NoError(t, err)
+		refusals := refusing(times(10, "")...).answer
+		down := &fake{pages: 1, answer: func(r asked) (*http.Response, error) {
+			if r.nth == 11 {
+				return service.Reply(http.StatusServiceUnavailable, ""), nil
+			}
+			return refusals(r)
+		}}
+		_, err = walk(down.all(t, nil)) // which leave it those for other failures
+		require.NoError(t, err)
+	})
+}
+
+// TestPaceWithinTheContext: a walk does not give up for the rate of the moment, which is one a second after the first
+// refusal of a service that was hardly asked before.
+func TestPaceWithinTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		client := refusing(refuses{0, ""}).client(t)
+		for b := range client.AccountUpdater.SubmitAll(ctx, stream(20_000, nil), atATime(128)) {
+			require.NoError(t, b.Err)
+		}
 	})
 }
 
