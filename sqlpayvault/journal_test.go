@@ -259,6 +259,47 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
+// TestBeginIsDurable: what Begin has returned for is committed, and what could not be committed is not begun.
+func TestBeginIsDurable(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		driver, source := driverOf(place)
+		other, err := sql.Open(driver, source)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, other.Close()) })
+		for batch := range 20 {
+			_, err := j.Begin(t.Context(), job, batch)
+			require.NoError(t, err)
+			var status string
+			row := other.QueryRowContext(t.Context(), `SELECT status FROM payvault_batches WHERE batch = $1`, batch)
+			require.NoError(t, row.Scan(&status))
+			assert.Equal(t, "begun", status)
+		}
+		if driver == "pgx" {
+			return
+		}
+		// SQLite looks at this key when it commits.
+		db, err := sql.Open(driver, source+"&_pragma=foreign_keys(1)")
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, db.Close()) })
+		for _, statement := range []string{
+			`CREATE TABLE parents (id INTEGER PRIMARY KEY)`,
+			`CREATE TABLE children (id INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)`,
+			`CREATE TRIGGER orphan AFTER INSERT ON payvault_batches BEGIN INSERT INTO children VALUES (1); END`,
+		} {
+			_, err := db.ExecContext(t.Context(), statement)
+			require.NoError(t, err)
+		}
+		failing, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, failing.Close()) })
+		_, err = failing.Begin(t.Context(), job, 100)
+		require.ErrorContains(t, err, "FOREIGN KEY")
+	})
+}
+
 // TestTwoRuns: the second one is refused while the first one lives, and goes on when it is closed.
 func TestTwoRuns(t *testing.T) {
 	t.Parallel()

@@ -80,6 +80,7 @@ func TestKilled(t *testing.T) {
 		t.Cleanup(srv.Close)
 		inject(t, srv, payvaulttest.Fault{
 			Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
+			AfterCommit: true, // what a killed process had sent is performed
 		})
 		for range kills {
 			killed(t, srv, place)
@@ -111,7 +112,6 @@ func TestKilled(t *testing.T) {
 		assert.Positive(t, accepted)
 		most := kills*(2*concurrency-1) + killCards/100/lostOneIn*3
 		assert.LessOrEqual(t, unknown, most, "what was begun, and answers that were lost")
-		assert.LessOrEqual(t, len(performed), accepted+unknown)
 	})
 }
 
