@@ -253,9 +253,10 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 	if isSet {
 		target = &text
 	}
+	if isSet && len(raw) > longestSet {
+		return errLongSet
+	}
 	switch err := r.within(raw, target); {
-	case isSet && len(raw) > longestSet:
-		return errNotSet
 	case errors.Is(err, errRedacted):
 		return errRedacted
 	case err != nil:
@@ -269,7 +270,7 @@ func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
 
 const longestSet = 4 << 10 // of its text
 
-var errNotSet = errors.New("cannot be read as a set of a few times")
+var errLongSet = errors.New("is too long")
 
 // authTimes reads {1,30,30+}.
 func authTimes(text string) (set []AuthTime) {
@@ -360,7 +361,7 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err != nil {
 		return r.end(err)
 	}
-	if secret, ok := value.(Secret); ok && !secret.IsZero() && *secret.masked == mask(redacted) { // without a copy
+	if secret, ok := value.(Secret); ok && secret.isMark() {
 		return errRedacted
 	}
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}

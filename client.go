@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -232,16 +233,19 @@ type RetryPolicy struct {
 	IgnoreOverload bool
 }
 
-func defaultConfig() config {
-	return config{
-		transport: transport.Config{
-			AttemptTimeout: 60 * time.Second, MaxResponseBytes: 8 << 20,
-			Policy: transport.Policy{
-				MaxAttempts: 4, MinBackoff: 200 * time.Millisecond, MaxBackoff: 5 * time.Second,
-				MaxRetryAfter: 30 * time.Second,
-			},
-		},
+// policy fills in the defaults.
+func (p RetryPolicy) policy() transport.Policy {
+	return transport.Policy{
+		MaxAttempts: cmp.Or(p.MaxAttempts, 4), MinBackoff: cmp.Or(p.MinBackoff, 200*time.Millisecond),
+		MaxBackoff: cmp.Or(p.MaxBackoff, 5*time.Second), MaxRetryAfter: cmp.Or(p.MaxRetryAfter, 30*time.Second),
+		Alone: p.IgnoreOverload,
 	}
+}
+
+func defaultConfig() config {
+	return config{transport: transport.Config{
+		AttemptTimeout: 60 * time.Second, MaxResponseBytes: 8 << 20, Policy: RetryPolicy{}.policy(),
+	}}
 }
 
 // WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one
@@ -283,18 +287,7 @@ func WithRetryPolicy(p RetryPolicy) Option {
 			c.problems.add("WithRetryPolicy", "has a negative field")
 			return
 		}
-		t := &c.transport.Policy
-		setPositive(&t.MaxAttempts, p.MaxAttempts)
-		setPositive(&t.MinBackoff, p.MinBackoff)
-		setPositive(&t.MaxBackoff, p.MaxBackoff)
-		setPositive(&t.MaxRetryAfter, p.MaxRetryAfter)
-		t.Alone = p.IgnoreOverload
-	}
-}
-
-func setPositive[T int | time.Duration](field *T, value T) {
-	if value > 0 {
-		*field = value
+		c.transport.Policy = p.policy()
 	}
 }
 

@@ -269,8 +269,7 @@ func (r *reader) within(raw jsontext.Value, into any) error {
 	r.lenient = false
 	err := r.decode(raw, into)
 	r.lenient = lenient
-	r.allocated += r.allocated - before // what its lists have outgrown: they are short, and their records large
-
+	r.allocated += r.allocated - before    // lists that are outgrown: they are short here, and their records large
 	if r.ctx.Err() == nil && !r.isFull() { // which end the whole answer
 		r.err = nil
 	}
@@ -422,7 +421,8 @@ type formReader interface {
 // unmarshalForm is the UnmarshalJSON of such types.
 func unmarshalForm(b []byte, v formReader) error {
 	r := reader{ctx: context.Background()}
-	return cmp.Or(r.err, v.readForm(&r, jsontext.NewDecoder(bytes.NewReader(b), r.form())))
+	err := v.readForm(&r, jsontext.NewDecoder(bytes.NewReader(b), r.form()))
+	return cmp.Or(r.err, err)
 }
 
 // readsItself reports whether a type has a form of its own.

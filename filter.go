@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
@@ -287,8 +288,9 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
 		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
+		var failed atomic.Bool             // the walk will end with a page that has been asked for
 		w := newWindow(o.Prefetch, func() (func() fetched, bool) {
-			if next >= known {
+			if next >= known || failed.Load() {
 				return nil, false
 			}
 			o := o
@@ -299,7 +301,9 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				if keepRaw != nil {
 					own = append(slices.Clip(opts), WithResponse(&f.raw))
 				}
-				f.page, f.err = l.page(ctx, &o, own)
+				if f.page, f.err = l.page(ctx, &o, own); f.err != nil {
+					failed.Store(true)
+				}
 				return f
 			}, true
 		})

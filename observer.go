@@ -51,8 +51,8 @@ type CallResult struct {
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
 // merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large,
-// malformed_response, status (of HTTP from 400 on: without a code, or with any from 500 on), certificate, dns or
-// connection.
+// malformed_response, status (of HTTP from 400 on: without a code, or with any from 500 on), rate_limited (held back
+// for a status 429 to others), certificate, dns or connection.
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -75,6 +75,8 @@ func (r CallResult) ErrorClass() string {
 		return "malformed_response"
 	case r.StatusCode >= http.StatusBadRequest:
 		return "status"
+	case errors.Is(err, ErrRateLimited): // held back, and not sent
+		return "rate_limited"
 	case is[*tls.CertificateVerificationError](err):
 		return "certificate"
 	case is[*net.DNSError](err):

@@ -90,10 +90,12 @@ type AccountUpdaterBatch struct {
 func (s *AccountUpdaterService) SubmitAll(
 	ctx context.Context, cards iter.Seq[AccountUpdaterCard], opt *SubmitAllOptions, opts ...CallOption,
 ) iter.Seq[*AccountUpdaterBatch] {
-	o := SubmitAllOptions{Concurrency: defaultConcurrency}
+	var o SubmitAllOptions
 	if opt != nil {
-		o.Journal, o.Job = opt.Journal, opt.Job
-		setPositive(&o.Concurrency, min(opt.Concurrency, maxConcurrency))
+		o = *opt
+	}
+	if o.Concurrency = min(o.Concurrency, maxConcurrency); o.Concurrency <= 0 {
+		o.Concurrency = defaultConcurrency
 	}
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	return func(yield func(*AccountUpdaterBatch) bool) {

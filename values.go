@@ -128,6 +128,9 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
+// isMark reports whether the text is that of a redacted secret, which is lost. It copies no text.
+func (s Secret) isMark() bool { return s.masked != nil && *s.masked == mask(redacted) }
+
 // secret is promoted to structs that embed one.
 func (s Secret) secret() Secret { return s }
 

@@ -91,11 +91,10 @@ type holder interface{ secret() Secret }
 
 // writeSecret writes the text. The mark in its place would be taken for a card number.
 func writeSecret(enc *jsontext.Encoder, s Secret) error {
-	text := s.Reveal()
-	if text == redacted {
+	if s.isMark() {
 		return errRedacted
 	}
-	return enc.WriteToken(jsontext.String(text))
+	return enc.WriteToken(jsontext.String(s.Reveal()))
 }
 
 // writeMarshaler refuses marks in raw JSON, and those of a MarshalJSON method, which no option reaches.

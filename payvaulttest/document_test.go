@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -72,20 +73,24 @@ func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	slow := payvault.RetryPolicy{
-		MinBackoff: 50 * time.Millisecond, MaxBackoff: 50 * time.Millisecond,
-		IgnoreOverload: true,
-	}
-	for _, opts := range [][]payvault.Option{nil, {payvault.WithRetryPolicy(slow)}} {
-		inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, Times: 3})
-		began := time.Now()
-		_, err := srv.Client(opts...).Customers.List(t.Context(), nil)
-		require.NoError(t, err)
-		if opts != nil {
-			assert.GreaterOrEqual(t, time.Since(began), time.Millisecond)
+	refusing := payvault.WithHTTPClient(&http.Client{Transport: refusal{}})
+	synctest.Test(t, func(t *testing.T) {
+		took := func(opts ...payvault.Option) time.Duration {
+			began := time.Now()
+			_, err := srv.Client(append(opts, refusing)...).Customers.List(t.Context(), nil)
+			require.ErrorIs(t, err, payvault.ErrRateLimited)
+			return time.Since(began)
 		}
-	}
-	assert.Len(t, srv.Requests(), 8)
+		assert.LessOrEqual(t, took(), 30*time.Millisecond)
+		assert.Greater(t, took(payvault.WithRetryPolicy(payvault.RetryPolicy{})), time.Second, "as other clients do")
+	})
+}
+
+// refusal is a RoundTripper.
+type refusal struct{}
+
+func (refusal) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
 func TestFaultsAreListed(t *testing.T) {

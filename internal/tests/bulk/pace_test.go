@@ -161,6 +161,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 		defer cancel()
 		err := send(brief, c)
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Equal(t, "rate_limited", payvault.CallResult{Err: err}.ErrorClass())
 		e := service.AsError(t, err)
 		assert.InDelta(t, 23, e.RetryAfter.Seconds(), 1.1, "behind the others")
 		assert.Zero(t, e.Attempts)
@@ -196,6 +197,26 @@ func TestPaceBeyondTheCap(t *testing.T) {
 		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Len(t, s.seen, 5, "the pace is not that of the hour")
+	})
+}
+
+// TestPaceBeyondTheCapOfPages: no further page is asked for, even if those before the refused one are still being read.
+func TestPaceBeyondTheCapOfPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fake{pages: 100, answer: func(r asked) (*http.Response, error) {
+			if r.n == 8 {
+				return refusal("3600")
+			}
+			return nil, nil
+		}}
+		for _, err := range s.all(t, &payvault.ListOptions{Prefetch: 8}) {
+			if err != nil {
+				require.ErrorIs(t, err, payvault.ErrRateLimited)
+			}
+			<-time.After(time.Second)
+		}
+		assert.LessOrEqual(t, len(s.asked()), 10)
 	})
 }
 
