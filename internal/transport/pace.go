@@ -36,6 +36,7 @@ type Pace struct {
 	limiter   *rate.Limiter
 	until     time.Time // nothing is sent before
 	jitter    float64   // is added to a wait, as a share of it, so that clients do not come back all at once
+	searching bool      // nothing is known of what the service permits, until it refuses again
 	firstAt   time.Time // of the first refusal
 	refusedAt time.Time // of the last one
 	cutAt     time.Time // of the last cut; what was sent before is part of its cause
@@ -49,7 +50,8 @@ func NewPace() *Pace {
 }
 
 const (
-	lowestRate   = 1           // a second
+	firstRate    = 1           // a second, at least
+	lowestRate   = 0.1         // a second
 	rateCut      = 0.8         // by a refusal
 	mostJitter   = 0.1         // of a wait
 	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
@@ -173,11 +175,15 @@ func (p *Pace) answered(at place) {
 		p.limited.Store(false)
 		return
 	}
-	r := p.limiter.Limit()
-	if at.at.Before(p.firstAt) { // what was in flight at the first refusal says what is permitted
-		r = max(r, rateCut*p.recent())
+	switch r := p.limiter.Limit(); {
+	case at.at.Before(p.firstAt): // what was in flight at the first refusal says what is permitted
+		p.limiter.SetLimit(max(r, rateCut*p.recent()))
+		p.searching = p.recent() <= firstRate
+	case p.searching:
+		p.limiter.SetLimit(r + min(r, 1)) // e times as fast each second
+	default:
+		p.limiter.SetLimit(r + min(r, 5)/100) // by a twentieth each second, and slower for less than 5
 	}
-	p.limiter.SetLimit(r + max(1, r/25)/r)
 }
 
 // refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
@@ -192,11 +198,12 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.refusedAt = now
 	if first {
 		p.count(now)
-		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), lowestRate), 1), now
+		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), firstRate), 1), now
 	}
 	if first || at.at.After(p.cutAt) {
 		p.cutAt, p.jitter = now, mostJitter*rand.Float64() //nolint:gosec // jitter need not be unpredictable
 		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
+		p.searching = first && p.recent() <= firstRate
 	}
 	p.limited.Store(true)
 	if after == 0 {
