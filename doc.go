@@ -34,7 +34,8 @@
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
 //     Correct what Error.Fields names, or use a client without ForMerchant.
-//   - [SafeToRetry](err): calling again does no harm. Try again later, after Error.RetryAfter if it is set.
+//   - [SafeToRetry](err): calling again does no harm. Try again after Error.RetryAfter if it is set, or once the cause
+//     is removed (certificate, key source, a context that has ended), or later.
 //   - errors.Is(err, [ErrOutcomeUnknown]): it may have been performed. Look the outcome up before calling again; a
 //     refusal of the second call, such as [ErrNotFound] or [ErrConflict], may come from the first one.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
@@ -46,19 +47,21 @@
 // # Retries
 //
 // An operation is replayable if performing it twice changes nothing: the lists, Validate and SaveData, and Tokenize
-// with a CardID. [WithReplay] says so of one call. It never follows from the HTTP method. After a failure:
+// with a CardID. [WithReplay] says so of one call. The HTTP method says nothing of it. After a failure:
 //
 //	failure                                    replayable       all others
 //	no connection: nothing was sent            repeated         repeated
 //	no API key, untrusted certificate          error, NotSent   error, NotSent
 //	status 429                                 repeated         repeated
+//	429 or 503, Retry-After beyond 30 s        error            error
 //	lost, timed out, status 502, 503, 504      repeated         error of unknown outcome
 //	any other status from 500 on               error, Unknown   error of unknown outcome
 //	2xx or 3xx that is no documented answer    error, Unknown   error of unknown outcome
 //	status 400 to 499, or a code that refuses  error, Answered  error, Answered
 //
 // There are four attempts at most, within a budget that the calls of a client share. Refusals with status 429 slow down
-// all calls of the operation. See [RetryPolicy], and docs/failures.md for every failure.
+// all calls of the operation; iterators and SubmitAll wait out any number of them. See [RetryPolicy], and
+// docs/failures.md for every failure.
 //
 // # Secrets
 //

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// checkRetry is asked by the engine after each attempt.
+// checkRetry is asked by the engine after each attempt, when decide has decided.
 func (c *Client) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	return callOf(ctx).again, nil
 }
