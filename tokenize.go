@@ -109,8 +109,8 @@ func (r *tokenizeReply) missing() string {
 // is sent; an rcode other than 000 is an error that matches [ErrRejected].
 //
 // With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service: a
-// second call may store the data once more, under another CardID. No operation lists the cards that belong to no
-// customer; see [SafeToRetry].
+// second call may store the data once more, under another CardID, and no operation lists the cards that belong to no
+// customer. Where a stored card that nobody uses does no harm, call again, or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(
