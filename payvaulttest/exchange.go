@@ -186,7 +186,7 @@ func (x *exchange) check() (err error) {
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
 // theCode finds the code with which an answer begins.
-var theCode = regexp.MustCompile(`^{"r?code":"?(\d{1,4})\b`)
+var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
 // log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
 func (x *exchange) log(ctx context.Context) {

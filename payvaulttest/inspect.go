@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -143,8 +142,17 @@ func (f *armedFault) inspected() inspect.Armed {
 // Disarm implements [inspect.Emulator].
 func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 
+// Keys implements [inspect.Emulator]: the keys as they are, and as they are sent.
+func (i inspector) Keys() []string {
+	var keys []string
+	for _, account := range i.service.accounts {
+		keys = append(keys, account.APIKey, strings.TrimPrefix(BasicToken(account.APIKey), "Basic "))
+	}
+	return keys
+}
+
 // Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
-// only. What might be a card number is masked wherever it stands.
+// and names of events only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
@@ -197,14 +205,7 @@ func table[K comparable, V any](name string, records *Store[K, V], columns strin
 	newest, total := records.last(100)
 	t := inspect.Table{Name: name, Total: total, Columns: strings.Fields(columns), Rows: [][]any{}}
 	for _, record := range slices.Backward(newest) {
-		cells := row(record)
-		for i, cell := range cells {
-			text := fmt.Sprint(cell)
-			if hidden := inspect.Hide(text); hidden != text {
-				cells[i] = hidden
-			}
-		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows, row(record))
 	}
 	return t
 }

@@ -128,6 +128,7 @@ func TestInspectFaults(t *testing.T) {
 		{`{"kind":"drop before commit"}`, 0, nil, false},
 		{`{"kind":"rate limit"}`, 429, 429.0, false},
 		{`{"kind":"other code","code":7,"after_commit":true}`, 200, 7.0, true},
+		{`{"kind":"respond","body":"{\"code\":-5}"}`, 200, -5.0, false},
 		{`{"kind":"respond","status":503}`, 503, nil, false},
 		{`{"kind":"cut body","after_commit":true}`, 200, 0.0, true},
 		{`{"kind":"delay","delay":"1ms"}`, 200, 0.0, true},
@@ -242,8 +243,8 @@ func TestInspectRecords(t *testing.T) {
 	delete(rows, "applications")
 	delete(rows, "disputes")
 	rows["customers"][2] = "rec_id"
-	assert.Contains(t, rows["deliveries"][3], "connection refused")
-	rows["deliveries"] = rows["deliveries"][:3]
+	assert.Contains(t, rows["deliveries"][4], "connection refused")
+	rows["deliveries"] = rows["deliveries"][1:4]
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{
 		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", false, 0.0},
@@ -257,11 +258,31 @@ func TestInspectRecords(t *testing.T) {
 	}, rows)
 }
 
-// A number that is seeded as any text or number is masked, wherever it stands.
+// A number that is seeded as any text or number is masked, wherever it stands, and so is a key.
 func TestInspectMasksSeeds(t *testing.T) {
 	t.Parallel()
-	const n = "4929123456781234"
+	const n, separated, key = "4929123456781234", "4929 1234-5678.1234", "merchant-api-key"
 	i := inspect(t)
+	for _, secret := range []string{separated, key, "x" + key + "x", payvaulttest.BasicToken(key)} {
+		i.srv.Cards.Seed(payvaulttest.Card{ID: secret, CardType: secret})
+		i.srv.Customers.Seed(payvaulttest.Customer{ID: secret, PrimaryCardNumber: secret})
+		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
+		i.srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: secret})
+		i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: secret})
+		i.srv.Webhooks.Seed(payvaulttest.Webhook{
+			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1", Events: []string{secret},
+		})
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, secret, nil))
+	}
+	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
+	secrets := i.ask(t, "GET", "/state", "")
+	assert.Equal(t, 11, strings.Count(secrets, "4929xxxxxx781234"), "of %s", separated)
+	assert.Equal(t, 3*11, strings.Count(secrets, `"•••"`))
+	for _, secret := range []string{"4929 ", "4929-", "5678", "-key", "Om1lcmNoYW50"} {
+		assert.NotContains(t, secrets, secret)
+	}
+
+	i = inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{ID: n, CardType: n})
 	i.srv.Customers.Seed(payvaulttest.Customer{ID: n, PrimaryCardNumber: n})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: n, State: payvaulttest.InvoiceSaved})
@@ -291,6 +312,13 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		`{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
 	i.post(t, "/platform/vault/customer",
 		`{"customer_id":"4929000000006","customer_firm_name":"TOP","comments":"TOP"}`).ok(t)
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "W", NotificationURL: "http://127.0.0.1:1/TOP"})
+	i.post(t, "/platform/webhook/W/event/4929-0000-00006", "").ok(t)
+	i.post(t, "/platform/webhook/W/event/merchant-api-key", "").ok(t)
+	for _, event := range []string{"4929-0000-00006", "merchant-api-key"} {
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, event, "TOP"))
+	}
+	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
@@ -307,7 +335,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	_, err := i.tryRequest(t, r)
 	require.NoError(t, err)
 	page := i.ask(t, "GET", "/requests", "") + i.ask(t, "GET", "/state", "") + i.ask(t, "GET", "/faults", "")
-	for _, secret := range []string{"4929000000006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
+	for _, secret := range []string{"4929000000006", "4929-0000-00006", "TOP", "-key", "OnBhcnRuZXI", "Om1lcmNoYW50"} {
 		assert.NotContains(t, page, secret)
 	}
 	for _, line := range []string{

@@ -15,13 +15,15 @@ import (
 const (
 	maxBatch       = 100 // requests at once
 	keptDeliveries = 50
+
+	none = "none" // stands for the operation of requests that have none
 )
 
 // Request is what the page knows of a request: the log record of the emulator, and the names of its fields.
 type Request struct {
-	Number     int64     `json:"number"` // counted up from 1
-	Time       time.Time `json:"time"`   // of the answer
-	Operation  string    `json:"operation"`
+	Number     int64     `json:"number"`    // counted up from 1
+	Time       time.Time `json:"time"`      // of the answer
+	Operation  string    `json:"operation"` // or none
 	Method     string    `json:"method"`
 	Route      string    `json:"route"`
 	Status     int64     `json:"status"` // 0 if there was no answer
@@ -55,10 +57,11 @@ type arrivals struct {
 
 // Delivery is the log record of a delivery to a webhook.
 type Delivery struct {
-	WebhookID string `json:"webhook_id"`
-	Event     string `json:"event"`
-	Status    int64  `json:"status"`
-	Error     string `json:"error,omitempty"`
+	Time      time.Time // of its end
+	WebhookID string
+	Event     string
+	Status    int64
+	Error     string
 }
 
 // Pending is a request that is not answered yet.
@@ -123,7 +126,7 @@ func (f *Feed) Handle(_ context.Context, record slog.Record) error {
 		record.Attrs(func(a slog.Attr) bool { request.set(a); return true })
 		f.addRequest(request)
 	case "delivery":
-		var delivery Delivery
+		delivery := Delivery{Time: record.Time}
 		record.Attrs(func(a slog.Attr) bool { delivery.set(a); return true })
 		f.addDelivery(delivery)
 	}
@@ -178,6 +181,7 @@ func (f *Feed) addRequest(request Request) {
 	f.changes++
 	f.last++
 	request.Number = f.last
+	request.Operation = cmp.Or(request.Operation, none)
 	request.Failed = request.Status/100 != 2 || request.Code != nil && *request.Code != 0 || request.Fault != ""
 	c := class{request.Operation, request.Failed}
 	if f.requests[c] == nil {
@@ -204,7 +208,7 @@ func (f *Feed) Begin(operation, fault string) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
-	p := &Pending{Operation: operation, Fault: fault, began: time.Now()}
+	p := &Pending{Operation: cmp.Or(operation, none), Fault: fault, began: time.Now()}
 	f.pending[p] = true
 	return func() {
 		f.mu.Lock()

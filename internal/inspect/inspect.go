@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/payvault"
@@ -27,6 +28,7 @@ const (
 
 // An Emulator is what the page shows and breaks.
 type Emulator interface {
+	Keys() []string // of the API, which are not shown
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times int) ([]Preset, error)
@@ -36,7 +38,7 @@ type Emulator interface {
 	ClearFaults()
 }
 
-// A Table has the newest records of a resource, masked.
+// A Table has the newest records of a resource.
 type Table struct {
 	Name    string   `json:"name"`
 	Total   int      `json:"total"`
@@ -85,14 +87,14 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /favicon.ico", h.icon)
-	mux.HandleFunc("GET /events", filtered(h.events))
-	mux.HandleFunc("GET /requests", filtered(h.requests))
-	mux.HandleFunc("GET /state", h.state)
-	mux.HandleFunc("GET /presets", h.presets)
-	mux.HandleFunc("GET /faults", h.listFaults)
-	mux.HandleFunc("POST /faults", h.arm)
-	mux.HandleFunc("DELETE /faults", h.clear)
-	mux.HandleFunc("DELETE /faults/{id}", h.disarm)
+	mux.HandleFunc("GET /events", asked(filtered(h.events), "operation", "failed"))
+	mux.HandleFunc("GET /requests", asked(filtered(h.requests), "operation", "failed"))
+	mux.HandleFunc("GET /state", asked(h.state))
+	mux.HandleFunc("GET /presets", asked(h.presets, "operation", "times"))
+	mux.HandleFunc("GET /faults", asked(h.listFaults))
+	mux.HandleFunc("POST /faults", asked(h.arm))
+	mux.HandleFunc("DELETE /faults", asked(h.clear))
+	mux.HandleFunc("DELETE /faults/{id}", asked(h.disarm))
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
@@ -161,6 +163,23 @@ func operations() []string {
 	return names
 }
 
+// asked refuses a query that has anything but these names, each once: it would be ignored.
+func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		fit := err == nil
+		for name, values := range query {
+			fit = fit && slices.Contains(names, name) && len(values) == 1
+		}
+		if !fit {
+			known := cmp.Or(strings.Join(names, ", "), "nothing")
+			refuse(w, http.StatusBadRequest, "the query is not understood; what is read of it, once each: "+known)
+			return
+		}
+		next(w, r)
+	}
+}
+
 // filtered reads the filter of a query: operation, and failed. Or it refuses the request.
 func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +189,7 @@ func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) h
 		switch {
 		case err != nil:
 			refuse(w, http.StatusBadRequest, "failed is true or false")
-		case operation != "" && !slices.Contains(operations(), operation):
+		case operation != "" && operation != none && !slices.Contains(operations(), operation):
 			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
 		default:
 			next(w, r, class{operation, failed})
@@ -243,10 +262,16 @@ func (s *stream) tell() bool {
 func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	newest, total := h.feed.newestDeliveries()
 	deliveries := Table{
-		Name: "deliveries", Total: total, Columns: []string{"webhook_id", "event", "status", "error"}, Rows: [][]any{},
+		Name: "deliveries", Total: total, Rows: [][]any{},
+		Columns: []string{"time", "webhook_id", "event", "status", "error"},
 	}
 	for _, d := range slices.Backward(newest) {
-		deliveries.Rows = append(deliveries.Rows, []any{Hide(d.WebhookID), d.Event, d.Status, d.Error})
+		at := d.Time.Format("2006-01-02T15:04:05.000Z07:00")
+		deliveries.Rows = append(deliveries.Rows, []any{at, d.WebhookID, d.Event, d.Status, d.Error})
+	}
+	tables := append(h.emulator.Tables(), deliveries)
+	for _, table := range tables {
+		table.hide(h.emulator.Keys())
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,
@@ -254,7 +279,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Armed(),
-		"tables":     append(h.emulator.Tables(), deliveries),
+		"tables":     tables,
 	})
 }
 

@@ -33,6 +33,8 @@ type fault struct {
 // A fakeEmulator has one record, and the faults that were injected.
 type fakeEmulator struct{ armed []Armed }
 
+func (e *fakeEmulator) Keys() []string { return []string{"a-key", "other"} }
+
 func (e *fakeEmulator) AllCommits() map[payvault.Operation]int {
 	return map[payvault.Operation]int{"invoices.send": 2}
 }
@@ -217,6 +219,7 @@ func TestFaults(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, ask(h, request("DELETE", "/faults/2", "")).Code)
 	assert.Equal(t, http.StatusNotFound, ask(h, request("DELETE", "/faults/x", "")).Code)
 	assert.Equal(t, http.StatusNoContent, ask(h, request("DELETE", "/faults", "")).Code)
+	assert.Equal(t, before+3, feed.changed())
 	assert.JSONEq(t, `[]`, ask(h, request("GET", "/faults", "")).Body.String())
 
 	w = ask(h, request("POST", "/faults", `{"kind":""}`))
@@ -260,6 +263,7 @@ func TestRecord(t *testing.T) {
 		slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
 		"url", "canary")
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "an event with a-key")
 	slog.New(feed).Info("other", "operation", "canary")
 	slog.New(feed).With("operation", "canary").WithGroup("canary").Info("other")
 
@@ -276,7 +280,8 @@ func TestRecord(t *testing.T) {
 		Millis: 1.5, Fault: "delay", Performed: true, Failed: true, Why: "w", Shape: map[string]any{"body": "•••"},
 	}, got)
 	state := ask(h, request("GET", "/state", "")).Body.String()
-	assert.Contains(t, state, `"rows":[["W","e",200,"refused"]]`)
+	const now = `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)"`
+	assert.Regexp(t, `"rows":\[\[`+now+`,"W","•••",0,""\],\[`+now+`,"W","e",200,"refused"\]\]`, state)
 	assert.Contains(t, state, `"commits":{"invoices.send":2}`)
 	assert.NotContains(t, body+state, "canary")
 }
@@ -294,7 +299,7 @@ func TestFilter(t *testing.T) {
 	for query, want := range map[string][]int64{
 		"": {1, 2, 3, 4, 5, 6}, "?operation=" + list: {2, 3, 4}, "?failed=true": {2, 3, 5, 6}, "?failed=1": {2, 3, 5, 6},
 		"?operation=" + list + "&failed=true": {2, 3}, "?operation=invoices.send": nil, "?failed=false": {1, 2, 3, 4, 5, 6},
-		"?operation=&failed=": {1, 2, 3, 4, 5, 6},
+		"?operation=&failed=": {1, 2, 3, 4, 5, 6}, "?operation=none": {5}, "?operation=none&failed=true": {5},
 	} {
 		var news batch
 		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/requests"+query, "")).Body.Bytes(), &news))
@@ -312,6 +317,8 @@ func TestFilter(t *testing.T) {
 		"?operation=x":                        `{"error":"the operation does not exist; /state lists them"}`,
 		"?operation=x&failed=true":            `{"error":"the operation does not exist; /state lists them"}`,
 		"?operation=customers.list&failed=no": `{"error":"failed is true or false"}`,
+		"?operations=customers.list": `{"error":"the query is not understood; what is read of it, once each: ` +
+			`operation, failed"}`,
 	} {
 		for _, path := range []string{"/requests", "/events"} {
 			w := ask(h, request("GET", path+query, ""))
@@ -320,6 +327,24 @@ func TestFilter(t *testing.T) {
 			assert.JSONEq(t, want, w.Body.String())
 		}
 	}
+}
+
+// A query that would be ignored is refused, before anything is done.
+func TestQueriesAreRead(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	require.Equal(t, http.StatusCreated, ask(h, request("POST", "/faults", `{"kind":"hang"}`)).Code)
+	for _, target := range []string{
+		"DELETE /faults?operation=invoices.send", "DELETE /faults/1?times=1", "POST /faults?kind=hang", "GET /faults?id=1",
+		"GET /state?operation=payees.delete", "GET /presets?time=2", "GET /presets?times=2&times=3",
+		"GET /requests?failed=true;operation=payees.delete",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		w := ask(h, request(method, path, `{"kind":"hang"}`))
+		assert.Equal(t, http.StatusBadRequest, w.Code, target)
+		assert.Contains(t, w.Body.String(), "the query is not understood", target)
+	}
+	assert.Contains(t, ask(h, request("GET", "/faults", "")).Body.String(), `[{"id":1,`)
 }
 
 // However many requests come after it, one that is rare is found, and those that are not shown are counted.
@@ -430,6 +455,28 @@ func TestNumberOf(t *testing.T) {
 	assert.Contains(t, ask(h, request("GET", "/state", "")).Body.String(), `"start":"`+feed.start+`"`)
 }
 
+// What has no answer yet is told of as it begins, the oldest first.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, feed := newHandler()
+		for i := range 9 {
+			before := feed.changed()
+			defer feed.Begin(strings.Repeat("x", 9-i), "hang")()
+			assert.Greater(t, feed.changed(), before)
+			<-time.After(time.Second)
+		}
+		defer feed.Begin("", "")()
+		var state struct{ Pending []Pending }
+		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/state", "")).Body.Bytes(), &state))
+		require.Len(t, state.Pending, 10)
+		for i, p := range state.Pending[:9] {
+			assert.Equal(t, Pending{Operation: strings.Repeat("x", 9-i), Fault: "hang", Seconds: float64(9 - i)}, p)
+		}
+		assert.Equal(t, Pending{Operation: "none"}, state.Pending[9])
+	})
+}
+
 // All deliveries count, also those that are not shown any more.
 func TestDeliveriesTotal(t *testing.T) {
 	t.Parallel()
@@ -510,6 +557,32 @@ func TestStreamsEnd(t *testing.T) {
 	feed.Close()
 	server.Close() // waits for the streams
 	cancel()
+}
+
+type impatientWriter struct {
+	*httptest.ResponseRecorder
+
+	deadline time.Time
+}
+
+func (w *impatientWriter) SetWriteDeadline(deadline time.Time) error {
+	w.deadline = deadline
+	return nil
+}
+
+// A reader that takes nothing is not waited for any longer than this.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, feed := newHandler()
+		w := &impatientWriter{ResponseRecorder: httptest.NewRecorder()}
+		go h.ServeHTTP(w, request("GET", "/events", ""))
+		<-time.After(time.Hour)
+		last := time.Now()
+		feed.Close()
+		synctest.Wait()
+		assert.WithinDuration(t, last.Add(writeTimeout), w.deadline, speakEvery)
+	})
 }
 
 type brokenWriter struct{ *httptest.ResponseRecorder }

@@ -3,6 +3,8 @@ package inspect
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"example.com/payvault/internal/cardnumber"
 )
@@ -105,8 +107,30 @@ func addNames(names map[string]bool, value any) {
 	}
 }
 
-// long is what might be a number, in a text.
-var long = regexp.MustCompile(`\d{12,}`)
+// long is what might be a card number in a text, with or without separators, but for the colon before a port.
+var long = regexp.MustCompile(`\d(?:[^0-9A-Za-z:]*\d){11,}`)
 
-// Hide masks what might be a number in a text.
-func Hide(text string) string { return long.ReplaceAllStringFunc(text, cardnumber.Mask) }
+var separators = regexp.MustCompile(`\D+`)
+
+// Hide masks what might be a card number in a text.
+func Hide(text string) string {
+	return long.ReplaceAllStringFunc(text, func(number string) string {
+		return cardnumber.Mask(separators.ReplaceAllString(number, ""))
+	})
+}
+
+// hide masks what might be a card number in each cell, and all of a cell that has a key in it.
+func (t Table) hide(keys []string) {
+	for _, row := range t.Rows {
+		for i, cell := range row {
+			text := fmt.Sprint(cell)
+			hidden := Hide(text)
+			if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(text, key) }) {
+				hidden = "•••"
+			}
+			if hidden != text {
+				row[i] = hidden
+			}
+		}
+	}
+}

@@ -41,7 +41,15 @@ func TestNames(t *testing.T) {
 
 func TestHide(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "ID4111xxxxxx111111 of 20261122", Hide("ID4111111111111111 of 20261122"))
+	for text, want := range map[string]string{
+		"ID4111111111111111 of 20261122": "ID4111xxxxxx111111 of 20261122",
+		"4111-1111-1111-1111":            "4111xxxxxx111111",
+		"a 4111 1111. 1111_1111 b":       "a 4111xxxxxx111111 b",
+		"2026-11-22T16:05:07.123+01:00":  "2026-11-22T16:05:07.123+01:00",
+		"192.168.1.20:8080":              "192.168.1.20:8080",
+	} {
+		assert.Equal(t, want, Hide(text))
+	}
 }
 
 // However large a request, its shape is small.

@@ -18,13 +18,19 @@ import (
 // fetches.
 func TestCanary(t *testing.T) {
 	t.Parallel()
-	const canary, number, key = "c4nary", "4929123456781234", "c4nary-key"
+	const canary, number, key, separated = "c4nary", "4929123456781234", "c4narykey", "4929-1234-5678-1234"
 	p := open(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: key, PayeeVault: true}))
 	p.srv.Cards.Seed(payvaulttest.Card{CardNumber: number, CardholderName: canary})
 	p.srv.Invoices.Seed(payvaulttest.Invoice{FromContact: canary, Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
 	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
 		canary, Events: []string{"e"}})
+	for _, secret := range []string{key, separated} {
+		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
+		p.srv.Customers.Seed(payvaulttest.Customer{ID: secret})
+		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
+		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []string{secret}})
+	}
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
 	names := `"card_number":"` + number + `","customer_id":"` + number + `","customer_firm_name":"` + canary + `","` +
@@ -39,8 +45,11 @@ func TestCanary(t *testing.T) {
 			requests += 2
 		}
 	}
-	p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+number+`","customer_firm_name":"`+
-		canary+`"}`)
+	for _, id := range []string{number, key} {
+		p.sendTo(http.MethodPost, "/platform/vault/customer", key, `{"customer_id":"`+id+`","customer_firm_name":"`+
+			canary+`"}`)
+		requests++
+	}
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}},
 		{Kind: payvaulttest.OtherCode, Message: key, Code: 4929123456781234},
@@ -52,7 +61,7 @@ func TestCanary(t *testing.T) {
 		require.NoError(t, err)
 	}
 	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)
-	requests += 2
+	requests++
 
 	p.waitFor(fmt.Sprintf(`document.querySelector('#count').textContent.startsWith('%d in all')`, requests))
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1')`)
@@ -68,9 +77,10 @@ func TestCanary(t *testing.T) {
 				document.cookie
 			+ JSON.stringify(localStorage);
 	})()`)
+	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3}$`, p.text("#table-deliveries td"))
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
 	assert.Contains(t, page, "customer_firm_name")
-	for _, secret := range []string{canary, number, key} {
+	for _, secret := range []string{canary, number, key, separated} {
 		assert.NotContains(t, page, secret)
 	}
 }
