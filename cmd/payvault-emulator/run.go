@@ -53,6 +53,8 @@ at a click. The same as JSON, masked:
   curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
   curl -X DELETE http://127.0.0.1:8701/faults                           disarm all
 
+Of several faults that fit a request, the one armed first strikes, and only that one.
+
 Flags:
 `
 

@@ -6,6 +6,7 @@ const shown = 200; // rows
 const at = (id) => document.getElementById(id);
 let source;
 let start; // of the emulator: another has other requests and faults under the same numbers
+let listed; // of the emulator whose requests are shown
 let fresh = true; // the next batch begins the list anew
 let chosen; // the number of the request that is shown
 let fading;
@@ -32,14 +33,15 @@ async function call(path, options) {
   return body;
 }
 
-function startOver(of) {
-  if (of === start) return;
-  start = of;
-  at('live').tBodies[0].replaceChildren();
-  at('armed').replaceChildren();
-  at('detail').hidden = true;
-  chosen = 0;
+// keepFocus makes a change. What had the focus and is gone leaves it to the part of the page that it was in.
+function keepFocus(change) {
+  const had = document.activeElement;
+  const part = had.parentElement?.closest('[tabindex]');
+  change();
+  if (!had.checkVisibility()) part?.focus({preventScroll: true});
 }
+
+const named = (operation) => operation === 'none' ? 'no operation' : operation;
 
 // Requests
 
@@ -50,7 +52,7 @@ function connect() {
   fresh = true;
   const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
   source = new EventSource('events?' + query);
-  source.onopen = () => { at('connection').textContent = paused() ? 'paused' : 'live'; };
+  source.onopen = showConnection;
   source.onerror = ({target}) => {
     const over = target.readyState === EventSource.CLOSED;
     at('connection').textContent = over
@@ -63,6 +65,11 @@ function connect() {
     else if (!paused()) addRequests(batch);
     refreshSoon();
   };
+}
+
+function showConnection() {
+  const others = listed && listed !== start ? '; the emulator was started again: these are the requests of before' : '';
+  at('connection').textContent = paused() ? 'paused' + others : 'live';
 }
 
 at('live').onpointerdown = () => { held ??= []; };
@@ -81,11 +88,17 @@ document.onvisibilitychange = () => {
 
 function addRequests(batch) {
   const body = at('live').tBodies[0];
-  startOver(batch.start);
-  if (fresh) body.replaceChildren();
+  keepFocus(() => {
+    if (batch.start !== listed) {
+      at('detail').hidden = fresh = true;
+      chosen = 0;
+    }
+    if (fresh) body.replaceChildren();
+    body.prepend(...batch.requests.reverse().map(requestRow));
+    while (body.rows.length > shown) body.lastChild.remove();
+  });
+  listed = batch.start;
   fresh = false;
-  body.prepend(...batch.requests.reverse().map(requestRow));
-  while (body.rows.length > shown) body.lastChild.remove();
   const filtered = at('only').value || at('failed').checked;
   at('none').hidden = body.rows.length > 0;
   at('none').textContent = filtered ? 'No request that fits the filter.' : 'No request yet.';
@@ -96,7 +109,7 @@ function addRequests(batch) {
 }
 
 function requestRow(request) {
-  const name = request.operation || 'no operation';
+  const name = named(request.operation);
   const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name, choose)});
   if (request.number === chosen) choose.ariaCurrent = 'true';
   if (request.failed) choose.append('✗ ');
@@ -122,7 +135,7 @@ function choosing(request, name, button) {
   button.ariaCurrent = 'true';
   const facts = {
     request: `${request.number}, at ${clock(request.time)}`,
-    route: `${request.method} ${request.route}`,
+    route: request.operation === 'none' ? 'none' : `${request.method} ${request.route}`,
     merchant: request.merchant_id || 'none: the key is not known',
     answer: request.status ? `${request.status}, code ${request.code ?? 'none'}` : 'none',
     fault: request.fault || 'none',
@@ -153,10 +166,15 @@ function refreshSoon() {
 async function refresh() {
   try {
     const state = await call('state');
-    startOver(state.start);
-    fill(at('only'), state.operations);
+    const another = start !== state.start;
+    start = state.start;
+    if (another && paused()) showConnection();
+    fill(at('only'), [...state.operations, 'none']);
     fill(at('target'), state.operations);
-    showArmed(state.faults);
+    keepFocus(() => {
+      if (another) at('armed').replaceChildren();
+      showArmed(state.faults);
+    });
     showPending(state.pending);
     const commits = Object.entries(state.commits).sort();
     showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
@@ -168,12 +186,12 @@ async function refresh() {
 
 function showPending(requests) {
   const oldest = requests.slice(0, 5).map(({operation, fault, seconds}) =>
-    `${operation || 'no operation'}${fault && `, ${fault}`}, for ${Math.round(seconds)} s`);
+    `${named(operation)}${fault && `, ${fault}`}, for ${Math.round(seconds)} s`);
   at('pending').textContent = requests.length ? `${requests.length} not answered yet: ${oldest.join('; ')}` : '';
 }
 
 function fill(select, names) {
-  if (select.options.length === 1) select.append(...names.map((name) => new Option(name, name)));
+  if (select.options.length === 1) select.append(...names.map((name) => new Option(named(name), name)));
 }
 
 const drawn = {}; // the tables as they are shown
@@ -194,7 +212,7 @@ function showTable(table) {
   const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
   at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
   at(id).querySelector('tbody').replaceChildren(...table.rows.map((row) =>
-    make('tr', {}, ...row.map((cell) => make('td', {textContent: cell})))));
+    make('tr', {}, ...row.map((cell, i) => make('td', {textContent: table.columns[i] === 'time' ? clock(cell) : cell})))));
 }
 
 // Faults
@@ -266,7 +284,6 @@ async function act(method, path, fault, done) {
     say(error.message, true);
   }
   await refresh();
-  if (document.activeElement === document.body) at('said').focus(); // the button is gone
 }
 
 at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
@@ -278,7 +295,7 @@ at('pause').onclick = () => pause(!paused());
 // pause stops the list of requests; faults and records go on.
 function pause(on) {
   at('pause').ariaPressed = on;
-  if (on) at('connection').textContent = 'paused';
+  if (on) showConnection();
   else connect();
 }
 

@@ -40,6 +40,7 @@ func TestRequestAppears(t *testing.T) {
 	detail := p.text("#detail")
 	assert.Contains(t, detail, "POST /platform/invoice/{invoice_id}/send")
 	assert.Regexp(t, `outcome\s+performed`, detail)
+	assert.Equal(t, "H3", eval[string](p, `document.activeElement.tagName`), "the detail is far below the list")
 	assert.Contains(t, detail, `"email_address": [`)
 	p.waitFor(`document.querySelector('#table-invoices').textContent.includes('outstanding')`)
 	assert.Contains(t, p.text("#table-performed-operations summary"), "1")
@@ -132,8 +133,15 @@ func TestFaultAtAClick(t *testing.T) {
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('respond 503, invoices.send')`)
 	p.click(`#armed button`)
-	p.waitFor(`document.activeElement.id === 'said'`)
+	p.waitFor(`document.activeElement.id === 'waiting'`)
 	assert.Empty(t, p.srv.Faults())
+
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	p.do(chromedp.Focus(chromedp.CSS("#strikes")))
+	require.Error(t, p.send())
+	require.Error(t, p.send())
+	p.waitFor(`document.activeElement.tagName === 'HEADER'`)
 }
 
 // What arrives while a pointer is down waits, or the row would be gone when it is lifted.
@@ -284,6 +292,36 @@ func TestRestart(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
+// A page that is paused keeps what it shows when the emulator is started again, and says so.
+func TestRestartWhilePaused(t *testing.T) {
+	t.Parallel()
+	before, after := payvaulttest.NewServer(), payvaulttest.NewServer()
+	t.Cleanup(before.Close)
+	t.Cleanup(after.Close)
+	var page atomic.Pointer[http.Handler]
+	page.Store(new(payvaulttest.Inspect(before)))
+	p := openPage(t, before, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*page.Load()).ServeHTTP(w, r)
+	}))
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelector('#live button')`)
+	p.click("#live tbody button")
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	p.click("#pause")
+	p.waitFor(`waiting === 0`) // it asks for nothing now
+
+	page.Store(new(payvaulttest.Inspect(after)))
+	before.Close() // ends the stream; the browser connects again
+	p.waitFor(`document.querySelector('#connection').innerText.startsWith('paused; the emulator was started again')`)
+	p.waitFor(`!document.querySelector('#armed li')`)
+	assert.Contains(t, p.text("#live tbody"), "invoices.send")
+	assert.Contains(t, p.text("#detail"), "invoices.send")
+	p.click("#pause")
+	p.waitFor(`document.querySelector('#connection').innerText === 'live' && !document.querySelector('#live button')`)
+	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
+}
+
 // A request that hangs is seen while it hangs.
 func TestPending(t *testing.T) {
 	t.Parallel()
@@ -335,6 +373,14 @@ func TestCopiedLineCompiles(t *testing.T) {
 	}
 	source := "package main\n\nimport (\n\t\"testing\"\n\n\t\"example.com/payvault/payvaulttest\"\n)\n\n" +
 		"func main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines.String() + "}\n"
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	eval[any](p, `document.querySelector('#said').textContent = ''`)
+	p.click(`#armed [aria-label="Copy the line of Go: respond"]`)
+	p.waitFor(`document.querySelector('#said').textContent === 'Copied the line of Go'`)
+	copied := eval[string](p, `navigator.clipboard.readText()`)
+	assert.Equal(t, p.text("#armed code"), copied)
+	assert.Contains(t, copied, "(payvaulttest.Fault{Kind: payvaulttest.Respond, Times: 1, Status: 503})")
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
@@ -350,6 +396,27 @@ func TestMarkupIsText(t *testing.T) {
 	require.Error(t, p.send()) // the page hears of the seed with the next request
 	p.waitFor(`document.querySelector('#table-customers tbody').textContent.includes('<img src=x')`)
 	assert.Zero(t, eval[int](p, `document.images.length`))
+}
+
+// Who has the focus on a row, or on a detail, that is there no more goes on from the part of the page that it was in.
+func TestFocusStays(t *testing.T) {
+	t.Parallel()
+	p := open(t, payvaulttest.WithRequestHistory(0))
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelector('#live button')`)
+	p.do(chromedp.Focus(chromedp.CSS("#live button")))
+	for range 101 {
+		p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
+	}
+	p.waitFor(`document.querySelector('#count').innerText.startsWith('102 in all')`)
+	assert.Contains(t, eval[string](p, `document.activeElement.innerText`), "invoices", "the row that had it is still there")
+	for range 100 {
+		p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
+	}
+	p.waitFor(`document.querySelector('#count').innerText.startsWith('202 in all')`)
+	assert.Equal(t, "scroll tall", eval[string](p, `document.activeElement.className`))
+	p.do(chromedp.KeyEvent(kb.Tab))
+	assert.Equal(t, "link", eval[string](p, `document.activeElement.className`), "and from there to the newest row")
 }
 
 // Many requests leave the page short and the count right.
@@ -372,8 +439,19 @@ func TestManyRequests(t *testing.T) {
 	p.choose("#only", "customers.list")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 100`)
 	assert.Equal(t, "5,001 in all, 5,000 fit, 4,900 not shown", p.text("#count"))
+	for range 101 {
+		p.srv.Disputes.Seed(payvaulttest.Dispute{})
+	}
+	p.sendTo(http.MethodGet, "/platform/vault/customer/4242", "", "")
+	p.choose("#only", "none")
+	p.waitFor(`document.querySelector('#count').textContent === '5,002 in all, 1 fit'`)
+	assert.Contains(t, p.text("#live tbody"), "no operation")
+	p.click("#live tbody button")
+	assert.Regexp(t, `^no operation\n(.*\n)+route\s+none\n`, p.text("#detail"))
+	p.waitFor(`document.querySelector('#table-disputes summary').textContent === 'disputes: 101, the newest 100 shown'`)
 	p.choose("#only", "invoices.send") // the first request of all
-	p.waitFor(`document.querySelector('#count').textContent === '5,001 in all, 1 fit'`)
+	p.waitFor(`document.querySelector('#live tbody').textContent.includes('invoices.send')`)
+	assert.Equal(t, "5,002 in all, 1 fit", p.text("#count"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 }
 
@@ -401,6 +479,8 @@ func TestLayout(t *testing.T) {
 			require.NoError(t, err)
 			p.do(chromedp.EmulateViewport(screen.width, screen.height, chromedp.EmulateScale(screen.scale)))
 			p.click("#live tbody button")
+			reached := map[bool]string{true: "H3", false: "BUTTON"}[name == "zoom"] // where the detail is out of sight
+			assert.Equal(t, reached, eval[string](p, `document.activeElement.tagName`))
 			p.click(`[aria-label^="Arm: Lose"]`)
 			p.click("#table-subscriptions summary")
 			p.waitFor(`document.querySelector('#armed li')`)
