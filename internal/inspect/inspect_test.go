@@ -467,7 +467,9 @@ func TestPending(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		defer feed.Begin("", "")()
-		var state struct{ Pending []Pending }
+		var state struct {
+			Pending []Pending `json:"pending"`
+		}
 		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/state", "")).Body.Bytes(), &state))
 		require.Len(t, state.Pending, 10)
 		for i, p := range state.Pending[:9] {
