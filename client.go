@@ -409,7 +409,7 @@ type callOptions struct {
 	attempts int
 	header   http.Header
 	patient  bool            // of a walk: it waits out status 429
-	stop     <-chan struct{} // of a walk
+	sending  context.Context //nolint:containedctx // of a walk
 	problems problems
 }
 

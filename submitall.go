@@ -410,7 +410,7 @@ func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
 		b.unsent = true
 		return
 	}
-	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) { o.stop = w.sending.Done() })
+	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) { o.sending = w.sending })
 	if w.keepRaw {
 		opts = append(opts, WithResponse(&b.raw))
 	}

@@ -62,11 +62,7 @@ type attempts struct{ client *Client }
 func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
 	call.again = false
-	var err error
-	call.place, err = call.Pace.wait(req.Context(), call.Stop, call.Patient)
-	if err == nil && call.attempts > 0 && isClosed(call.Stop) {
-		err = ErrStopped
-	}
+	err := call.wait(req.Context())
 	if call.err = cmp.Or(req.Context().Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
@@ -92,13 +88,14 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
+// wait waits for the turn of an attempt. There is no further one after the end of Sending.
+func (c *call) wait(ctx context.Context) (err error) {
+	c.place, err = c.Pace.wait(cmp.Or(c.Sending, ctx), nil, c.Patient)
+	stopped := c.Sending != nil && c.Sending.Err() != nil
+	if stopped && (err != nil || c.attempts > 0) && !is[*HeldError](err) {
+		return ErrStopped
 	}
+	return err
 }
 
 // attempt sends the request once and reads the whole response, within the attempt's own deadline.

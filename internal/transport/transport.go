@@ -70,7 +70,7 @@ type Request struct {
 	Pace        *Pace  // of the operation; nil for none
 	// A refusal with status 429 is waited out, however often it comes, if there may be another attempt at all.
 	Patient bool
-	Stop    <-chan struct{} // when it is closed there are no further attempts; nil for never
+	Sending context.Context //nolint:containedctx // when it ends, nothing more is waited for or repeated; nil for never
 	Observe func(Attempt)
 }
 
