@@ -68,29 +68,39 @@ func TestPermittedRate(t *testing.T) {
 	a.post(t, sendPath, "").ok(t)
 }
 
-// A refused call of the emulator's client waits milliseconds, unless it asks for more.
+// The emulator's client waits milliseconds and goes on retrying, however many calls fail, unless it asks for more.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	refusing := payvault.WithHTTPClient(&http.Client{Transport: refusal{}})
-	synctest.Test(t, func(t *testing.T) {
-		took := func(opts ...payvault.Option) time.Duration {
-			began := time.Now()
-			_, err := srv.Client(append(opts, refusing)...).Customers.List(t.Context(), nil)
-			require.ErrorIs(t, err, payvault.ErrRateLimited)
-			return time.Since(began)
-		}
-		assert.LessOrEqual(t, took(), 30*time.Millisecond)
-		assert.Greater(t, took(payvault.WithRetryPolicy(payvault.RetryPolicy{})), time.Second, "as other clients do")
-	})
+	for _, status := range []failing{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			retry := func(opts ...payvault.Option) (attempts int, took time.Duration) {
+				over := payvault.WithHTTPClient(&http.Client{Transport: status})
+				began, client := time.Now(), srv.Client(append(opts, over)...)
+				for range 50 {
+					var resp payvault.Response
+					_, err := client.Customers.List(t.Context(), nil, payvault.WithResponse(&resp))
+					require.Error(t, err)
+					attempts += resp.Attempts
+				}
+				return attempts, time.Since(began)
+			}
+			attempts, took := retry()
+			assert.Equal(t, 200, attempts)
+			assert.LessOrEqual(t, took, 150*10*time.Millisecond)
+			attempts, took = retry(payvault.WithRetryPolicy(payvault.RetryPolicy{}))
+			assert.Greater(t, took, 10*time.Second, "as other clients do")
+			assert.Equal(t, status == http.StatusTooManyRequests, attempts == 200, "their budget of retries is spent")
+		})
+	}
 }
 
-// refusal is a RoundTripper.
-type refusal struct{}
+// failing is a RoundTripper that answers with a status.
+type failing int
 
-func (refusal) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}, Body: http.NoBody}, nil
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(f), Header: http.Header{}, Body: http.NoBody}, nil
 }
 
 func TestFaultsAreListed(t *testing.T) {

@@ -403,6 +403,14 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// TestBudgetOfRefusals: those that the pace waits out take nothing of it.
+func TestBudgetOfRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		assert.Equal(t, batchesOf(1), collect(refusing(times(150, "1")...).submitAll(t, stream(1, nil), nil)))
+	})
+}
+
 func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
