@@ -30,6 +30,9 @@ const most = 256
 
 // do has an operation committed. Once it is handed over it is waited for, whatever becomes of the context.
 func (j *Journal) do(ctx context.Context, o *op) error {
+	if text(o.job) != o.job { // it would fail those that share the transaction
+		return errJobName
+	}
 	select {
 	case j.ops <- o:
 		<-o.done
@@ -86,8 +89,13 @@ func (j *Journal) commit(ops []*op) {
 	}
 }
 
+// transaction begins one that does not fail for what others do at the same time, whatever isolation is the default.
+func (j *Journal) transaction(ctx context.Context) (*sql.Tx, error) {
+	return j.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+}
+
 func (j *Journal) apply(ctx context.Context, ops []*op) error {
-	tx, err := j.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // whatever the database's own is
+	tx, err := j.transaction(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,7 +250,8 @@ func end(ctx context.Context, tx *sql.Tx, ops []*op) error {
 	upsert := &rows{}
 	for _, o := range ops {
 		b := o.outcome
-		upsert.add(o.job, o.batch, string(b.Status), b.Cards, b.RequestID, b.StatusCode, b.Code, b.Message)
+		upsert.add(o.job, o.batch, text(string(b.Status)), b.Cards, text(b.RequestID), b.StatusCode, text(b.Code),
+			text(b.Message))
 	}
 	//nolint:gosec // as above
 	_, err := tx.ExecContext(ctx, `INSERT INTO payvault_batches
@@ -253,6 +262,9 @@ func end(ctx context.Context, tx *sql.Tx, ops []*op) error {
 		upsert.args...)
 	return err
 }
+
+// text leaves out what Postgres takes in no text.
+func text(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "") }
 
 // rows are the rows of an INSERT.
 type rows struct {
@@ -285,8 +297,8 @@ func createTables(ctx context.Context, db *sql.DB) (err error) {
 			`CREATE TABLE IF NOT EXISTS payvault_jobs (
 				job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // in ms
 			`CREATE TABLE IF NOT EXISTS payvault_batches (
-				job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, cards INTEGER NOT NULL DEFAULT 0,
-				request_id TEXT NOT NULL DEFAULT '', status_code INTEGER NOT NULL DEFAULT 0,
+				job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, cards BIGINT NOT NULL DEFAULT 0,
+				request_id TEXT NOT NULL DEFAULT '', status_code BIGINT NOT NULL DEFAULT 0,
 				code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 		} {
 			if _, err = db.ExecContext(ctx, table); err != nil {

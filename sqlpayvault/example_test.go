@@ -2,8 +2,10 @@ package sqlpayvault_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -52,4 +54,29 @@ func Example() {
 	// 10 of an earlier run, 0 unknown
 	// <nil>
 	// requests: 10
+}
+
+// On Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
+func ExampleNew() { //nolint:testableexamples // it needs a Postgres
+	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq[payvault.AccountUpdaterCard]) error {
+		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
+		if err != nil {
+			return err
+		}
+		defer db.Close() //nolint:errcheck // each commit was reported
+		journal, err := sqlpayvault.New(ctx, db)
+		if err != nil {
+			return err
+		}
+		options := &payvault.SubmitAllOptions{Concurrency: 32, Journal: journal, Job: "cards of November"}
+		for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
+			fmt.Println(batch.Start, batch.End, batch.RequestID, batch.Err)
+		}
+		return journal.Close()
+	}
+	client, err := payvault.NewClient("https://sandbox.example.com", os.Getenv("PAYVAULT_API_KEY"))
+	if err == nil {
+		err = submit(context.Background(), client, stream(1000))
+	}
+	fmt.Println(err)
 }

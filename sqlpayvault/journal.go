@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ var (
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 
 	errOtherCards = errors.New("sqlpayvault: the job is of other cards: an earlier run saw more batches")
+	errJobName    = errors.New("sqlpayvault: the name of the job has a NUL, or is not valid UTF-8")
 )
 
 const (
@@ -62,9 +64,8 @@ type key struct {
 type Option func(*Journal)
 
 // WithLease sets how long a job stays with a run that gives no sign of life; 5 s if it is not positive, else 1 ms at
-// least. A run
-// gives one five times in that time. The next run of a job whose process was killed waits for so long before its first
-// batch, whatever lease it has itself.
+// least. A run gives one five times in that time. The next run of a job whose process was killed waits for so long
+// before its first batch, whatever lease it has itself.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		if j.lease = defaultLease; d > 0 {
@@ -82,6 +83,10 @@ func WithoutLease() Option {
 // Open opens a journal in a file, by SQLite. A file that is not there is made, for its owner only. Two more are
 // beside it while it is open, or after a crash: its name with -wal and -shm.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
+	path, err := filepath.Abs(path) // SQLite gives names such as :memory: and //host/file another meaning
+	if err != nil {
+		return nil, err
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
 	if err != nil {
 		return nil, err
@@ -105,7 +110,9 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 }
 
 // New opens a journal in a database that speaks the SQL of Postgres or SQLite, such as one of the driver pgx. Close
-// leaves db open.
+// leaves db open. SQLite needs a busy timeout and transactions that begin as immediate, or the journal fails when somebody
+// else writes, and synchronous=FULL to survive a power cut; with the driver of [Open] that is
+// "file:journal?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)".
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, run: rand.Text(), lease: defaultLease, ops: make(chan *op), closed: make(chan struct{}),
@@ -157,9 +164,7 @@ func (j *Journal) shut() error {
 	j.mu.Unlock()
 	close(j.closed)
 	j.running.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	_, err := j.db.ExecContext(ctx, `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
+	_, err := j.changed(context.Background(), `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.own {
 		err = errors.Join(err, j.db.Close())
 	}

@@ -42,7 +42,8 @@ func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	})
 }
 
-// newSchema returns the connection string of a schema that is dropped with the test.
+// newSchema returns the connection string of a schema that is dropped with the test, with the isolation that makes
+// others fail.
 func newSchema(tb testing.TB, dsn string) string {
 	tb.Helper()
 	schema := "test_" + strings.ToLower(rand.Text())
@@ -56,7 +57,7 @@ func newSchema(tb testing.TB, dsn string) string {
 		assert.NoError(tb, err)
 		assert.NoError(tb, db.Close())
 	})
-	return dsn + " search_path=" + schema
+	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
 }
 
 // driverOf gives the driver of a place, the path of a file or the connection string of Postgres, and what it opens.
@@ -169,6 +170,28 @@ func TestBatches(t *testing.T) {
 		state, err := second.Begin(ctx, "another job", 0)
 		require.NoError(t, err)
 		assert.Zero(t, state)
+	})
+}
+
+// TestTexts: what Postgres takes in no text does not fail the batches of the same commit.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place, sqlpayvault.WithoutLease())
+		outcome := payvault.BatchOutcome{
+			Status: payvault.BatchRefused, Cards: 1 << 40, StatusCode: 1 << 40, Code: "5\x00", Message: "a\x00b\xff",
+		}
+		require.NoError(t, j.End(t.Context(), job, 0, outcome))
+		state, err := j.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		outcome.Code, outcome.Message = "5", "ab\uFFFD"
+		assert.Equal(t, &outcome, state.Outcome)
+		for _, name := range []string{job + "\x00", job + "\xff"} {
+			_, err = j.Begin(t.Context(), name, 0)
+			require.ErrorContains(t, err, "the name of the job")
+			require.ErrorContains(t, j.End(t.Context(), name, 0, outcome), "the name of the job")
+		}
 	})
 }
 
@@ -365,15 +388,11 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
-// TestWritersInAnyOrder: journals that begin and end the same batches never wait for each other, nor give up for the
-// isolation that a database has by default.
+// TestWritersInAnyOrder: journals that begin and end the same batches never wait for each other.
 func TestWritersInAnyOrder(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		if driver, _ := driverOf(place); driver == "pgx" {
-			place += " options='-c default_transaction_isolation=serializable'"
-		}
 		var running sync.WaitGroup
 		for range 4 {
 			j := opened(t, place, sqlpayvault.WithoutLease())
@@ -574,6 +593,26 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
 	_, err = sqlpayvault.Open(t.Context(), path)
 	require.ErrorContains(t, err, "not a database")
+}
+
+// TestPaths: whatever they mean to SQLite, the journal is in the file of that name.
+//
+//nolint:paralleltest // it changes the directory
+func TestPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
+		for _, begun := range []bool{false, true} {
+			j, err := sqlpayvault.Open(t.Context(), path)
+			require.NoError(t, err)
+			state, err := j.Begin(t.Context(), job, 0)
+			require.NoError(t, err)
+			assert.Equal(t, begun, state.Begun, path)
+			require.NoError(t, j.Close())
+		}
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Positive(t, info.Size())
+	}
 }
 
 // TestTablesAreMadeOnce: many runs start at the same time.

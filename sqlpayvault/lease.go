@@ -1,6 +1,7 @@
 package sqlpayvault
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -84,19 +85,23 @@ func (j *Journal) take(ctx context.Context, job string) error {
 		select {
 		case <-time.After(min(lease/10, 100*time.Millisecond)):
 		case <-dead:
-			taken, err := j.changed(ctx, `UPDATE payvault_jobs SET holder = $1, beat = beat + 1, lease = $2
-				WHERE job = $3 AND holder = $4 AND beat = $5`,
-				j.run, j.lease.Milliseconds(), job, first.holder, first.beat)
-			if err == nil && !taken {
-				err = ErrRunning
-			}
-			return err
+			return j.takeOver(ctx, job, first)
 		case <-j.closed:
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// takeOver takes a lease whose holder has given no sign of life since it was looked at.
+func (j *Journal) takeOver(ctx context.Context, job string, from holding) error {
+	taken, err := j.changed(ctx, `UPDATE payvault_jobs SET holder = $1, beat = beat + 1, lease = $2
+		WHERE job = $3 AND holder = $4 AND beat = $5`, j.run, j.lease.Milliseconds(), job, from.holder, from.beat)
+	if err == nil && !taken {
+		err = ErrRunning
+	}
+	return err
 }
 
 // holding reads who holds a job; nobody does if it is not there.
@@ -114,10 +119,15 @@ func (j *Journal) holding(ctx context.Context, job string) (h holding, err error
 func (j *Journal) changed(ctx context.Context, statement string, args ...any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	result, err := j.db.ExecContext(ctx, statement, args...)
+	tx, err := j.transaction(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback() //nolint:errcheck // as in apply
+	result, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return false, err
 	}
 	n, err := result.RowsAffected()
-	return n > 0, err
+	return n > 0, cmp.Or(err, tx.Commit())
 }

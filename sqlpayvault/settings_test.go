@@ -18,3 +18,18 @@ func TestSettings(t *testing.T) {
 	assert.Equal(t, 2, synchronous, "FULL")
 	require.NoError(t, j.Close())
 }
+
+// TestTakeOver: a sign of life that comes at the last moment keeps the lease.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	first, err := Open(t.Context(), filepath.Join(t.TempDir(), "journal"))
+	require.NoError(t, err)
+	_, err = first.Begin(t.Context(), "job", 0)
+	require.NoError(t, err)
+	before, err := first.holding(t.Context(), "job")
+	require.NoError(t, err)
+	_, err = first.Begin(t.Context(), "job", 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, first.takeOver(t.Context(), "job", before), ErrRunning)
+	require.NoError(t, first.Close())
+}
