@@ -156,6 +156,9 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	if !set.allowRemote && !isLoopback(set.addr) {
 		return nil, fmt.Errorf("%s is not a loopback address; -allow-remote permits it", set.addr)
 	}
+	if set.retryAfter != "" && set.rate == 0 {
+		return nil, errors.New("-retry-after needs -rate")
+	}
 	seed, err := readSeed(set.seedFile)
 	if err != nil {
 		return nil, err
@@ -174,7 +177,7 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	if set.rate != 0 || set.retryAfter != "" {
+	if set.rate != 0 {
 		limit := payvaulttest.Fault{Kind: payvaulttest.PermitRate, Rate: set.rate, RetryAfter: set.retryAfter}
 		if _, err := srv.Inject(limit); err != nil {
 			srv.Close()
