@@ -15,45 +15,41 @@ import (
 	"example.com/payvault"
 )
 
-// countCards finds what is wrong with the file before anything is sent. The sum is too short to give a card away.
-func countCards(path string) (n int, sum string, err error) {
-	hash := sha256.New()
-	for card := range readCards(path, func(failed error) { err = failed }) {
-		if _, malformed := time.Parse("0106", card.ExpDate); card.CardNumber.Reveal() == "" || malformed != nil {
-			return 0, "", fmt.Errorf("%s: card %d has no number, or an exp_date that is not MMYY", path, n+1)
-		}
-		fmt.Fprintf(hash, "%q", []string{card.CardNumber.Reveal(), card.ExpDate, card.CardID})
-		n++
+// readCards yields the cards of a file. Before it returns it calls end, with their sum, which is too short to give a
+// card away, and with what is wrong.
+func readCards(path string, end func(sum string, err error)) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		hash := sha256.New()
+		err := eachCard(path, hash, yield)
+		end(hex.EncodeToString(hash.Sum(nil)[:2]), err)
 	}
-	return n, hex.EncodeToString(hash.Sum(nil)[:2]), err
 }
 
-// readCards yields the cards of a file. It calls fail before it returns, unless it has come to the end of the file.
-func readCards(path string, fail func(error)) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		file, err := os.Open(path) //nolint:gosec // the user's own file is the point
-		if err != nil {
-			fail(err)
-			return
+func eachCard(path string, hash io.Writer, yield func(payvault.AccountUpdaterCard) bool) error {
+	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	rows := csv.NewReader(file)
+	row, err := rows.Read()
+	if heading := "card_number,exp_date,card_id"; err == nil && strings.Join(row, ",") != heading {
+		return errors.New("the first line is not " + heading)
+	}
+	for row, err = rows.Read(); err == nil; row, err = rows.Read() {
+		if _, malformed := time.Parse("0106", row[1]); row[0] == "" || malformed != nil {
+			line, _ := rows.FieldPos(0)
+			return fmt.Errorf("line %d has no number, or an exp_date that is not MMYY", line)
 		}
-		defer file.Close() //nolint:errcheck // it was only read
-		rows := csv.NewReader(file)
-		heading, err := rows.Read()
-		if err == nil && strings.Join(heading, ",") != "card_number,exp_date,card_id" {
-			err = errors.New("the first line is not card_number,exp_date,card_id")
-		}
-		for err == nil {
-			var row []string
-			if row, err = rows.Read(); err == nil && !yield(payvault.AccountUpdaterCard{
-				CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2],
-			}) {
-				return
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			fail(fmt.Errorf("%s: %w", path, err))
+		fmt.Fprintf(hash, "%q", row)
+		if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2]}) {
+			return nil
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // generate writes a file of made-up cards.

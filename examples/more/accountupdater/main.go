@@ -2,10 +2,9 @@
 //
 //	accountupdater -cards cards.csv   # its first line is card_number,exp_date,card_id
 //
-// It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on where it stopped, and never
-// submits a batch twice: the journal beside the file (cards.csv.journal) has each batch before it is sent. One that was
-// being sent when the program died may have arrived: each run reports it and none sends it again. Package sqlpayvault
-// says how somebody settles it. Cards that are new or corrected go into a file of another name.
+// It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
+// by the journal beside the file. What was being sent when the program died may have arrived: each run reports it and
+// none sends it again, see package sqlpayvault. Cards that are new or corrected go into a file of another name.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the cards, made-up ones
 // without -cards, go to an emulator that ends with the program, and so does the journal.
@@ -32,28 +31,23 @@ import (
 )
 
 func main() {
+	cards := flag.String("cards", "", "CSV file of the cards to submit")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	context.AfterFunc(ctx, stop) // ctrl-C waits for the requests in flight, and a second one does not
-	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(ctx, *cards, os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "accountupdater:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
-	flags := flag.NewFlagSet("accountupdater", flag.ContinueOnError)
-	cards := flags.String("cards", "", "CSV file of the cards to submit")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+func run(ctx context.Context, cards string, getenv func(string) string, out io.Writer) error {
 	client, err := sandbox.Client(getenv)
 	if err != nil {
 		return err
 	}
-	url := strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
-	job := "cards of merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + url
-	journal := *cards + ".journal"
+	job := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
+	journal := cards + ".journal"
 	if client == nil {
 		fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
 		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
@@ -63,72 +57,82 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 			return err
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // of a temporary directory
-		if client, journal = srv.Client(), filepath.Join(dir, "journal"); *cards == "" {
-			*cards = filepath.Join(dir, "cards.csv")
-			err = generate(*cards, 100_000)
+		if client, journal = srv.Client(), filepath.Join(dir, "journal"); cards == "" {
+			cards = filepath.Join(dir, "cards.csv")
+			if err := generate(cards, 100_000); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-	} else if *cards == "" {
+	} else if cards == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	}
-	return submit(ctx, client, *cards, journal, job, out)
+	return submit(ctx, client, cards, journal, job, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
 func submit(ctx context.Context, client *payvault.Client, cards, file, job string, out io.Writer) (err error) {
-	total, sum, err := countCards(cards)
+	total, sum := 0, ""
+	for range readCards(cards, func(all string, failed error) { sum, err = all, failed }) {
+		total++
+	}
 	if err != nil {
 		return err
+	}
+	if _, missing := os.Stat(file); missing == nil {
+		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
 	}
 	journal, err := sqlpayvault.Open(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	if err := sameFile(ctx, journal, job, sum); err != nil {
+	if err := sameCards(ctx, journal, job, sum); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	ctx, halt := context.WithCancelCause(ctx)
-	defer halt(nil)
+	stream := readCards(cards, func(now string, failed error) {
+		if failed != nil || now != sum { // what has come would be taken for all cards
+			halt(cmp.Or(failed, errors.New(cards+" has changed")))
+		}
+	})
 	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: job}
 	bar := progress.New(out, "cards", total)
-	accepted, unknown := 0, 0
-	for batch := range client.AccountUpdater.SubmitAll(ctx, readCards(cards, halt), options) {
+	accepted, unknown, left := 0, 0, total
+	for batch := range client.AccountUpdater.SubmitAll(ctx, stream, options) {
 		e, _ := errors.AsType[*payvault.Error](batch.Err)
-		switch n := batch.End - batch.Start; {
+		n := batch.End - batch.Start
+		switch {
 		case e == nil:
 			accepted += n
 		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e),
 			errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden): // as would be the next ones
-			err = cmp.Or(err, batch.Err)
-			halt(err)
+			halt(e)
 			continue
-		case errors.Is(batch.Err, payvault.ErrOutcomeUnknown):
+		case errors.Is(e, payvault.ErrOutcomeUnknown):
 			unknown += n
 			fallthrough
 		default: // the first line of the file is the heading
-			fmt.Fprintf(out, "lines %d to %d: %v\n", batch.Start+2, batch.End+1, batch.Err)
+			fmt.Fprintf(out, "lines %d to %d: %v\n", batch.Start+2, batch.End+1, e)
 		}
-		bar.Add(batch.End - batch.Start)
+		left -= n
+		bar.Add(n)
 	}
 	bar.Stop()
-	fmt.Fprintf(out, "%d of %d cards are accepted, and %d may have arrived.\n", accepted, total, unknown)
-	if err == nil && accepted < total {
+	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d are left to the next run.\n",
+		accepted, total, total-accepted-unknown-left, unknown, left)
+	if err = context.Cause(ctx); err == nil && accepted < total {
 		err = errors.New("not all cards are accepted")
 	}
 	return err
 }
 
-// sameFile has the journal keep the sum of the file, as a job of its own, and refuses another file.
-func sameFile(ctx context.Context, journal payvault.Journal, job, sum string) error {
-	known, err := journal.Begin(ctx, job+", file", 0)
-	if err != nil || known.Outcome != nil && known.Outcome.Message == sum {
-		return err
+// sameCards has the journal keep the sum of the cards, as a batch that they do not have, and refuses others.
+func sameCards(ctx context.Context, journal payvault.Journal, job, sum string) error {
+	known, err := journal.Begin(ctx, job, -1)
+	if err == nil && known.Outcome == nil {
+		err = journal.End(ctx, job, -1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: sum})
+	} else if err == nil && known.Outcome.Message != sum {
+		err = errors.New("it is of other cards: put those that are new or corrected into a file of another name")
 	}
-	if known.Outcome != nil {
-		return errors.New("it is of other cards: put those that are new or corrected into a file of another name")
-	}
-	return journal.End(ctx, job+", file", 0, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: sum})
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -54,7 +55,7 @@ func (f *fixture) getenv(name string) string { return f.variables[name] }
 // run submits what is left, and returns what was printed.
 func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 	var text bytes.Buffer
-	err := run(ctx, []string{"-cards", f.cards}, f.getenv, io.MultiWriter(&text, out))
+	err := run(ctx, f.cards, f.getenv, io.MultiWriter(&text, out))
 	return text.String(), err
 }
 
@@ -74,9 +75,9 @@ func (f *fixture) arrived(t *testing.T) int {
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), nil, func(string) string { return "" }, &out))
+	require.NoError(t, run(t.Context(), "", func(string) string { return "" }, &out))
 	assert.Contains(t, out.String(), "50000 of 100000 cards\n")
-	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, and 0 may have arrived.\n")
+	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
 
 func TestSecondRunSendsNothing(t *testing.T) {
@@ -85,23 +86,33 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	for range 2 {
 		out, err := f.run(t.Context(), io.Discard)
 		require.NoError(t, err)
-		assert.Contains(t, out, "250 of 250 cards are accepted, and 0 may have arrived.\n")
+		assert.Contains(t, out, "250 of 250 cards are accepted, 0 are refused, 0 may have arrived, 0 are left")
 		assert.Equal(t, 3, f.srv.Commits(payvault.OpAccountUpdaterSubmit))
 	}
 }
 
-// TestInterrupted: ctrl-C waits for what is in flight, and the next run does the rest.
+// TestInterrupted: ctrl-C waits for what is in flight, and a later run does the rest, whatever one between them was told.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
-	ctx, cancel := context.WithCancel(t.Context())
-	out, err := f.run(ctx, writer(func() { cancel() })) // after the first line of the progress
-	require.ErrorIs(t, err, context.Canceled)
-	assert.Contains(t, out, "and 0 may have arrived.\n")
-	before := f.arrived(t)
-	assert.Positive(t, before)
-	assert.Less(t, before, 5000)
-	_, err = f.run(t.Context(), io.Discard)
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, err := f.run(ctx, writer(func(text string) { // after the first line of the progress
+			if strings.Contains(text, " of 5000 cards\n") {
+				cancel()
+			}
+		}))
+		require.ErrorIs(t, err, context.Canceled)
+		var accepted, refused, unknown, left int
+		_, err = fmt.Sscanf(out[strings.LastIndex(out[:len(out)-1], "\n")+1:],
+			"%d of 5000 cards are accepted, %d are refused, %d may have arrived, %d are left to the next run.\n",
+			&accepted, &refused, &unknown, &left)
+		require.NoError(t, err, out)
+		assert.Positive(t, accepted)
+		assert.Equal(t, []int{0, 0, 5000 - accepted}, []int{refused, unknown, left})
+	}
+	assert.Less(t, f.arrived(t), 5000)
+	_, err := f.run(t.Context(), io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, 5000, f.arrived(t))
 }
@@ -122,10 +133,10 @@ func TestInterruptedWhileRefused(t *testing.T) {
 	assert.Zero(t, f.arrived(t))
 }
 
-type writer func()
+type writer func(text string)
 
 func (w writer) Write(p []byte) (int, error) {
-	w()
+	w(string(p))
 	return len(p), nil
 }
 
@@ -145,7 +156,7 @@ func TestFailures(t *testing.T) {
 		out, err := f.run(t.Context(), io.Discard)
 		require.ErrorContains(t, err, "not all cards are accepted")
 		assert.Contains(t, out, "(outcome unknown)\n")
-		assert.Contains(t, out, "900 of 1000 cards are accepted, and 100 may have arrived.\n")
+		assert.Contains(t, out, "900 of 1000 cards are accepted, 0 are refused, 100 may have arrived, 0 are left")
 		assert.Equal(t, 1000, f.arrived(t))
 	}
 }
@@ -171,6 +182,7 @@ func TestKilled(t *testing.T) {
 	remove()
 	out, err := f.run(t.Context(), io.Discard)
 	require.ErrorContains(t, err, "not all cards are accepted")
+	assert.Contains(t, out, "If it was killed, this waits 5 s")
 	assert.Contains(t, out, "an earlier run began the batch and did not end it (outcome unknown)\n")
 	assert.Greater(t, f.arrived(t), 5000)
 }
@@ -183,8 +195,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		heading + "4111111111111111,0130\n":       "wrong number of fields",
 		heading + "4111111111111111,\"0130,c1\n":  "extraneous or missing",
 		heading + "4111111111111111,0130,c1,c2\n": "wrong number of fields",
-		heading + "4111111111111111,1330,c1\n":    "card 1 has no number, or an exp_date that is not MMYY",
-		heading + ",1230,c1\n":                    "card 1 has no number, or an exp_date that is not MMYY",
+		heading + "4111111111111111,1330,c1\n":    "line 2 has no number, or an exp_date that is not MMYY",
+		heading + ",1230,c1\n":                    "line 2 has no number, or an exp_date that is not MMYY",
 	} {
 		f := newFixture(t, 0)
 		require.NoError(t, os.WriteFile(f.cards, []byte(text), 0o600))
@@ -218,6 +230,36 @@ func TestFileThatHasChanged(t *testing.T) {
 	}
 }
 
+// TestFileThatBreaksOff while it is submitted, in a card or between two, is not taken for a shorter one: a run with the
+// mended file does the rest.
+func TestFileThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(whole string) int{
+		"in a number": func(whole string) int { return strings.LastIndex(whole[:len(whole)/2], "\n") + 5 },
+		"at a line":   func(whole string) int { return strings.LastIndex(whole[:len(whole)/2], "\n") + 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, 20_000)
+			whole, err := os.ReadFile(f.cards)
+			require.NoError(t, err)
+			out, err := f.run(t.Context(), writer(func(text string) {
+				if strings.HasPrefix(text, "2000 of") {
+					assert.NoError(t, os.Truncate(f.cards, int64(at(string(whole)))))
+				}
+			}))
+			require.ErrorContains(t, err, map[string]string{
+				"in a number": "wrong number of fields", "at a line": "cards.csv has changed",
+			}[name])
+			assert.NotContains(t, out, " 0 are left")
+			require.NoError(t, os.WriteFile(f.cards, whole, 0o600))
+			_, err = f.run(t.Context(), io.Discard)
+			require.NoError(t, err)
+			assert.Equal(t, 20_000, f.arrived(t))
+		})
+	}
+}
+
 // TestBaseURLs: a slash at its end names no other service.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
@@ -233,9 +275,9 @@ func TestBaseURLs(t *testing.T) {
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
-	require.ErrorContains(t, run(t.Context(), nil, f.getenv, io.Discard), "-cards is required")
+	require.ErrorContains(t, run(t.Context(), "", f.getenv, io.Discard), "-cards is required")
 	f.variables["PAYVAULT_API_KEY"] = ""
-	require.ErrorContains(t, run(t.Context(), nil, f.getenv, io.Discard), "or none of them")
+	require.ErrorContains(t, run(t.Context(), "", f.getenv, io.Discard), "or none of them")
 }
 
 // inject makes requests fail as the fault says and returns what ends that.
