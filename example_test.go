@@ -2,9 +2,11 @@ package payvault_test
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -428,40 +430,51 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 	return nil
 }
 
-// The answer to the first batch is lost, and the second is turned away. The next run sends the second one only, as it
-// would if the process had been killed.
-func ExampleJournal() {
+// With a journal a later run goes on where an earlier one ended, even by a crash. Here the file of cards breaks off in
+// the first run, and one answer is lost; the next run, with the mended file, sends no batch twice. In a program the
+// journal is that of sqlpayvault.Open(ctx, "cards.journal"), which is on disk.
+func ExampleAccountUpdaterService_SubmitAll_journal() {
 	srv, client := emulator()
 	defer srv.Close()
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 1})
-	inject(srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1})
 
-	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
-		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
-	}, 150))
-	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: &memory{}, Job: "cards of November"}
-	for range 2 {
-		for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
-			e, _ := errors.AsType[*payvault.Error](batch.Err)
-			switch {
-			case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; no run sends it again
-				fmt.Println("batch", batch.Index, "may have arrived")
-			case payvault.SafeToRetry(batch.Err), e != nil && e.Delivery == payvault.NotSent:
-				fmt.Println("batch", batch.Index, "is left to the next run")
-			case batch.Err != nil:
-				fmt.Println("batch", batch.Index, "is refused:", batch.Err)
-			default:
-				fmt.Println("batch", batch.Index, "is accepted")
+	options := &payvault.SubmitAllOptions{Journal: &memory{}, Job: "cards of November"}
+	run := func(file io.Reader) (accepted, unknown int, failed error) {
+		ctx, end := context.WithCancelCause(context.Background())
+		defer end(nil)
+		cards := func(yield func(payvault.AccountUpdaterCard) bool) {
+			rows := csv.NewReader(file)
+			for row, err := rows.Read(); err != io.EOF; row, err = rows.Read() {
+				if err != nil {
+					end(err) // else what has come would be taken for all cards
+					return
+				}
+				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}) {
+					return
+				}
 			}
 		}
+		for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
+			switch {
+			case batch.Err == nil:
+				accepted++
+			case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; no run sends it again
+				unknown++
+			default: // it is refused, or left to the next run
+				failed = batch.Err
+			}
+		}
+		return accepted, unknown, failed
 	}
+	file := strings.Repeat("4111111111111111,0127\n", 250)
+	_, _, err := run(strings.NewReader(file[:len(file)-6]))
+	fmt.Println(err)
+	fmt.Println(run(strings.NewReader(file)))
 	fmt.Println("submissions:", srv.Commits(payvault.OpAccountUpdaterSubmit))
 	// Output:
-	// batch 0 may have arrived
-	// batch 1 is left to the next run
-	// batch 0 may have arrived
-	// batch 1 is accepted
-	// submissions: 2
+	// payvault: account_updater.submit: context canceled: record on line 250: wrong number of fields (not sent)
+	// 2 1 <nil>
+	// submissions: 3
 }
 
 func ExampleWebhooksService_AddEvent() {

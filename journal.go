@@ -8,7 +8,7 @@ import (
 
 // Journal is told of each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided,
 // so that a later run of the same job sends no batch twice, even if this one is killed. Package sqlpayvault, a
-// module of its own, keeps one in SQLite or Postgres.
+// module of its own, keeps one in SQLite or Postgres. One journal keeps many jobs.
 //
 // Its methods are called concurrently, for different batches; what they write has to outlive the process. The first
 // error of either ends the walk: nothing more is sent. A batch after the last one stands for the end of the stream: it
@@ -17,7 +17,7 @@ type Journal interface {
 	// Begin records that a batch is about to be sent, and returns what was recorded before. It records nothing if
 	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded. The context
 	// ends when nothing more is to be sent. A Begin that fails should record nothing: what it has recorded all the same
-	// is of unknown outcome for good.
+	// is of unknown outcome for good. So is a batch whose process is killed while it still waits for its turn.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records what came of a batch, in place of what was recorded before. Its context does not end with that of
 	// the walk. It may also be called between two runs, to record what somebody has found out about a batch of unknown
@@ -86,10 +86,10 @@ func (s BatchState) check(cards int) error {
 		return nil
 	}
 	if s.Outcome.Status == BatchEnd {
-		return errors.New("it is of other cards: an earlier run saw fewer batches")
+		return errors.New("the job is of other cards: an earlier run saw fewer batches")
 	}
 	if s.Outcome.Cards > 0 && s.Outcome.Cards != cards {
-		return errors.New("it is of other cards: an earlier run saw another number of them in the batch")
+		return errors.New("the job is of other cards: an earlier run saw another number of them in the batch")
 	}
 	return nil
 }

@@ -20,7 +20,10 @@ type SubmitAllOptions struct {
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
 	// Job names the cards in the Journal, which it is required for and an error without: the same in each run of the
-	// same cards, in the same order, for the same service and merchant.
+	// same cards, in the same order, for the same service and merchant. Under another name all cards are sent. A walk over
+	// other cards ends with an error as soon as the Journal shows it, at the end at the latest: fewer batches than an
+	// earlier run saw, more than one that came to the end, another number of cards in a batch. As many other cards
+	// do not show, nor more of them after a run that did not come to the end.
 	Job string
 }
 
@@ -62,9 +65,10 @@ type AccountUpdaterBatch struct {
 // Journal, what was sent and not yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
-// after the batches that were read have been yielded. It has to end at its end only: what it has given until then
-// are all cards there are, and one that fails has to cancel ctx before it returns. A panic of a transport, a key source
-// or the journal ends the walk in the same way.
+// after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
+// are: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
+// without one it is enough to look at its error after the loop. A panic of a transport, a key source or the journal
+// ends the walk in the same way.
 //
 // A walk sends nothing more, and yields the rest of the stream as not sent, when
 //

@@ -536,7 +536,7 @@ func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.
 	}
 	for later := range j.known {
 		if outcome.Status == payvault.BatchEnd && later > i {
-			return errors.New("it is of other cards: an earlier run saw more batches")
+			return errors.New("the job is of other cards: an earlier run saw more batches")
 		}
 	}
 	j.known[i] = payvault.BatchState{Begun: true, Outcome: &outcome}
@@ -561,7 +561,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again.
+// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again, whatever the
+// concurrency of a later run.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 100, 1950}, func(t *testing.T, n int) {
@@ -574,7 +575,7 @@ func TestJournal(t *testing.T) {
 			return nil, nil
 		}}
 		var got []batch
-		for b := range s.submitAll(t, stream(n, nil), j.options(3)) {
+		for b := range s.submitAll(t, stream(n, nil), j.options(5)) {
 			j.mu.Lock()
 			assert.Equal(t, &payvault.BatchOutcome{
 				Status: payvault.BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID,
@@ -691,16 +692,22 @@ func TestJournalThatFails(t *testing.T) {
 // TestJournalOfOtherCards is refused as soon as it shows, at the latest with the last batch.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
-	forEach(t, []struct{ was, is int }{{500, 300}, {300, 500}, {350, 400}, {350, 320}, {350, 0}, {0, 350}},
-		func(t *testing.T, n struct{ was, is int }) {
-			t.Helper()
-			j := newJournal(t, nil)
-			j.run(&fake{}, n.was)
-			var s fake
-			got := j.run(&s, n.is)
-			assert.ErrorContains(t, got[len(got)-1].Err, "journal: it is of other cards: an earlier run saw ")
-			assert.Empty(t, s.seen)
-		})
+	const more, fewer, number = "more batches", "fewer batches", "another number of them in the batch"
+	type test struct {
+		was, is int
+		text    string
+	}
+	forEach(t, []test{
+		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {0, 350, fewer},
+	}, func(t *testing.T, n test) {
+		t.Helper()
+		j := newJournal(t, nil)
+		j.run(&fake{}, n.was)
+		var s fake
+		got := j.run(&s, n.is)
+		assert.ErrorContains(t, got[len(got)-1].Err, "journal: the job is of other cards: an earlier run saw "+n.text)
+		assert.Empty(t, s.seen)
+	})
 }
 
 // TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is

@@ -141,7 +141,10 @@ func TestExamples(t *testing.T) {
 	for _, example := range doc.Examples(file) {
 		shown = append(shown, example.Name)
 	}
-	wanted := []string{"", "_afterFailure", "_rateLimit", "NewClient", "Error", "Journal", "OpenFile", "WithLogger"}
+	wanted := []string{
+		"", "_afterFailure", "_rateLimit", "NewClient", "Error", "OpenFile", "WithLogger",
+		"AccountUpdaterService_SubmitAll_journal",
+	}
 	for _, method := range service.Methods() {
 		wanted = append(wanted, strings.Replace(method, ".", "Service_", 1))
 	}
