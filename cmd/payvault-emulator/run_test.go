@@ -332,7 +332,7 @@ func TestRunThatFails(t *testing.T) {
 		"another host":          {[]string{"-addr", "example.com:80"}, exitFailed, "-allow-remote"},
 		"no port":               {[]string{"-addr", "127.0.0.1"}, exitFailed, "missing port"},
 		"a rate below zero":     {[]string{"-addr", "127.0.0.1:0", "-rate", "-1"}, exitFailed, "-rate: "},
-		"a header without rate": {[]string{"-addr", "127.0.0.1:0", "-retry-after", "1"}, exitFailed, "-retry-after needs -rate"},
+		"a header without rate": {[]string{"-addr", "127.0.0.1:0", "-retry-after", "1"}, exitFailed, "needs -rate"},
 		"no such port":          {[]string{"-addr", "127.0.0.1:99999"}, exitFailed, "listen"},
 		"no such file":          {[]string{"-seed", bad + "x"}, exitFailed, "seed"},
 		"a broken file":         {[]string{"-seed", bad}, exitFailed, "seed"},
