@@ -110,8 +110,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 }
 
 // New opens a journal in a database that speaks the SQL of Postgres or SQLite, such as one of the driver pgx. Close
-// leaves db open. SQLite needs a busy timeout and transactions that begin as immediate, or the journal fails when somebody
-// else writes, and synchronous=FULL to survive a power cut; with the driver of [Open] that is
+// leaves db open. SQLite needs a busy timeout and transactions that begin as immediate, or the journal fails when
+// somebody else writes, and synchronous=FULL to survive a power cut; with the driver of [Open] that is
 // "file:journal?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)".
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{

@@ -596,8 +596,6 @@ func TestOpenErrors(t *testing.T) {
 }
 
 // TestPaths: whatever they mean to SQLite, the journal is in the file of that name.
-//
-//nolint:paralleltest // it changes the directory
 func TestPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
