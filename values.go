@@ -474,19 +474,26 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 }
 
 // UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs.
-func (p *Pairs) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text, tolerantForm) != nil {
-		return errNotPairs
-	}
+func (p *Pairs) UnmarshalJSON(b []byte) error { return unmarshalForm(b, p) }
+
+func (p *Pairs) readForm(r *reader, dec *jsontext.Decoder) error {
 	*p = nil
+	token, err := dec.ReadToken()
+	if err != nil || token.Kind() == 'n' {
+		return err
+	}
+	text := []byte(token.String())
 	switch {
-	case text == "":
+	case token.Kind() != '"':
+		return errNotPairs
+	case len(text) == 0:
 		return nil
-	case isMarked([]byte(text)):
+	case isMarked(text):
 		return errRedacted
 	}
-	parsed, err := ParsePairs(text)
-	*p = parsed
-	return err
+	if r.within(text, (*[]Pair)(p)) != nil || *p == nil {
+		*p = nil
+		return errNotPairs
+	}
+	return nil
 }

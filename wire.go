@@ -132,11 +132,22 @@ func unwritable(v any, err error) (path, reason string) {
 	}
 }
 
-// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date; a field of [ApplicationData]
-// goes by its key. The path ends where the names are those of a map.
+// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date.
 func wirePath(v reflect.Value, place jsontext.Pointer) string {
 	path := ""
-walk:
+	for _, name := range knownNames(v, place) {
+		if _, notIndex := strconv.Atoi(name); notIndex == nil {
+			path += "[" + name + "]"
+		} else {
+			path += "." + name
+		}
+	}
+	return cmp.Or(strings.TrimPrefix(path, "."), "body")
+}
+
+// knownNames gives the tokens of a place in the JSON of v up to where they are names in a map, which may be anything. A
+// field of [ApplicationData] goes by its key.
+func knownNames(v reflect.Value, place jsontext.Pointer) (names []string) {
 	for token := range place.Tokens() {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 			v = v.Elem()
@@ -150,25 +161,25 @@ walk:
 		switch v.Kind() {
 		case reflect.Struct:
 			if field, ok := reflect.TypeAssert[ApplicationField](v); ok {
-				path, v = "."+field.Key, reflect.ValueOf(field.Value)
+				names, v = []string{field.Key}, reflect.ValueOf(field.Value)
 				continue
 			}
-			if v = member(v, token); !v.IsValid() {
-				break walk
-			}
-			path += "." + token
+			v = member(v, token)
 		case reflect.Slice, reflect.Array:
 			i, err := strconv.Atoi(token)
 			if err != nil || i >= v.Len() {
-				break walk
+				return names
 			}
-			path += "[" + token + "]"
 			v = v.Index(i)
 		default:
-			break walk
+			return names
 		}
+		if !v.IsValid() {
+			return names
+		}
+		names = append(names, token)
 	}
-	return cmp.Or(strings.TrimPrefix(path, "."), "body")
+	return names
 }
 
 // member returns the field of a struct with that name in JSON.
