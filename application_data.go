@@ -359,8 +359,12 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err != nil {
 		return r.end(err)
 	}
-	if secret, ok := value.(Secret); ok && secret.isMark() {
-		return errRedacted
+	if secret, ok := value.(Secret); ok && isMark(secret.Reveal()) {
+		if !r.lenient {
+			return errRedacted
+		}
+		value = nil
+		r.note(string(dec.StackPointer())+"/value", errRedacted)
 	}
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
 	return nil

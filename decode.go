@@ -380,10 +380,17 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	}
 	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
 	if goOn {
-		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+		r.note(at, reason)
 		return nil
 	}
 	return r.end(reason)
+}
+
+// note keeps the place of a value that could not be read.
+func (r *reader) note(at string, reason error) {
+	if len(r.unread) < mostUnread {
+		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+	}
 }
 
 // fits reports whether the decoder reads a value by itself, or finds that there is none.

@@ -313,6 +313,10 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
 		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},
 		{
+			saveData, `{"code":0,"data":{"fields":[{"key":"tax_id","value":"[REDACTED]"},{"key":"a","value":"b"}]}}`,
+			[]payvault.SavedField{{Key: "tax_id"}, {Key: "a", Value: "b"}}, []string{"/data/fields/0/value"},
+		},
+		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
 			payvault.Customer{
 				ID: "A", BillingCards: []payvault.BillingCard{}, ShippingAddresses: []payvault.ShippingAddress{},

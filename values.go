@@ -128,11 +128,11 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// isMark reports whether the text is that of a redacted secret, which is lost. It copies no text.
-func (s Secret) isMark() bool { return s.masked != nil && *s.masked == mask(redacted) }
+// isMark reports whether a text is that of a redacted secret, which is lost.
+func isMark(text string) bool { return strings.TrimSpace(text) == redacted }
 
 // secret is promoted to structs that embed one.
-func (s Secret) secret() Secret { return s }
+func (s *Secret) secret() *Secret { return s }
 
 // Format writes the mark under every verb.
 func (s Secret) Format(f fmt.State, verb rune) {
@@ -159,7 +159,7 @@ func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
-	if string(text) == redacted {
+	if isMark(string(text)) {
 		return errRedacted
 	}
 	*s = NewSecret(string(text))
@@ -467,6 +467,9 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 		objects[i] = map[string]any{pair.Name: pair.Value}
 	}
 	text, err := json.Marshal(objects, enc.Options())
+	if err == nil && isSent(enc) && isMarked(text) { // which is refused when they are read, too
+		err = errRedacted
+	}
 	if err != nil {
 		return &json.SemanticError{Err: err} // whose place is not that of an error within the text
 	}
