@@ -78,7 +78,8 @@ func unquote(b []byte) []byte {
 // text either, also in unexported fields of your own structs.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
-// read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
+// read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
+// [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 type Secret struct {

@@ -489,7 +489,8 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, number, `true`, `{"a":"` + number + `"}`, `["` + number + `"]`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, number, `true`, `{"a":"` + number + `"}`,
+			`["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))
 			require.Error(t, err, "%s: %s", how, text)
