@@ -532,10 +532,10 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 
 // Call performs an operation that the interface names without showing it, with the same authentication, retries, limits
 // and errors as the typed ones. The whole JSON body of a success is decoded into out, which may be nil, as
-// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may have
-// a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What decoding
-// allocates is bounded as for the typed operations, but for what methods of your own do, such as UnmarshalJSON, and for
-// types of your own that are large by themselves, such as [1 << 20]byte.
+// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
+// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
+// decoding allocates is bounded as for the typed operations, but for what methods of your own do, such as
+// UnmarshalJSON, and for types of your own that are large by themselves, such as [1 << 20]byte.
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
