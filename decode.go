@@ -287,9 +287,7 @@ func (r *reader) decode(body []byte, into any) error {
 	}
 	place := ""
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		for _, name := range knownNames(reflect.ValueOf(into), e.JSONPointer) {
-			place += "/" + name
-		}
+		place = strings.Join(append([]string{""}, knownNames(reflect.ValueOf(into), e.JSONPointer)...), "/")
 	}
 	return fmt.Errorf("%w: %s cannot be read", errUnreadable, cmp.Or(place, "the body"))
 }

@@ -314,7 +314,8 @@ func TestReading_oneOddValue(t *testing.T) {
 		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},
 		{
 			saveData, `{"code":0,"data":{"fields":[{"key":"tax_id","value":"[REDACTED]"},{"key":"a","value":"b"}]}}`,
-			[]payvault.SavedField{{Key: "tax_id"}, {Key: "a", Value: "b"}}, []string{"/data/fields/0/value"},
+			[]payvault.SavedField{{Key: "tax_id"}, {Key: "a", Value: "b"}},
+			[]string{"/data/fields/0/value"},
 		},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,

@@ -82,6 +82,8 @@ func unquote(b []byte) []byte {
 // [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
+//
+//nolint:recvcheck // see secret
 type Secret struct {
 	masked *string // nil for no text
 }
@@ -132,7 +134,7 @@ func (s Secret) IsZero() bool { return s.masked == nil }
 // isMark reports whether a text is that of a redacted secret, which is lost.
 func isMark(text string) bool { return strings.TrimSpace(text) == redacted }
 
-// secret is promoted to structs that embed one.
+// secret is promoted to structs that embed one, or a pointer, which may be nil.
 func (s *Secret) secret() *Secret { return s }
 
 // Format writes the mark under every verb.

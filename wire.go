@@ -182,15 +182,15 @@ func unwritable(v any, err error) (path, reason string) {
 
 // wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date.
 func wirePath(v reflect.Value, place jsontext.Pointer) string {
-	path := ""
-	for _, name := range knownNames(v, place) {
-		if _, notIndex := strconv.Atoi(name); notIndex == nil {
-			path += "[" + name + "]"
-		} else {
-			path += "." + name
+	names := knownNames(v, place)
+	for i, name := range names {
+		if _, err := strconv.Atoi(name); err == nil {
+			names[i] = "[" + name + "]"
+		} else if i > 0 {
+			names[i] = "." + name
 		}
 	}
-	return cmp.Or(strings.TrimPrefix(path, "."), "body")
+	return cmp.Or(strings.Join(names, ""), "body")
 }
 
 // knownNames gives the tokens of a place in the JSON of v up to where they are names in a map, which may be anything. A

@@ -271,8 +271,10 @@ func TestHonestPage(t *testing.T) {
 		record, last string
 		most         int64
 	}{
-		{10_000, record, "", bodyCap}, {10_000, record, `,"rec_id":"17"`, bodyCap}, {30_000, full, "", 64 << 20},
-		{10_000, sparse, "", bodyCap}, {10_000, sparse, `,"rec_id":"17"`, bodyCap},
+		{10_000, record, "", bodyCap},
+		{10_000, record, `,"rec_id":"17"`, bodyCap},
+		{30_000, full, "", 64 << 20},
+		{10_000, sparse, `,"rec_id":"17"`, bodyCap},
 	} {
 		client := service.Client(t, service.Nowhere, answer(test.records, test.record, test.last),
 			payvault.WithMaxResponseBytes(test.most))
