@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,13 +144,14 @@ func (d ApplicationData) fields() []ApplicationField {
 }
 
 // UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
-func (d *ApplicationData) UnmarshalJSON(b []byte) error {
-	r := reader{ctx: context.Background()}
+func (d *ApplicationData) UnmarshalJSON(b []byte) error { return unmarshalForm(b, d) }
+
+func (d *ApplicationData) readForm(r *reader, dec *jsontext.Decoder) error {
 	var pairs []struct {
 		Key   string         `json:"key"`
 		Value jsontext.Value `json:"value"`
 	}
-	if r.decode(b, &pairs) != nil {
+	if jsonv2.UnmarshalDecode(dec, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
@@ -329,7 +329,7 @@ func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
 
 func (f SavedField) writeForm(enc *jsontext.Encoder) error {
 	form := savedField[any]{f.Key, nil, f.Type, f.Settings}
-	if text, ok := f.misfit(); ok {
+	if text, ok := f.misfit(); ok && jsontext.Value(text.Reveal()).IsValid() {
 		form.Value = text
 	} else if f.Value != nil {
 		form.Value = wireValue(reflect.ValueOf(f.Value))
@@ -340,13 +340,11 @@ func (f SavedField) writeForm(enc *jsontext.Encoder) error {
 // rawSecret is a secret whose text is JSON.
 type rawSecret struct{ Secret }
 
-// misfit gives the JSON text of a value that did not fit its field.
+// misfit gives the text of a value that did not fit its field.
 func (f SavedField) misfit() (rawSecret, bool) {
 	secret, ok := f.Value.(Secret)
 	i, known := fieldOf(f.Key)
-	return rawSecret{secret}, ok && known &&
-		reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]() &&
-		jsontext.Value(secret.Reveal()).IsValid()
+	return rawSecret{secret}, ok && known && reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]()
 }
 
 // UnmarshalJSON reads the wire form.
@@ -361,8 +359,12 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err != nil {
 		return r.end(err)
 	}
-	if secret, ok := value.(Secret); ok && secret.isMark() {
-		return errRedacted
+	if secret, ok := value.(Secret); ok && isMark(secret.Reveal()) {
+		if !r.lenient {
+			return errRedacted
+		}
+		value = nil
+		r.note(string(dec.StackPointer())+"/value", errRedacted)
 	}
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
 	return nil

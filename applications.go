@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
@@ -73,8 +77,18 @@ func (d *savedData) missing() string {
 	return ""
 }
 
+// misfits are the places of values that did not fit their fields.
+func (d *savedData) misfits() (places []string) {
+	for i, field := range d.Fields {
+		if _, ok := field.misfit(); ok {
+			places = append(places, fmt.Sprintf("/data/fields/%d/value", i))
+		}
+	}
+	return places
+}
+
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
-// by field name.
+// by field name, whatever the code of the answer is.
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
@@ -121,15 +135,28 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	if err := exchange(ctx, clientOf(s), OpApplicationsValidate.info(), with(id), &r, opts); err != nil {
 		return nil, err
 	}
+	if r.problems == nil { // code 0, with messages perhaps all the same
+		var e Error
+		e.readData(r.Data)
+		maps.DeleteFunc(e.Fields, func(_ string, texts []string) bool { return len(texts) == 0 })
+		if e.clear(nil); len(e.Fields) > 0 {
+			r.problems = e.Fields
+		}
+	}
 	return &Validation{Problems: r.problems}, nil
 }
 
 // validationReply also takes the answer with code 2 and its messages, of whatever HTTP status, which is not shown.
 type validationReply struct {
-	platformReply[ignored]
+	codes
 
+	Data     jsontext.Value `json:"data"`
 	problems map[string][]string
 }
+
+func (r *validationReply) result() codes { return r.codes }
+
+func (*validationReply) missing() string { return "" }
 
 func (r *validationReply) accept(e *Error) bool {
 	answer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity

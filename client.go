@@ -244,7 +244,7 @@ func (p RetryPolicy) policy() transport.Policy {
 
 func defaultConfig() config {
 	return config{transport: transport.Config{
-		AttemptTimeout: 60 * time.Second, MaxResponseBytes: 8 << 20, Policy: RetryPolicy{}.policy(),
+		AttemptTimeout: 60 * time.Second, MaxResponseBytes: maxResponse, Policy: RetryPolicy{}.policy(),
 	}}
 }
 
@@ -435,7 +435,8 @@ type Response struct {
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	// JSON pointers to what could not be read of the answer of an operation that was performed, 20 at most.
+	// JSON pointers to what could not be read of the answer of an operation that was performed, or did not fit what is
+	// documented of it, 20 at most.
 	Unread []string
 }
 
@@ -531,9 +532,10 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 
 // Call performs an operation that the interface names without showing it, with the same authentication, retries, limits
 // and errors as the typed ones. The whole JSON body of a success is decoded into out, which may be nil, as
-// encoding/json decodes it. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
-// decoding allocates is bounded as for the typed operations, but for what methods of your own, such as UnmarshalJSON,
-// do.
+// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
+// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
+// decoding allocates is bounded as for the typed operations, but for what methods of your own do, such as
+// UnmarshalJSON, and for types of your own that are large by themselves, such as [1 << 20]byte.
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
@@ -576,9 +578,5 @@ func (r *callReply) read(ctx context.Context, body []byte) error {
 		return err
 	}
 	own := reader{ctx: ctx, open: true}
-	err := own.decode(body, r.out)
-	if err != nil && own.err == nil {
-		return fmt.Errorf("%w: does not fit the type of the caller", errUnreadable)
-	}
-	return err
+	return own.decode(body, r.out)
 }

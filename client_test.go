@@ -306,8 +306,9 @@ func TestCall_envelopes(t *testing.T) {
 		{200, `{"code":"0","data":[]}`, "", nil},
 		{200, `{"rcode":"000"}`, "", nil},
 		{201, `{"rcode":"000","code":0}`, "", nil},
-		{200, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
-		{200, `{"code":0,"rcode":"905"}`, "0", malformed}, // it contradicts itself
+		{200, `{"code":7,"rcode":"000"}`, "000", malformed}, // it contradicts itself
+		{200, `{"code":0,"rcode":"905"}`, "0", malformed},
+		{400, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
 		{200, `{"rcode":"905","rmsg":"No"}`, "905", []error{payvault.ErrRejected}},
 		{200, `{"code":2,"data":{"a":["b"]}}`, "2", []error{payvault.ErrRejected, payvault.ErrValidation}},
 		{200, `{"message":"hello"}`, "", malformed},

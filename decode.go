@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -73,20 +74,32 @@ type codes struct {
 	RCode tokenizeCode `json:"rcode"`
 }
 
-// check refuses what does not say success, or says both. An operation that is answered with an rcode needs that, all
-// others the code, and Call one of them.
-func (c codes) check(op OperationInfo) error {
-	own, success := c.Code, codeSuccess
-	if op.Op == OpTokensTokenize || op.Op == OpCall && own == "" {
-		own, success = resultCode(c.RCode), rcodeSuccess
+// of gives the code that decides on an operation, rcode where that is documented, then the other one.
+func (c codes) of(op Operation) (own, other resultCode, success string) {
+	if op == OpTokensTokenize || op == OpCall && c.Code == "" {
+		return resultCode(c.RCode), c.Code, rcodeSuccess
 	}
-	switch {
+	return c.Code, resultCode(c.RCode), codeSuccess
+}
+
+// sayBoth reports whether there are two codes of which one says success and one failure.
+func sayBoth(a, b resultCode) bool { return a != "" && b != "" && a.isZero() != b.isZero() }
+
+// isZero reports whether a code is 0, or looks like it and may well mean success.
+func (c resultCode) isZero() bool {
+	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
+	return err == nil && number == 0
+}
+
+// check refuses what does not say success, or says both.
+func (c codes) check(op OperationInfo) error {
+	switch own, other, success := c.of(op.Op); {
 	case own == "":
 		return fmt.Errorf("%w: no result code", ErrMalformedResponse)
+	case sayBoth(own, other):
+		return fmt.Errorf("%w: it says both success and failure", ErrMalformedResponse)
 	case string(own) != success:
 		return fmt.Errorf("%w: another result code than %s", ErrMalformedResponse, success)
-	case c.Code != "" && c.Code != codeSuccess, c.RCode != "" && c.RCode != rcodeSuccess:
-		return fmt.Errorf("%w: it says both success and failure", ErrMalformedResponse)
 	}
 	return nil
 }
@@ -150,7 +163,10 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	}
 	field := into.missing()
 	if field == "" {
-		return r.unread, nil
+		if saved, ok := into.(*platformReply[savedData]); ok {
+			r.unread = append(r.unread, saved.Data.misfits()...)
+		}
+		return r.unread[:min(len(r.unread), mostUnread)], nil
 	}
 	for i, at := range r.unread {
 		if strings.HasPrefix(field+"/", at+"/") {
@@ -168,23 +184,24 @@ type reader struct {
 	open    bool            // the type is the caller's own: no value is taken for another
 
 	options   json.Options
-	allocated uintptr // besides texts
-	most      int     // that may be allocated, if it is more than mostAllocated
+	allocated uintptr // by lists, records and maps
+	most      int     // that may be, if it is more than mostAllocated
 	values    int
 	unread    []string
 	reasons   []error // why each of them is
 	err       error   // why it ended
 }
 
-// The bounds of what an answer may allocate besides its texts, which its size bounds; five times its size if that is
-// more. With fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they
-// need not be counted.
+// The bounds of what each of two passes over an answer may allocate besides its texts, which its size bounds. With
+// fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they need not be
+// counted.
 const (
-	mostAllocated = 40 << 20
-	fewElements   = 20_000
+	mostAllocated = 35 << 20
+	fewElements   = 15_000
 	mostUnread    = 20      // places that are named
 	oddValue      = 1 << 10 // garbage of looking for what it might be
 	largeBody     = 1 << 20
+	maxResponse   = 8 << 20 // of WithMaxResponseBytes by default
 )
 
 // tolerantForm reads what encoding/json took and JSON v2 refuses.
@@ -210,7 +227,7 @@ func (r *reader) read(body []byte, into any) error {
 	case !isPage:
 		return r.decode(body, into)
 	default:
-		r.most = max(r.most, 5*len(body))
+		r.allow(body)
 		form = json.JoinOptions(anyCase, json.WithUnmarshalers(page.counters(r)),
 			jsontext.AllowDuplicateNames(true)) // or all names would be kept
 	}
@@ -218,7 +235,15 @@ func (r *reader) read(body []byte, into any) error {
 	if err == nil || r.err != nil {
 		return r.err
 	}
+	r.allocated = 0
 	return r.decode(body, into)
+}
+
+// allow gives an answer that is larger than it may be by default five times its size.
+func (r *reader) allow(body []byte) {
+	if len(body) > maxResponse {
+		r.most = max(r.most, 5*len(body))
+	}
 }
 
 // counter counts the values of a type, of which a list may have many, and refuses null for one of them.
@@ -250,7 +275,7 @@ func (r *reader) decode(body []byte, into any) error {
 	if len(body) > largeBody && !utf8.Valid(body) {
 		body = bytes.ToValidUTF8(body, []byte("?"))
 	}
-	r.most = max(r.most, 5*len(body))
+	r.allow(body)
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
@@ -260,16 +285,19 @@ func (r *reader) decode(body []byte, into any) error {
 	case !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
 		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
 	}
-	return fmt.Errorf("%w: the body cannot be read", errUnreadable)
+	place := ""
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		place = strings.Join(append([]string{""}, knownNames(reflect.ValueOf(into), e.JSONPointer)...), "/")
+	}
+	return fmt.Errorf("%w: %s cannot be read", errUnreadable, cmp.Or(place, "the body"))
 }
 
 // within reads a part of an answer that was kept as text, strictly.
 func (r *reader) within(raw jsontext.Value, into any) error {
-	lenient, before := r.lenient, r.allocated
+	lenient := r.lenient
 	r.lenient = false
 	err := r.decode(raw, into)
 	r.lenient = lenient
-	r.allocated += r.allocated - before    // lists that are outgrown: they are short here, and their records large
 	if r.ctx.Err() == nil && !r.isFull() { // which end the whole answer
 		r.err = nil
 	}
@@ -306,6 +334,10 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		raw, err := dec.ReadValue()
 		*number = stdjson.Number(raw)
 		return err
+	case ok && (kind == '{' || r.open):
+		defer func(open bool) { r.open = open }(r.open)
+		r.open = false // what it holds is documented
+		return own.readForm(r, dec)
 	case r.open:
 		return jsonskip.Err
 	case kind == 'n' && !v.IsZero(): // it comes twice
@@ -314,8 +346,6 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		raw, err := dec.ReadValue()
 		v.Set(reflect.ValueOf(stdjson.Number(raw)))
 		return err
-	case ok && kind == '{':
-		return own.readForm(r, dec)
 	case isFrom, fits(kind, v.Kind()) && !readsItself(pointer):
 		return jsonskip.Err
 	}
@@ -323,8 +353,11 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if err != nil {
 		return err
 	}
-	if v.Kind() == reflect.Slice && dec.StackDepth() > 1 && isEmpty(raw) { // but not all records of a page
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	isPage := v.Kind() == reflect.Slice && dec.StackDepth() <= 1 // of which nothing says that it is empty
+	if isEmpty(raw, v.Kind()) && !isPage && !inList(dec) && !readsItself(pointer) {
+		if v.Kind() == reflect.Slice {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
 		return nil
 	}
 	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
@@ -345,10 +378,17 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	}
 	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
 	if goOn {
-		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+		r.note(at, reason)
 		return nil
 	}
 	return r.end(reason)
+}
+
+// note keeps the place of a value that could not be read.
+func (r *reader) note(at string, reason error) {
+	if len(r.unread) < mostUnread {
+		r.unread, r.reasons = append(r.unread, at), append(r.reasons, reason)
+	}
 }
 
 // fits reports whether the decoder reads a value by itself, or finds that there is none.
@@ -380,10 +420,10 @@ func isCode(pointer any) bool {
 func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	kind, n := dec.StackIndex(dec.StackDepth())
 	switch {
-	case n >= 256: // in a list or a map that grows by and by: no record has so many members
+	case n > 256: // in a list or a map that grows by and by: no record has so many members
 		r.allocated += 5 * t.Size()
-	case kind == '[':
-		r.allocated += t.Size()
+	case kind == '[' && n&(n-1) == 0: // a list without room, which doubles
+		r.allocated += uintptr(max(1, 2*n)) * t.Size()
 	// Perhaps in a map, and not in its first room.
 	case r.open && (n >= 16 || t.Size() > 128), n >= 16 && t.Kind() == reflect.Interface:
 		r.allocated += 3 * t.Size()
@@ -422,7 +462,10 @@ type formReader interface {
 func unmarshalForm(b []byte, v formReader) error {
 	r := reader{ctx: context.Background()}
 	err := v.readForm(&r, jsontext.NewDecoder(bytes.NewReader(b), r.form()))
-	return cmp.Or(r.err, err)
+	if r.err != nil && errors.Is(err, r.err) { // without what the decoder puts around it
+		return r.err
+	}
+	return err
 }
 
 // readsItself reports whether a type has a form of its own.
@@ -462,10 +505,16 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	return json.Unmarshal(raw, pointer, tolerantForm)
 }
 
-// isEmpty reports whether an empty object or text stands for an empty list, as PHP may write it.
-func isEmpty(raw jsontext.Value) bool {
-	inner, isObject := bytes.CutPrefix(raw, []byte("{"))
-	return isObject && len(bytes.TrimLeft(inner, " \t\r\n")) == 1 || string(raw) == `""`
+// isEmpty reports whether an empty object or text stands for an empty list, or an empty list or text for an empty
+// record, as PHP may write them.
+func isEmpty(raw jsontext.Value, kind reflect.Kind) bool {
+	switch inner := bytes.Trim(raw, " \t\r\n{}[]"); kind {
+	case reflect.Slice:
+		return string(raw) == `""` || len(inner) == 0 && raw.Kind() == '{'
+	case reflect.Struct:
+		return string(raw) == `""` || len(inner) == 0 && raw.Kind() == '['
+	}
+	return false
 }
 
 var errNullRecord = errors.New("is null")

@@ -309,8 +309,14 @@ func TestReading_oneOddValue(t *testing.T) {
 		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
 		{byCall, `{"rcode":0,"N":5}`, 5, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
-		{cancel, `{"code":0,"data":[]}`, payvault.Confirmation{}, []string{"/data"}},
+		{cancel, `{"code":0,"data":[ ]}`, payvault.Confirmation{}, nil},
+		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
 		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},
+		{
+			saveData, `{"code":0,"data":{"fields":[{"key":"tax_id","value":"[REDACTED]"},{"key":"a","value":"b"}]}}`,
+			[]payvault.SavedField{{Key: "tax_id"}, {Key: "a", Value: "b"}},
+			[]string{"/data/fields/0/value"},
+		},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
 			payvault.Customer{
@@ -332,8 +338,8 @@ func TestReading_oneOddValue(t *testing.T) {
 			[]string{"/data/payee_account/dda_number"},
 		},
 		{
-			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":[],"payee_email":["a",{}],"payee_name":"P"}}`,
-			payvault.Payee{ID: 4, Email: []string{"a", ""}, Name: "P"},
+			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{}],"payee_account":[]}}`,
+			payvault.Payee{ID: 4, Email: []string{"a", ""}},
 			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
 	} {
@@ -355,9 +361,10 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "/code cannot be read as a result code"},
 		{createPayee, `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
-		{createPayee, `{"code":5,"rcode":"000","data":{"payee_id":1}}`, ": code 5"},
+		{createPayee, `{"code":5,"rcode":"000","data":{"payee_id":1}}`, "both success and failure"},
 		{tokenize, `{"rcode":"000","code":5,"card_id":"A"}`, "both success and failure"},
-		{tokenize, `{"rcode":"051","code":0,"card_id":"A"}`, ": code 051"},
+		{tokenize, `{"rcode":"051","code":0,"card_id":"A"}`, "both success and failure"},
+		{tokenize, `{"rcode":"051","code":5,"card_id":"A"}`, ": code 051"},
 		{tokenize, `{"rcode":"0","card_id":"A"}`, "another result code than 000"},
 		{tokenize, `{"rcode":null,"card_id":"A"}`, "no result code"},
 		{tokenize, `{"rcode":5,"card_id":"A"}`, ": code 5"},
@@ -365,6 +372,8 @@ func TestReading_oneOddValue(t *testing.T) {
 		{cancel, `{"code":0,"data":null}`, "/data is missing"},
 		{first, `{"code":0,"data":{}}`, "/data cannot be read as an array"},
 		{first, `{"code":0,"data":"","totalRecords":0}`, "/data cannot be read as an array"},
+		{first, `{"code":0,"data":[{},[]]}`, "/data/1 cannot be read as Customer"},
+		{createPayee, `{"code":0,"data":[]}`, "/data/payee_id is missing"},
 		{first, `{"code":0,"data":{"customers":[]}}`, "/data cannot be read as an array"},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`,
@@ -376,7 +385,7 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 }
 
-// TestReading_misfit: a saved value is read as a whole or not at all, and what does not fit is no unread value.
+// TestReading_misfit: a saved value is read as a whole or not at all, and what does not fit is named as unread.
 func TestReading_misfit(t *testing.T) {
 	t.Parallel()
 	const value = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}`
@@ -387,7 +396,7 @@ func TestReading_misfit(t *testing.T) {
 		got, err := within(saveData, 0, "Value")(t.Context(), answering(t, 200, body), payvault.WithResponse(&response))
 		require.NoError(t, err)
 		assert.Equal(t, payvault.NewSecret(value), got)
-		assert.Equal(t, []string{"/data/fields/1/settings/required"}, response.Unread)
+		assert.Equal(t, []string{"/data/fields/1/settings/required", "/data/fields/0/value"}, response.Unread)
 	}
 }
 
@@ -419,13 +428,15 @@ func TestCall_answers(t *testing.T) {
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
-	for _, member := range []string{
-		`"inner":5`, `"wait":"5s"`, `"array":{}`, `"list":[1]`, `"time":"` + garbageCanary + `"`, `"quoted":7.5`,
+	for member, place := range map[string]string{
+		`"inner":5`: "/inner", `"wait":"5s"`: "/wait", `"array":{}`: "/array", `"list":[{},1]`: "/list/1",
+		`"time":"` + garbageCanary + `"`: "/time", `"quoted":7.5`: "/quoted", `"map":{"` + garbageCanary + `":5}`: "/map",
 	} {
 		body := `{"code":0,` + member + `}`
 		require.Error(t, json.Unmarshal([]byte(body), new(callerForm)), member)
 		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerForm))
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
+		assert.Contains(t, err.Error(), ": "+place+" cannot be read (", member)
 		service.AssertHidden(t, err, garbageCanary)
 	}
 }

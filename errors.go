@@ -51,7 +51,8 @@ var (
 	// ErrUnavailable is an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrMalformedResponse is an answer that is not of the documented shape: not JSON, cut off, without a code or a
-	// documented ID, a redirect, or with a value that cannot be read.
+	// documented ID, a redirect, with a value that cannot be read, or with a code and an rcode of which one says success
+	// and the other does not.
 	ErrMalformedResponse = errors.New("malformed response")
 	// ErrResponseTooLarge is an answer larger than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = errors.New("response too large")
@@ -238,9 +239,7 @@ func (e *Error) Is(target error) bool {
 
 // rejected does not hold for a 5xx: gateways give codes too, and the service behind may have performed the operation.
 func (e *Error) rejected() bool {
-	number, err := strconv.ParseFloat(strings.TrimSpace(e.Code), 64)
-	zero := err == nil && number == 0 // what looks like it may well mean success
-	return e.StatusCode < 500 && e.Code != "" && !zero
+	return e.StatusCode < 500 && e.Code != "" && !resultCode(e.Code).isZero()
 }
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have
@@ -417,6 +416,9 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	}
 	if e.Message == "" {
 		e.Message = said(f.Message)
+	}
+	if own, other, _ := f.of(e.Op); e.StatusCode < 300 && sayBoth(own, other) && other.isZero() {
+		e.Code = string(other) // which refuses nothing
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data) // of any other answer it is the record

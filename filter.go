@@ -111,8 +111,10 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages besides the one in use. With the default of [WithMaxResponseBytes]
-	// each takes less than 100 MB, whatever the service answers: what decoding allocates is counted.
+	// used up. Memory is bounded by that many pages besides the one in use. A page of 100 customers takes less than 1 MB;
+	// with the default of [WithMaxResponseBytes] none takes more than 100 MB, whatever the service answers, since what
+	// decoding allocates is counted. So a hostile service can make 32 pages take 3.3 GB: with one that is not trusted,
+	// choose fewer.
 	Prefetch int
 }
 

@@ -56,7 +56,9 @@ type AccountUpdaterBatch struct {
 //
 // Memory does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
 // one more is being read. Each takes what its cards take, and then what its error or RequestID says; with
-// [WithResponse] the whole answer. An answer has at most the bytes of [WithMaxResponseBytes].
+// [WithResponse] the whole answer. An answer has at most the bytes of [WithMaxResponseBytes], of which an honest one
+// needs less than a thousand, and takes a few times that while it is read: a lower limit bounds what Concurrency
+// answers of a hostile service take together.
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for

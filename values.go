@@ -78,9 +78,12 @@ func unquote(b []byte) []byte {
 // text either, also in unexported fields of your own structs.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
-// read and when it is sent, so that what a log shows never becomes a card number. The memory of a text is not wiped.
+// read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
+// [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
+//
+//nolint:recvcheck // see secret
 type Secret struct {
 	masked *string // nil for no text
 }
@@ -128,11 +131,11 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// isMark reports whether the text is that of a redacted secret, which is lost. It copies no text.
-func (s Secret) isMark() bool { return s.masked != nil && *s.masked == mask(redacted) }
+// isMark reports whether a text is that of a redacted secret, which is lost.
+func isMark(text string) bool { return strings.TrimSpace(text) == redacted }
 
-// secret is promoted to structs that embed one.
-func (s Secret) secret() Secret { return s }
+// secret is promoted to structs that embed one, or a pointer, which may be nil.
+func (s *Secret) secret() *Secret { return s }
 
 // Format writes the mark under every verb.
 func (s Secret) Format(f fmt.State, verb rune) {
@@ -159,7 +162,7 @@ func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
-	if string(text) == redacted {
+	if isMark(string(text)) {
 		return errRedacted
 	}
 	*s = NewSecret(string(text))
@@ -467,6 +470,9 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 		objects[i] = map[string]any{pair.Name: pair.Value}
 	}
 	text, err := json.Marshal(objects, enc.Options())
+	if err == nil && isSent(enc) && isMarked(text) { // which is refused when they are read, too
+		err = errRedacted
+	}
 	if err != nil {
 		return &json.SemanticError{Err: err} // whose place is not that of an error within the text
 	}
@@ -474,19 +480,26 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 }
 
 // UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs.
-func (p *Pairs) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text, tolerantForm) != nil {
-		return errNotPairs
-	}
+func (p *Pairs) UnmarshalJSON(b []byte) error { return unmarshalForm(b, p) }
+
+func (p *Pairs) readForm(r *reader, dec *jsontext.Decoder) error {
 	*p = nil
+	token, err := dec.ReadToken()
+	if err != nil || token.Kind() == 'n' {
+		return err
+	}
+	text := []byte(token.String())
 	switch {
-	case text == "":
+	case token.Kind() != '"':
+		return errNotPairs
+	case len(text) == 0:
 		return nil
-	case isMarked([]byte(text)):
+	case isMarked(text):
 		return errRedacted
 	}
-	parsed, err := ParsePairs(text)
-	*p = parsed
-	return err
+	if r.within(text, (*[]Pair)(p)) != nil || *p == nil {
+		*p = nil
+		return errNotPairs
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package payvault
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -63,9 +64,21 @@ var (
 			json.MarshalToFunc(func(enc *jsontext.Encoder, s rawSecret) error {
 				return enc.WriteValue(jsontext.Value(s.Reveal()))
 			}),
-			json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error { return writeSecret(enc, v.secret()) }),
+			json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error {
+				if v.secret() == nil {
+					return &json.SemanticError{Err: errNoSecret}
+				}
+				return writeSecret(enc, *v.secret())
+			}),
+			json.MarshalToFunc(func(_ *jsontext.Encoder, f ApplicationField) error {
+				if text, ok := f.Value.(string); ok && isMark(text) { // which is refused when it is read, too
+					return &json.SemanticError{Err: errRedacted}
+				}
+				return jsonskip.Err
+			}),
 			ownForms,
 			json.MarshalToFunc(writeMarshaler),
+			json.MarshalToFunc(writeTextMarshaler),
 		)))
 
 	// ownForms are those of types that are not written field by field, and of numbers, which v2 knows from Go 1.27 on.
@@ -86,15 +99,24 @@ type ownForm interface {
 	writeForm(enc *jsontext.Encoder) error
 }
 
-// holder is a Secret, or a struct that embeds one.
-type holder interface{ secret() Secret }
+// isSent reports whether enc writes what is sent, and not what is shown.
+func isSent(enc *jsontext.Encoder) bool {
+	isShown, _ := json.GetOption(enc.Options(), jsontext.AllowInvalidUTF8)
+	return !isShown
+}
+
+// holder is a Secret, or a struct that embeds one or a pointer to one.
+type holder interface{ secret() *Secret }
+
+var errNoSecret = errors.New("an embedded *Secret is nil")
 
 // writeSecret writes the text. The mark in its place would be taken for a card number.
 func writeSecret(enc *jsontext.Encoder, s Secret) error {
-	if s.isMark() {
+	text := s.Reveal()
+	if isMark(text) {
 		return errRedacted
 	}
-	return enc.WriteToken(jsontext.String(s.Reveal()))
+	return enc.WriteToken(jsontext.String(text))
 }
 
 // writeMarshaler refuses marks in raw JSON, and those of a MarshalJSON method, which no option reaches.
@@ -112,8 +134,34 @@ func writeMarshaler(enc *jsontext.Encoder, v json.Marshaler) error {
 	return enc.WriteValue(text)
 }
 
-// isMarked reports whether a JSON text has the mark of a secret as a value.
-func isMarked(text []byte) bool { return bytes.Contains(text, []byte(`"`+redacted+`"`)) }
+// writeTextMarshaler refuses the mark of a MarshalText method, which no option reaches either.
+func writeTextMarshaler(enc *jsontext.Encoder, v encoding.TextMarshaler) error {
+	if _, takesOptions := v.(json.MarshalerTo); takesOptions {
+		return jsonskip.Err
+	}
+	text, err := v.MarshalText()
+	if err == nil && isMark(string(text)) {
+		err = errRedacted
+	}
+	if err != nil {
+		return &json.SemanticError{Err: err}
+	}
+	return enc.WriteToken(jsontext.String(string(text)))
+}
+
+// isMarked reports whether a JSON text has the mark of a secret as one of its texts.
+func isMarked(text []byte) bool {
+	if !bytes.Contains(text, []byte(strings.Trim(redacted, "[]"))) {
+		return false
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(text), tolerantForm)
+	for {
+		token, err := dec.ReadToken()
+		if err != nil || token.Kind() == '"' && isMark(token.String()) {
+			return err == nil
+		}
+	}
+}
 
 // unwritable says where and why v cannot be written. It repeats no values and no names in maps, which may be anything.
 func unwritable(v any, err error) (path, reason string) {
@@ -132,11 +180,22 @@ func unwritable(v any, err error) (path, reason string) {
 	}
 }
 
-// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date; a field of [ApplicationData]
-// goes by its key. The path ends where the names are those of a map.
+// wirePath turns a place in the JSON of v into a path such as billing_cards[1].exp_date.
 func wirePath(v reflect.Value, place jsontext.Pointer) string {
-	path := ""
-walk:
+	names := knownNames(v, place)
+	for i, name := range names {
+		if _, err := strconv.Atoi(name); err == nil {
+			names[i] = "[" + name + "]"
+		} else if i > 0 {
+			names[i] = "." + name
+		}
+	}
+	return cmp.Or(strings.Join(names, ""), "body")
+}
+
+// knownNames gives the tokens of a place in the JSON of v up to where they are names in a map, which may be anything. A
+// field of [ApplicationData] goes by its key.
+func knownNames(v reflect.Value, place jsontext.Pointer) (names []string) {
 	for token := range place.Tokens() {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 			v = v.Elem()
@@ -150,25 +209,29 @@ walk:
 		switch v.Kind() {
 		case reflect.Struct:
 			if field, ok := reflect.TypeAssert[ApplicationField](v); ok {
-				path, v = "."+field.Key, reflect.ValueOf(field.Value)
+				v = reflect.ValueOf(field.Value)
 				continue
 			}
-			if v = member(v, token); !v.IsValid() {
-				break walk
-			}
-			path += "." + token
+			v = member(v, token)
 		case reflect.Slice, reflect.Array:
 			i, err := strconv.Atoi(token)
 			if err != nil || i >= v.Len() {
-				break walk
+				return names
 			}
-			path += "[" + token + "]"
 			v = v.Index(i)
+			if field, ok := reflect.TypeAssert[ApplicationField](v); ok {
+				names = []string{field.Key}
+				continue
+			}
 		default:
-			break walk
+			return names
 		}
+		if !v.IsValid() {
+			return names
+		}
+		names = append(names, token)
 	}
-	return cmp.Or(strings.TrimPrefix(path, "."), "body")
+	return names
 }
 
 // member returns the field of a struct with that name in JSON.
@@ -187,7 +250,9 @@ func member(v reflect.Value, name string) reflect.Value {
 func secretsOf(body any) []string {
 	var texts []string
 	collect := json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error {
-		texts = append(texts, v.secret().Reveal())
+		if v.secret() != nil {
+			texts = append(texts, v.secret().Reveal())
+		}
 		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts)))) // also where it is a name in a map
 	})
 	all, _ := json.GetOption(wireForm, json.WithMarshalers)

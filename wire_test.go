@@ -180,9 +180,10 @@ type (
 	callerPointer struct {
 		N int `json:"n"`
 	}
-	callerV2    struct{ Card payvault.Secret }
-	callerV1    struct{ Card payvault.Secret }
-	callerInner struct {
+	callerV2     struct{ Card payvault.Secret }
+	callerV1     struct{ Card payvault.Secret }
+	callerMasked struct{ card payvault.Secret }
+	callerInner  struct {
 		Inner string `json:"inner"`
 		Other string `json:"other"`
 	}
@@ -228,6 +229,7 @@ type (
 
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
+func (c callerMasked) MarshalText() ([]byte, error)   { return c.card.MarshalText() }
 func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
 
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -319,6 +321,11 @@ func TestUnwritable(t *testing.T) {
 		{payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
 		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
 		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
+		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
+		{
+			payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")},
+			service.Fields{"card_number": {isMark}},
+		},
 		{
 			payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
 			service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}},
@@ -348,9 +355,10 @@ func TestUnwritable(t *testing.T) {
 	raw := []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)}
 	for path, data := range map[string]payvault.ApplicationData{
 		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
-		"more":                                     more(map[string]any{"4111111111111111": lost}),
-		"ownership.owners[1].name.last_name":       owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
-		"ownership.owners[1].ssn":                  owner(payvault.Owner{SSN: lost}),
+		"more":                               more(map[string]any{"4111111111111111": lost}),
+		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
+		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),
 	} {
 		_, err = client.Applications.SaveData(t.Context(), 4004, data)
@@ -367,6 +375,7 @@ func TestUnwritable(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
+	type embedding struct{ *payvault.Secret }
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		body         any
@@ -383,9 +392,12 @@ func TestUnwritable(t *testing.T) {
 		{outer{inner{Plain: bad}}, "Plain", notUTF8},
 		{outer{inner{Open: []any{outer{inner{Open: lost}}}}}, "open[0].open", isMark},
 		{outer{inner{Open: callerV1{card().CardNumber}}}, "open", isMark},
+		{outer{inner{Open: callerMasked{card().CardNumber}}}, "open", isMark},
+		{map[callerMasked]int{{card().CardNumber}: 1}, "body", isMark},
+		{[]any{embedding{}}, "[0]", "cannot be written as JSON: an embedded *Secret is nil"},
 		{map[string]any{"a": &callerV1{card().CardNumber}}, "body", isMark},
 		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "body", isMark},
-		{jsontext.Value(`["[REDACTED]"]`), "body", isMark},
+		{jsontext.Value(`["\u005bREDACTED\u005D\t"]`), "body", isMark},
 		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
@@ -477,7 +489,8 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, number, `true`, `{"a":"` + number + `"}`, `["` + number + `"]`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, number, `true`, `{"a":"` + number + `"}`,
+			`["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))
 			require.Error(t, err, "%s: %s", how, text)

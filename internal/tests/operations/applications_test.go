@@ -16,8 +16,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate: code 2 is the answer to the question, with a status and messages that say so; all else is
-// a failure.
+// TestApplicationsValidate: code 2 is the answer to the question, with a status and messages that say so, and so are
+// messages with code 0; all else is a failure.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed = `{"code":2,"message":"Request validation failed"`
@@ -28,6 +28,10 @@ func TestApplicationsValidate(t *testing.T) {
 		want   service.Fields
 	}{
 		{200, `{"code":0}`, nil},
+		{200, `{"code":0,"data":{"tax_id":[]}}`, nil},
+		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil},
+		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required},
+		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required},
 		{422, `{"code":2,"data":{"tax_id":["is required"]}}`, required},

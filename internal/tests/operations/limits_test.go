@@ -74,6 +74,12 @@ type (
 		Data []large           `json:"data"`
 		X    map[string]*large `json:"x"`
 	}
+	ours struct { // types of the package
+		Pairs   []payvault.Pairs           `json:"pairs"`
+		Options []payvault.FieldOption     `json:"options"`
+		Fields  []payvault.SavedField      `json:"fields"`
+		Data    []payvault.ApplicationData `json:"data"`
+	}
 )
 
 // readings are one for each way to read an answer.
@@ -84,7 +90,7 @@ func readings() map[string]reading {
 		"write": read(payvault.OpCustomersCreate), "payee": read(payvault.OpPayeesCreate),
 		"tokenize": read(payvault.OpTokensTokenize),
 		"any":      into[any], "map": into[map[string]string], "maps": into[maps], "pointers": into[pointers],
-		"arrays": into[arrays], "structs": into[structs],
+		"arrays": into[arrays], "structs": into[structs], "ours": into[ours],
 	}
 }
 
@@ -112,6 +118,7 @@ func attacks() []attack {
 	owned := func(n int) string {
 		return `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, n-1) + `{}]}},`
 	}
+	cards := func(n int) string { return `{"billing_cards":[` + strings.Repeat(`{},`, n-1) + `{}]},` }
 	times := `{"key":"business_services_auth_time","value":"{` + strings.Repeat("1,", 450) + `}"},`
 	return slices.Concat(
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`), of("saved", secret, `"}]}}`, "\xffa"),
@@ -132,7 +139,15 @@ func attacks() []attack {
 		of("transactions", data, `]}`, `{},`, `{"amt_tran":"1,234.50","batch_date":20260115},`,
 			`{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`),
 
+		// Lists that grow, just as much as is read, twice since the last value is odd, and a long text.
+		of("list", data+strings.Repeat(cards(3), 11_600)+`{"rec_id":"1","comments":"`, `"}]}`, `x`),
+		of("list", data+strings.Repeat(cards(129), 1_080)+`{"comments":"`, `"}]}`, `x`),
+		of("list", data+cards(25_000)+`{"rec_id":"1","comments":"`, `"}]}`, `x`),
+
 		// What is not documented, or the caller's.
+		of("ours", `{"code":0,"pairs":[`, `]}`, `"[]",`, `"",`, `null,`, `"[{\"a\":1}]",`),
+		of("ours", `{"code":0,"options":[`, `]}`, `{},`, `{"value":{"a":[]}},`), of("ours", data, `]}`, `[],`, `[{},{},{}],`),
+		of("ours", `{"code":0,"fields":[`, `]}`, `{},`, owned(3)),
 		of("list, any", `{"code":0,"data":[],"x":[`, `]}`, `1,`, `{"a":1},`), of("list, any", ``, ``, `[`),
 		of("list, any, map", `{"code":"0"`+members(`"a"`), `}`, ` `), of("list", `{"data":[],`, `,"code":0}`, `"code":0,`),
 		of("list", `{"code":0,"rcode":"000",`, `"data":[]}`, ` `), of("maps, arrays", data, `]}`, `{"a":{}},`),
@@ -246,23 +261,33 @@ func TestHostileTexts(t *testing.T) {
 func TestHonestPage(t *testing.T) {
 	const record = `{"customer_id":"C1","customer_first_name":"Ann","billing_cards":[{"card_id":"a"},{"card_id":"b"}],` +
 		`"shipping_addresses":[{"shipping_city":"X"},{"shipping_city":"Y"}]`
-	full := record + `,"comments":"` + strings.Repeat("null ", 100) + `"`
+	full, sparse := record+`,"comments":"`+strings.Repeat("null ", 100)+`"`, `{"billing_cards":[{},{},{},{"card_id":"b"}]`
+	answer := func(records int, record, last string) payvault.Option {
+		return service.Over(service.Canned(200, `{"code":"0","totalPages":1,"data":[`+
+			strings.Repeat(record+"},", records-1)+record+last+`}]}`))
+	}
 	for _, test := range []struct {
 		records      int
 		record, last string
 		most         int64
 	}{
-		{10_000, record, "", bodyCap}, {10_000, record, `,"rec_id":"17"`, bodyCap}, {30_000, full, "", 64 << 20},
+		{10_000, record, "", bodyCap},
+		{10_000, record, `,"rec_id":"17"`, bodyCap},
+		{30_000, full, "", 64 << 20},
+		{10_000, sparse, `,"rec_id":"17"`, bodyCap},
 	} {
-		body := `{"code":"0","totalPages":1,"data":[` + strings.Repeat(test.record+"},", test.records-1) +
-			test.record + test.last + `}]}`
-		client := service.Client(t, service.Nowhere, service.Over(service.Canned(200, body)),
+		client := service.Client(t, service.Nowhere, answer(test.records, test.record, test.last),
 			payvault.WithMaxResponseBytes(test.most))
 		page, err := client.Customers.List(t.Context(), nil)
 		require.NoError(t, err)
-		assert.Len(t, page.Items, test.records)
-		assert.Equal(t, "Y", page.Items[test.records-1].ShippingAddresses[1].City)
+		require.Len(t, page.Items, test.records)
+		cards := page.Items[test.records-1].BillingCards
+		assert.Equal(t, "b", cards[len(cards)-1].CardID)
 	}
+	client := service.Client(t, service.Nowhere, answer(14_000, `{"merchant_id":1`, `,"batch_id":"17"`))
+	page, err := client.Subscriptions.Transactions(t.Context(), 1, nil)
+	require.NoError(t, err)
+	assert.Len(t, page.Items, 14_000)
 }
 
 // ending is a context that ends when the answer has arrived, between two looks at it. It is the body as well, which is
