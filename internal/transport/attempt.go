@@ -91,7 +91,7 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 // wait waits for the turn of an attempt. There is no further one after the end of Sending.
 func (c *call) wait(ctx context.Context) (err error) {
 	//nolint:contextcheck // of the two, Sending is the one that has the deadline of a walk
-	c.place, err = c.Pace.wait(cmp.Or(c.Sending, ctx), ctx.Done(), c.Patient)
+	c.place, err = c.Pace.wait(cmp.Or(c.Sending, ctx), c.Patient)
 	stopped := c.Sending != nil && c.Sending.Err() != nil
 	if stopped && (err != nil || c.attempts > 0) && !is[*HeldError](err) {
 		return ErrStopped

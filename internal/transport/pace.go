@@ -65,7 +65,7 @@ type place struct {
 
 // wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
 // asks for.
-func (p *Pace) wait(ctx context.Context, stop <-chan struct{}, patient bool) (place, error) {
+func (p *Pace) wait(ctx context.Context, patient bool) (place, error) {
 	if p == nil || !p.limited.Load() {
 		return place{}, nil
 	}
@@ -75,12 +75,12 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}, patient bool) (pl
 	w.deadline, _ = ctx.Deadline()
 	p.join(w, patient)
 	defer p.leave(w)
-	if err := receive(ctx, stop, p.turn); err != nil {
+	if err := receive(ctx, p.turn); err != nil {
 		return place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
 	for delay := p.next(); delay > 0; delay = p.next() {
-		if err := receive(ctx, stop, time.After(delay)); err != nil {
+		if err := receive(ctx, time.After(delay)); err != nil {
 			return place{}, err
 		}
 	}
@@ -88,8 +88,8 @@ func (p *Pace) wait(ctx context.Context, stop <-chan struct{}, patient bool) (pl
 	return place{now, now.Sub(start)}, nil
 }
 
-// receive waits for a channel, unless the context ends or the caller stops before.
-func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) error {
+// receive waits for a channel, unless the context ends before.
+func receive[T any](ctx context.Context, from <-chan T) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -98,8 +98,6 @@ func receive[T any](ctx context.Context, stop <-chan struct{}, from <-chan T) er
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-stop:
-		return ErrStopped
 	}
 }
 
