@@ -7,9 +7,11 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"example.com/payvault/internal/tests/calls"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -91,7 +93,7 @@ func fixtureRequest(t *testing.T, c *contract, row operationRow, body []byte) me
 	if row.name == "disputes.respond" && body != nil {
 		contentType, body = fixtureForm(t, body)
 	}
-	m, err := c.find(newRequest(t, row.method, fixturePath(row)+fixtureQuery(t, row), contentType, body), body)
+	m, err := c.find(newRequest(t, row.method, fixturePath(row)+fixtureQuery(row), contentType, body), body)
 	require.NoError(t, err)
 	require.Equal(t, row.name, m.Route.Operation.OperationID)
 	return m
@@ -108,14 +110,12 @@ func fixturePath(row operationRow) string {
 	return strings.Join(segments, "/")
 }
 
-func fixtureQuery(t *testing.T, row operationRow) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(fixtures, strings.Replace(row.name, ".", "/", 1)+".query"))
-	if os.IsNotExist(err) || len(text) == 0 {
+func fixtureQuery(row operationRow) string {
+	all := calls.Table()
+	if !all[slices.IndexFunc(all, func(o calls.Operation) bool { return string(o.Op) == row.name })].Lists() {
 		return ""
 	}
-	require.NoError(t, err)
-	return "?" + strings.TrimSpace(string(text))
+	return "?" + calls.Fixture("list.query")
 }
 
 // fixtureForm puts a dispute response into a form with its file.

@@ -33,8 +33,10 @@ func resultOf(answer any, result any) any {
 	delete(members, "code")
 	delete(members, "message")
 	switch result.(type) {
-	case *payvault.TokenizeResponse, *payvault.Validation, *payvault.Page[payvault.Customer],
-		*payvault.Page[payvault.Transaction]:
+	case *payvault.TokenizeResponse, *payvault.Validation:
+		return members
+	}
+	if members["totalPages"] != nil {
 		return members
 	}
 	data, _ := members["data"].(map[string]any)

@@ -10,7 +10,7 @@ type side struct {
 	apart map[string]string
 	// Properties that the type has in another way than the document.
 	open map[string]string
-	// Schemas that no type stands for.
+	// Schemas that no type stands for, besides the envelopes of platform answers.
 	without map[string]string
 }
 
@@ -21,8 +21,7 @@ type root struct {
 	ignored []string // properties that another type reads
 }
 
-func sdkSide(s source) side {
-	const envelopes = "the envelopes of the SDK read it; see TestTraffic"
+func sdkSide(s source, c *contract) side {
 	envelope := []string{"code", "message"}
 	return side{
 		source: s,
@@ -31,7 +30,7 @@ func sdkSide(s source) side {
 			{"TokenizeResponse", []string{"TokenizeResult"}, nil},
 			{"CustomerCreateRequest", []string{"CustomerCreateRequest"}, nil},
 			{"Customer", []string{"Customer"}, nil},
-			{"Page", []string{"CustomerPage", "TransactionPage"}, envelope},
+			{"Page", pages(c), envelope},
 			{"PayeeCreateRequest", []string{"PayeeCreateRequest"}, nil},
 			{"Payee", []string{"Payee"}, nil},
 			{"ApplicationCreateRequest", []string{"ApplicationCreateRequest"}, nil},
@@ -67,12 +66,21 @@ func sdkSide(s source) side {
 			"Pricing.plan":                "its fields are not shown", "FieldOption.value": "its type is not shown",
 		},
 		without: map[string]string{
-			"ApplicationData": "see TestApplicationData",
-			"CustomerCreated": envelopes, "PayeeCreated": envelopes, "PayeeDeleted": envelopes, "ApplicationCreated": envelopes,
-			"ApplicationSaved": envelopes, "Acknowledgment": envelopes, "Confirmation": envelopes,
-			"AccountUpdaterSubmitted": envelopes, "PlatformFailure": envelopes, "TokenizeFailure": envelopes,
+			"ApplicationData":    "see TestApplicationData",
+			"TokenizeFailure":    "the envelopes of the SDK read it; see TestTraffic",
 			"DisputeRespondForm": "its two parts are written by Disputes.Respond",
 			"PayeeDeleted.data":  "an empty object",
 		},
 	}
+}
+
+// pages are the schemas of pages of a list.
+func pages(c *contract) []string {
+	var names []string
+	for name, schema := range c.doc.Components.Schemas {
+		if schema.Value.Properties["totalPages"] != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

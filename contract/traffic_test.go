@@ -113,25 +113,22 @@ func everyScenario(t *testing.T) []scenario {
 	}
 	for _, o := range calls.Table() { // those that have none of their own
 		if !slices.ContainsFunc(all, func(s scenario) bool { return s.op == o.Op }) {
-			all = append(all, scenario{"of the table", o.Op, tabled(o), 200, "0"})
+			all = append(all, scenario{"of the table", o.Op, tabled(o, o.Minimal), 200, "0"})
+			if o.Lists() {
+				all = append(all, scenario{"of the table, full", o.Op, tabled(o, o.Full), 200, "0"})
+			}
 		}
 	}
 	return append(all, ownScenarios(t)...)
 }
 
-// tabled makes the minimal call of the table for records that the emulator has.
-func tabled(o calls.Operation) call {
+// tabled makes a call of the table for records that the emulator has.
+func tabled(o calls.Operation, request any) call {
+	if options, ok := request.(*payvault.ListOptions); ok {
+		options.MerchantID = ownMerchant
+	}
 	return func(ctx context.Context, e *env) (any, error) {
-		ids := calls.IDs{
-			Payee:        e.srv.Payees.Seed(payvaulttest.Payee{Name: "Acme"}).ID,
-			Application:  e.srv.Applications.Seed(payvaulttest.Application{}).ID,
-			Dispute:      e.srv.Disputes.Seed(payvaulttest.Dispute{}).ID,
-			Subscription: e.srv.Subscriptions.Seed(payvaulttest.Subscription{}).ID,
-			Invoice:      e.srv.Invoices.Seed(payvaulttest.Invoice{}).ID,
-			Webhook:      e.srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
-			Event:        payvault.EventTransactionStatusUpdated,
-		}
-		return o.Do(ctx, e.client, ids, o.Minimal)
+		return o.Do(ctx, e.client, calls.Seeded(e.srv), request)
 	}
 }
 

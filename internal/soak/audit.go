@@ -45,7 +45,7 @@ func newState(p *period) *state {
 	for _, app := range p.srv.Applications.All() {
 		s.applications[app.SalesRep]++
 	}
-	webhook, _ := p.srv.Webhooks.Get(p.webhook)
+	webhook, _ := p.srv.Webhooks.Get(p.ids.Webhook)
 	for _, event := range webhook.Events {
 		s.events[event] = true
 	}
@@ -77,9 +77,6 @@ func (p *period) audit() {
 				p.problem("%s: %d successes, but only %d commits", op, outcomes[succeeded], commits)
 			}
 		default:
-			if op == payvault.OpApplicationsCreate {
-				commits-- // of prepare
-			}
 			if commits < outcomes[succeeded] || commits > outcomes[succeeded]+outcomes[unknown] {
 				p.problem("%s: %d successes and %d unknown outcomes, but %d commits", op, outcomes[succeeded], outcomes[unknown],
 					commits)

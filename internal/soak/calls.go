@@ -20,12 +20,9 @@ import (
 type period struct {
 	*soak
 
-	srv     *payvaulttest.Server
-	webhook payvault.WebhookID
-	appID   payvault.ApplicationID
-	cardID  string
-	list    payvault.SubscriptionID
-	reads   []calls.Operation
+	srv   *payvaulttest.Server
+	ids   calls.IDs // of the records that all calls may be about
+	reads []calls.Operation
 
 	mu      sync.Mutex
 	records []record
@@ -48,22 +45,13 @@ const (
 )
 
 func newPeriod(s *soak, srv *payvaulttest.Server) *period {
-	p := &period{soak: s, srv: srv, deleted: map[string]bool{}}
-	p.webhook = srv.Webhooks.Seed(payvaulttest.Webhook{}).ID
+	p := &period{soak: s, srv: srv, ids: calls.Seeded(srv), deleted: map[string]bool{}}
 	p.reads = slices.DeleteFunc(calls.Table(), func(o calls.Operation) bool { return o.Replay != payvault.ReplayRead })
-	p.list = srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{AmtTran: "19.90"},
-		{AmtTran: "5"},
-	}}).ID
 	return p
 }
 
 // run makes n calls with all callers.
 func (p *period) run(ctx context.Context, n int) {
-	if err := p.prepare(ctx); err != nil {
-		p.problem("prepare: %v", err)
-		return
-	}
 	numbers := make(chan int)
 	var callers sync.WaitGroup
 	for range p.callers {
@@ -83,22 +71,6 @@ func (p *period) run(ctx context.Context, n int) {
 	}
 	close(numbers)
 	callers.Wait()
-}
-
-// prepare makes the records that the replayable operations work on.
-func (p *period) prepare(ctx context.Context) error {
-	card, err := p.merchant.Tokens.Tokenize(ctx,
-		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1230"}, payvault.WithReplay())
-	if err != nil {
-		return err
-	}
-	app, err := p.partner.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 1},
-		payvault.WithReplay())
-	if err != nil {
-		return err
-	}
-	p.cardID, p.appID = card.CardID, app.App.ID
-	return nil
 }
 
 // call makes one call, perhaps with a fault in its way, and records what came of it.
@@ -139,22 +111,18 @@ type call struct {
 	performed func(*state) int
 }
 
-// makers are makers of calls; each call leaves its own trace in the emulator. An operation that only reads, and has
-// none, is called as the table of calls does.
+// makers are makers of calls; each call leaves its own trace in the emulator. What only reads leaves none, and is called
+// as the table of calls does.
 func (p *period) makers() map[payvault.Operation]func(number int) call {
 	makers := map[payvault.Operation]func(int) call{
-		payvault.OpTokensTokenize: p.tokenize, opTokenizeSaved: p.tokenizeSaved,
-		payvault.OpCustomersCreate: p.createCustomer, payvault.OpCustomersList: p.listCustomers,
+		payvault.OpTokensTokenize: p.tokenize, opTokenizeSaved: p.tokenizeSaved, payvault.OpCustomersCreate: p.createCustomer,
 		payvault.OpPayeesCreate: p.createPayee, payvault.OpPayeesDelete: p.deletePayee,
 		payvault.OpApplicationsCreate: p.createApplication, payvault.OpApplicationsSaveData: p.saveData,
-		payvault.OpApplicationsValidate: p.validate, payvault.OpDisputesRespond: p.respond,
-		payvault.OpSubscriptionsTransactions: p.transactions, payvault.OpSubscriptionsCancel: p.cancel,
-		payvault.OpInvoicesSend: p.send, payvault.OpAccountUpdaterSubmit: p.submit, payvault.OpWebhooksAddEvent: p.addEvent,
+		payvault.OpDisputesRespond: p.respond, payvault.OpSubscriptionsCancel: p.cancel, payvault.OpInvoicesSend: p.send,
+		payvault.OpAccountUpdaterSubmit: p.submit, payvault.OpWebhooksAddEvent: p.addEvent,
 	}
 	for _, o := range p.reads {
-		if makers[o.Op] == nil {
-			makers[o.Op] = func(int) call { return p.tabled(o) }
-		}
+		makers[o.Op] = func(int) call { return p.tabled(o) }
 	}
 	return makers
 }
@@ -164,9 +132,8 @@ func (p *period) tabled(o calls.Operation) call {
 	if strings.HasPrefix(string(o.Op), "applications.") {
 		client = p.partner
 	}
-	ids := calls.IDs{Application: p.appID, Subscription: p.list, Webhook: p.webhook}
 	return call{o.Op, func(ctx context.Context) error {
-		_, err := o.Do(ctx, client, ids, o.Minimal)
+		_, err := o.Do(ctx, client, p.ids, o.Minimal)
 		return err
 	}, untold}
 }
@@ -190,7 +157,7 @@ const opTokenizeSaved = payvault.OpTokensTokenize + " with card_id"
 func (p *period) tokenizeSaved(int) call {
 	return call{opTokenizeSaved, func(ctx context.Context) error {
 		_, err := p.merchant.Tokens.Tokenize(ctx,
-			&payvault.TokenizeRequest{CardID: p.cardID, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
+			&payvault.TokenizeRequest{CardID: p.ids.Card, CardNumber: payvault.NewSecret(canaryCard), ExpDate: "1131"})
 		return err
 	}, untold}
 }
@@ -204,13 +171,6 @@ func (p *period) createCustomer(number int) call {
 		})
 		return err
 	}, func(s *state) int { return s.customers[reference] }}
-}
-
-func (p *period) listCustomers(int) call {
-	return call{payvault.OpCustomersList, func(ctx context.Context) error {
-		_, err := p.merchant.Customers.List(ctx, &payvault.ListOptions{Count: 5})
-		return err
-	}, untold}
 }
 
 func (p *period) createPayee(number int) call {
@@ -261,17 +221,10 @@ func (p *period) createApplication(number int) call {
 
 func (p *period) saveData(int) call {
 	return call{payvault.OpApplicationsSaveData, func(ctx context.Context) error {
-		_, err := p.partner.Applications.SaveData(ctx, p.appID, payvault.ApplicationData{
+		_, err := p.partner.Applications.SaveData(ctx, p.ids.Application, payvault.ApplicationData{
 			LegalName: "Acme LLC", BankRouting: payvault.NewSecret(canaryRouting),
 			BankAccountNumber: payvault.NewSecret(canaryAccount),
 		})
-		return err
-	}, untold}
-}
-
-func (p *period) validate(int) call {
-	return call{payvault.OpApplicationsValidate, func(ctx context.Context) error {
-		_, err := p.partner.Applications.Validate(ctx, p.appID)
 		return err
 	}, untold}
 }
@@ -286,13 +239,6 @@ func (p *period) respond(int) call {
 		dispute, _ := s.srv.Disputes.Get(id)
 		return count(dispute.Response != nil)
 	}}
-}
-
-func (p *period) transactions(int) call {
-	return call{payvault.OpSubscriptionsTransactions, func(ctx context.Context) error {
-		_, err := p.merchant.Subscriptions.Transactions(ctx, p.list, nil)
-		return err
-	}, untold}
 }
 
 func (p *period) cancel(int) call {
@@ -328,7 +274,7 @@ func (p *period) submit(number int) call {
 func (p *period) addEvent(number int) call {
 	event := "event_" + strings.Map(func(digit rune) rune { return digit - '0' + 'a' }, strconv.Itoa(number))
 	return call{payvault.OpWebhooksAddEvent, func(ctx context.Context) error {
-		_, err := p.merchant.Webhooks.AddEvent(ctx, p.webhook, payvault.Event(event))
+		_, err := p.merchant.Webhooks.AddEvent(ctx, p.ids.Webhook, payvault.Event(event))
 		return err
 	}, func(s *state) int { return count(s.events[event]) }}
 }

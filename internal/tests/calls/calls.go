@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 )
 
 // An Operation is made with requests, and gives results.
@@ -26,7 +27,7 @@ type Operation struct {
 	// lost answer, and where it puts a merchant_id.
 	Stated string
 	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json,
-	// or .query. Refused goes with no ID.
+	// or of list options testdata/list.query. Refused goes with no ID.
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
@@ -48,16 +49,16 @@ type Call struct {
 	Repeats bool   // the client repeats it by itself after an attempt that may have performed it
 }
 
-// IDs are the records that calls are about.
+// IDs are the records that calls are about, by their parameters of paths.
 type IDs struct {
 	Card         string
-	Payee        payvault.PayeeID
-	Application  payvault.ApplicationID
-	Dispute      payvault.DisputeID
-	Subscription payvault.SubscriptionID
-	Invoice      payvault.InvoiceID
-	Webhook      payvault.WebhookID
-	Event        payvault.Event
+	Payee        payvault.PayeeID        `path:"payee_id"`
+	Application  payvault.ApplicationID  `path:"appId"`
+	Dispute      payvault.DisputeID      `path:"rec_id"`
+	Subscription payvault.SubscriptionID `path:"subscription_id"`
+	Invoice      payvault.InvoiceID      `path:"invoice_id"`
+	Webhook      payvault.WebhookID      `path:"webhook_id"`
+	Event        payvault.Event          `path:"event"`
 }
 
 // Documented returns the IDs that stand in testdata.
@@ -68,13 +69,37 @@ func Documented() IDs {
 	}
 }
 
+// Seeded returns the IDs of new records of an emulator.
+func Seeded(srv *payvaulttest.Server) IDs {
+	return IDs{
+		Card:         srv.Cards.Seed(payvaulttest.Card{}).ID,
+		Payee:        srv.Payees.Seed(payvaulttest.Payee{Name: "Acme"}).ID,
+		Application:  srv.Applications.Seed(payvaulttest.Application{}).ID,
+		Dispute:      srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID,
+		Subscription: srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "CUST6101"}).ID,
+		Invoice:      srv.Invoices.Seed(payvaulttest.Invoice{}).ID,
+		Webhook:      srv.Webhooks.Seed(payvaulttest.Webhook{}).ID,
+		Event:        payvault.EventTransactionStatusUpdated,
+	}
+}
+
 // In puts the IDs into a template of payvault.Operations.
 func (ids IDs) In(template string) string {
-	return strings.NewReplacer(
-		"{payee_id}", fmt.Sprint(ids.Payee), "{appId}", fmt.Sprint(ids.Application), "{rec_id}", fmt.Sprint(ids.Dispute),
-		"{subscription_id}", fmt.Sprint(ids.Subscription), "{invoice_id}", string(ids.Invoice),
-		"{webhook_id}", string(ids.Webhook), "{event}", string(ids.Event),
-	).Replace(template)
+	for name, id := range ids.all() {
+		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(id))
+	}
+	return template
+}
+
+// all gives the IDs by their parameters of paths.
+func (ids IDs) all() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for field, id := range reflect.ValueOf(ids).Fields() {
+			if name := field.Tag.Get("path"); name != "" && !yield(name, id.Interface()) {
+				return
+			}
+		}
+	}
 }
 
 // done is the result of an operation that has none.
@@ -92,8 +117,9 @@ func (o *Operation) Do(
 	}
 	service, name, _ := strings.Cut(o.GoName, ".")
 	method := reflect.ValueOf(c).Elem().FieldByName(service).MethodByName(name)
-	given := []any{
-		ctx, ids.Payee, ids.Application, ids.Dispute, ids.Subscription, ids.Invoice, ids.Webhook, ids.Event, request,
+	given := []any{ctx, request}
+	for _, id := range ids.all() {
+		given = append(given, id)
 	}
 	var in []reflect.Value
 	for i := range method.Type().NumIn() - 1 {
@@ -147,7 +173,7 @@ func first[T any](items iter.Seq2[*T, error]) (any, error) {
 	return nil, nil //nolint:nilnil // an empty list
 }
 
-// Fixture names a file of testdata that belongs to the operation, such as "customers/list.query".
+// Fixture names a file of testdata that belongs to the operation, such as "customers/create.request.json".
 func (o *Operation) Fixture(kind string) string {
 	return strings.Replace(string(o.Op), ".", "/", 1) + "." + kind
 }
@@ -155,14 +181,31 @@ func (o *Operation) Fixture(kind string) string {
 // Answer is the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
+// TolerantAnswer is one in other forms that services send, of which Tolerant is read; Answer if there is no such file.
+func (o *Operation) TolerantAnswer() string {
+	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
+		return o.Answer()
+	}
+	return Fixture(o.Fixture("response.tolerant.json"))
+}
+
+// Lists reports whether the request is one for a page of a list.
+func (o *Operation) Lists() bool {
+	_, lists := o.Full.(*payvault.ListOptions)
+	return lists
+}
+
 // Fixture reads a file of testdata, without the line break at its end.
 func Fixture(name string) string {
-	text, err := os.ReadFile(filepath.Join(Root(), "testdata", filepath.FromSlash(name)))
+	text, err := os.ReadFile(file(name))
 	if err != nil {
 		panic(err)
 	}
 	return strings.TrimSuffix(string(text), "\n")
 }
+
+// file is the path of a file of testdata.
+func file(name string) string { return filepath.Join(Root(), "testdata", filepath.FromSlash(name)) }
 
 // Root is the directory of the repository, as seen from a package in it.
 func Root() string {

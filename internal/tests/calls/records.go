@@ -133,7 +133,7 @@ func tolerantTransactions() any {
 	return &page
 }
 
-// fullListOptions is customers/list.query, and subscriptions/transactions.query.
+// fullListOptions is list.query.
 func fullListOptions() *payvault.ListOptions {
 	return &payvault.ListOptions{
 		OrderOn: "tran_time", OrderBy: payvault.Descending, Count: 25, Page: 2, MerchantID: ActingFor,

@@ -217,12 +217,11 @@ func notSuccess() []fault {
 func shapes() []fault {
 	undocumented := func(c *calls.Call) bool { return c.Result == "-" }
 	confirms := func(c *calls.Call) bool { // it was performed, and Response.Unread names what cannot be read
-		return undocumented(c) || c.Op == payvault.OpSubscriptionsCancel || c.Op == payvault.OpWebhooksAddEvent
+		_, confirms := c.Want().(*payvault.Confirmation)
+		return undocumented(c) || confirms
 	}
 	fields := func(c *calls.Call) bool { return confirms(c) || c.Op == payvault.OpApplicationsSaveData }
-	nothing := func(c *calls.Call) bool {
-		return undocumented(c) || c.Op == payvault.OpCustomersList || c.Op == payvault.OpSubscriptionsTransactions
-	}
+	nothing := func(c *calls.Call) bool { return undocumented(c) || c.Lists() }
 	var all []fault
 	for text, accepted := range map[string]func(c *calls.Call) bool{
 		`{"code":0,"data":"text","rcode":"000","card_id":{}}`: confirms,
