@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 )
 
 // What no error, log record or trace may show.
@@ -144,15 +146,13 @@ func makeKinds() []kind {
 	for _, info := range payvault.Operations() {
 		found := false
 		for i := range all {
-			k := &all[i]
-			if k.op != info.Op {
-				continue
+			if k := &all[i]; k.op == info.Op {
+				found = true
+				k.method, k.path = info.Method, canaryIDs().In(info.Path)
 			}
-			found = true
-			k.method, k.path = info.Method, withIDs(info.Path)
 		}
 		if !found {
-			panic("the simulator does not know operation " + string(info.Op))
+			all = append(all, tabled(info.Op))
 		}
 	}
 	for i := range all {
@@ -163,12 +163,37 @@ func makeKinds() []kind {
 	return all
 }
 
-func withIDs(path string) string {
-	return strings.NewReplacer(
-		"{payee_id}", canaryPayee, "{appId}", canaryApp, "{rec_id}", canaryDispute, "{subscription_id}", canarySub,
-		"{invoice_id}", canaryInvoice, "{webhook_id}", canaryWebhook,
-		"{event}", string(payvault.EventTransactionStatusUpdated),
-	).Replace(path)
+// tabled is an operation as the table of calls makes it, with the least request.
+func tabled(op payvault.Operation) kind {
+	all := calls.Table()
+	o := all[slices.IndexFunc(all, func(o calls.Operation) bool { return o.Op == op })]
+	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
+	k := kind{
+		op: op, method: o.Method, path: canaryIDs().In(o.Path), list: o.Lists(),
+		reads: replayed && o.Method == http.MethodGet, same: replayed && o.Method != http.MethodGet,
+	}
+	for i, segment := range strings.Split(k.path, "/") {
+		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) { // which is no secret
+			k.private = append(k.private, segment)
+		}
+	}
+	k.do = func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
+		result, err := o.Do(ctx, c, canaryIDs(), o.Minimal, opts...)
+		if (result == nil) == (err == nil) {
+			return "", noResult{err == nil}
+		}
+		return "", err
+	}
+	return k
+}
+
+// canaryIDs are in the paths of all calls.
+func canaryIDs() calls.IDs {
+	return calls.IDs{
+		Payee: payvault.PayeeID(number(canaryPayee)), Application: payvault.ApplicationID(number(canaryApp)),
+		Dispute: payvault.DisputeID(number(canaryDispute)), Subscription: payvault.SubscriptionID(number(canarySub)),
+		Invoice: canaryInvoice, Webhook: canaryWebhook, Event: payvault.EventTransactionStatusUpdated,
+	}
 }
 
 func number(canary string) int64 {

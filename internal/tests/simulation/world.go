@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -52,11 +53,14 @@ func NewWorld(testdata string) (*World, error) {
 		w.documents[info.Op] = doc
 	}
 	w.documents[payvault.OpCall] = []byte(`{"code":0,"message":"Success","data":{"message":"done"}}`)
-	for op, field := range map[payvault.Operation]string{
+	walked := map[payvault.Operation]string{
 		payvault.OpCustomersList: "customer_id", payvault.OpSubscriptionsTransactions: "purchase_id",
-	} {
-		if err := w.cutPage(op, field); err != nil {
-			return nil, err
+	}
+	for _, k := range kinds() {
+		if k.list {
+			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil { // which nobody reads
+				return nil, err
+			}
 		}
 	}
 	w.bomb = zeros(4 << 20)
