@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -123,7 +124,8 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, log, "12345")
 }
 
-// Every operation can be had with what the default seed prints, and with nothing but an HTTP client.
+// Every operation can be had with what the default seed prints, and with nothing but an HTTP client. One that needs no
+// more than an ID is not listed here.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,10 +133,11 @@ func TestEveryOperation(t *testing.T) {
 		return run(ctx, []string{"-addr", "127.0.0.1:0"}, stdout, stderr)
 	})
 	const merchant, partner = "merchant-api-key", "partner-vendor-key"
-	payee := p.send(t, merchant, http.MethodPost, "/platform/vault/payee", `{"payee_name":"Acme"}`)
-	app := p.send(t, partner, http.MethodPost, "/platform/application/add", `{"channel_id":1,"sales_rep":2}`)
-	payeePath, appPath := "/platform/vault/payee/"+numberOf(t, payee, "payee_id"), "/platform/application/"+
-		numberOf(t, app, "app_id")
+	seeded := calls.IDs{
+		Payee: 4001, Application: 3001, Dispute: 7102, Subscription: 5001, Invoice: "INV6001", Webhook: "WH8001",
+		Event: payvault.EventTransactionStatusUpdated,
+	}
+	made := map[string]bool{}
 	for _, call := range []struct{ key, method, path, body, want string }{
 		{
 			merchant, "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230"}`,
@@ -145,9 +148,11 @@ func TestEveryOperation(t *testing.T) {
 			merchant, "GET", "/platform/vault/customer?order_on=customer_id&order_by=asc&count=10&page=0", "",
 			`"totalRecords":1`,
 		},
-		{merchant, "DELETE", payeePath, "", `"data":{}`},
-		{partner, "POST", appPath + "/data", `{"data":[{"key":"legal_name","value":"Acme"}]}`, `"fields":[`},
-		{partner, "GET", appPath + "/validate", "", `"code":2`},
+		{merchant, "POST", "/platform/vault/payee", `{"payee_name":"Acme"}`, `"payee_id":`},
+		{merchant, "DELETE", "/platform/vault/payee/4001", "", `"data":{}`},
+		{partner, "POST", "/platform/application/add", `{"channel_id":1,"sales_rep":2}`, `"app_id":`},
+		{partner, "POST", "/platform/application/3001/data", `{"data":[{"key":"legal_name","value":"Acme"}]}`, `"fields":[`},
+		{partner, "GET", "/platform/application/3001/validate", "", `"code":2`},
 		{merchant, "POST", "/platform/dispute/7102/respond", disputeForm, `"code":0`},
 		{
 			merchant, "GET", "/platform/subscription/transactions/5001?filter=" +
@@ -162,6 +167,17 @@ func TestEveryOperation(t *testing.T) {
 		{merchant, "POST", "/platform/webhook/WH8001/event/transaction_status_updated", "", `"code":0`},
 	} {
 		assert.Contains(t, p.send(t, call.key, call.method, call.path, call.body), call.want, call.path)
+		path, _, _ := strings.Cut(call.path, "?")
+		made[call.method+" "+path] = true
+	}
+	for _, o := range payvault.Operations() {
+		key := merchant
+		if strings.HasPrefix(string(o.Op), "applications.") {
+			key = partner
+		}
+		if path := seeded.In(o.Path); !made[o.Method+" "+path] {
+			assert.Contains(t, p.send(t, key, o.Method, path, ""), `"code":0`, path)
+		}
 	}
 	cancel()
 	assert.Equal(t, exitOK, <-p.exit)
@@ -190,14 +206,6 @@ func (p program) send(t *testing.T, key, method, path, body string) string {
 	require.NoError(t, resp.Body.Close())
 	assert.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", path, answer)
 	return string(answer)
-}
-
-// numberOf finds the integer of a member in JSON.
-func numberOf(t *testing.T, text, member string) string {
-	t.Helper()
-	found := regexp.MustCompile(`"` + member + `":(\d+)`).FindStringSubmatch(text)
-	require.Len(t, found, 2, text)
-	return found[1]
 }
 
 // Whoever leaves a connection of the page open without a word is cut off.

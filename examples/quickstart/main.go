@@ -1,4 +1,4 @@
-// Quickstart uses all operations of the service once and prints what it did.
+// Quickstart uses every part of the service and prints what it did.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
 // sandbox. Some operations then need the ID of something that the service has no documented operation to create; they

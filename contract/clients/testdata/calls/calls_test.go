@@ -9,6 +9,10 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +24,7 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/contract/clients/testdata/generated/oapi"
 	"example.com/payvault/contract/clients/testdata/generated/ogen"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -45,6 +50,64 @@ func performed(t *testing.T, srv *payvaulttest.Server) {
 		once[info.Op] = 1
 	}
 	assert.Equal(t, once, srv.AllCommits())
+}
+
+// rest makes the operations that were not made yet and need no more than IDs with the methods of a generated client,
+// which are named like the operations.
+func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
+	t.Helper()
+	ids := calls.Seeded(srv)
+	for _, o := range payvault.Operations() {
+		if srv.Commits(o.Op) > 0 {
+			continue
+		}
+		name := ""
+		for word := range strings.FieldsFuncSeq(string(o.Op), func(r rune) bool { return r == '.' || r == '_' }) {
+			name += strings.ToUpper(word[:1]) + word[1:]
+		}
+		name += suffix
+		method := reflect.ValueOf(clientFor(o.Op)).MethodByName(name)
+		require.True(t, method.IsValid(), "no method %s", name)
+		var path []string
+		for _, parameter := range regexp.MustCompile(`{\w+}`).FindAllString(o.Path, -1) {
+			path = append(path, ids.In(parameter))
+		}
+		params := slices.Collect(method.Type().Ins())[1:] // without the context
+		if method.Type().IsVariadic() {
+			params = params[:len(params)-1]
+		}
+		in := []reflect.Value{reflect.ValueOf(t.Context())}
+		for _, param := range params {
+			value := reflect.New(param).Elem()
+			path = fill(t, value, path)
+			in = append(in, value)
+		}
+		out := method.Call(in)
+		require.True(t, out[1].IsNil(), "%s: %v", name, out[1])
+		if suffix != "" {
+			require.False(t, out[0].Elem().FieldByName("JSON200").IsNil(), name)
+		}
+	}
+}
+
+// fill puts the IDs of a path into a parameter, or the fields of one, and returns those that are left.
+func fill(t *testing.T, param reflect.Value, ids []string) []string {
+	t.Helper()
+	switch {
+	case param.Kind() == reflect.Struct && !strings.HasPrefix(param.Type().Name(), "Opt"):
+		for _, field := range param.Fields() {
+			ids = fill(t, field, ids)
+		}
+	case param.Kind() == reflect.Int64 && len(ids) > 0:
+		id, err := strconv.ParseInt(ids[0], 10, 64)
+		require.NoError(t, err)
+		param.SetInt(id)
+		return ids[1:]
+	case param.Kind() == reflect.String && len(ids) > 0:
+		param.SetString(ids[0])
+		return ids[1:]
+	}
+	return ids
 }
 
 func TestOapiCodegen(t *testing.T) {
@@ -147,6 +210,12 @@ func TestOapiCodegen(t *testing.T) {
 	event, err := client.WebhooksAddEventWithResponse(ctx, "WH8001", "transaction_status_updated")
 	require.NoError(t, err)
 	require.NotNil(t, event.JSON200, string(event.Body))
+	rest(t, srv, func(op payvault.Operation) any {
+		if strings.HasPrefix(string(op), "applications.") {
+			return partner
+		}
+		return client
+	}, "WithResponse")
 	performed(t, srv)
 
 	refused, err := client.WebhooksAddEventWithResponse(ctx, "none", "transaction_status_updated")
@@ -224,6 +293,12 @@ func TestOgen(t *testing.T) {
 	assert.NotEmpty(t, update.Data.RequestID)
 	as[*ogen.Confirmation](t)(client.WebhooksAddEvent(ctx,
 		ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "transaction_status_updated"}))
+	rest(t, srv, func(op payvault.Operation) any {
+		if strings.HasPrefix(string(op), "applications.") {
+			return partner
+		}
+		return client
+	}, "")
 	performed(t, srv)
 
 	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx,
