@@ -7,10 +7,10 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,11 +111,10 @@ func fixturePath(row operationRow) string {
 }
 
 func fixtureQuery(row operationRow) string {
-	all := calls.Table()
-	if !all[slices.IndexFunc(all, func(o calls.Operation) bool { return string(o.Op) == row.name })].Lists() {
-		return ""
+	if o := calls.Of(payvault.Operation(row.name)); o.Lists() {
+		return "?" + calls.Fixture("list.query")
 	}
-	return "?" + calls.Fixture("list.query")
+	return ""
 }
 
 // fixtureForm puts a dispute response into a form with its file.

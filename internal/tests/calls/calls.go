@@ -219,6 +219,16 @@ func Root() string {
 	panic("calls: not run within the repository")
 }
 
+// Of returns an operation of the table.
+func Of(op payvault.Operation) Operation {
+	for _, o := range Table() {
+		if o.Op == op {
+			return o
+		}
+	}
+	panic("calls: the table does not have operation " + string(op))
+}
+
 // All returns every way to make every operation, in the order of the table. No two of them share a request.
 func All() []Call {
 	var all []Call

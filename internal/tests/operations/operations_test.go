@@ -40,10 +40,7 @@ func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
 }
 
 // find returns an operation of the table.
-func find(op payvault.Operation) *calls.Operation {
-	all := calls.Table()
-	return &all[slices.IndexFunc(all, func(o calls.Operation) bool { return o.Op == op })]
-}
+func find(op payvault.Operation) *calls.Operation { return new(calls.Of(op)) }
 
 // nowhere is a client whose requests reach nobody.
 func nowhere(t *testing.T) *payvault.Client {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -165,8 +164,7 @@ func makeKinds() []kind {
 
 // tabled is an operation as the table of calls makes it, with the least request.
 func tabled(op payvault.Operation) kind {
-	all := calls.Table()
-	o := all[slices.IndexFunc(all, func(o calls.Operation) bool { return o.Op == op })]
+	o := calls.Of(op)
 	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
 	k := kind{
 		op: op, method: o.Method, path: canaryIDs().In(o.Path), list: o.Lists(),
