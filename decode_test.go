@@ -100,7 +100,7 @@ var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusines
 	`^/data/fields/([1-57-9]|\d\d)`)
 
 // needed are the places of IDs without which there is no result.
-var needed = regexp.MustCompile(`^/(card_id|data/(customer_id|payee_id|app/app_id|request_id))$`)
+var needed = regexp.MustCompile(`^/(card_id|data/((app/)?app|customer|payee|subscription|invoice|webhook|request)_id)$`)
 
 // reading is what came of an answer in which another form stands for one value.
 type reading struct {
