@@ -462,24 +462,6 @@ func TestWithKeySource_failsLater(t *testing.T) {
 	}
 }
 
-// TestWithKeySource_deadline: the source has the time of the attempt, and what it takes too long for was not sent.
-func TestWithKeySource_deadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { panic("a request was sent") })
-		client := service.Client(t, service.Nowhere, payvault.WithTimeout(time.Second), service.Over(pool),
-			payvault.WithKeySource(func(ctx context.Context) (string, error) {
-				<-ctx.Done()
-				return service.APIKey, nil // late
-			}))
-		err := addEvent(t, client)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, 1, service.AsError(t, err).Attempts, "a source that fails is not asked again")
-		assert.Equal(t, payvault.NotSent, service.AsError(t, err).Delivery)
-		assert.True(t, payvault.SafeToRetry(err))
-	})
-}
-
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	var remote connections

@@ -184,16 +184,6 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestError_zeroLikeCode: a code that looks like zero is no refusal, for the service may well have performed the
-// operation.
-func TestError_zeroLikeCode(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{`"0.0"`, `"-0"`, `"00"`, `" 0"`, `"000"`} {
-		err := addEvent(t, answering(t, 200, `{"code":`+code+`,"data":{"message":"x"}}`))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown)
-	}
-}
-
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.NotSent, Attempts: 1}
@@ -217,17 +207,6 @@ func TestSafeToRetry(t *testing.T) {
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
 		assert.Equal(t, c.Repeats, payvault.SafeToRetry(err), c.Name)
 	}
-}
-
-// TestSafeToRetry_earlyAnswer: where it is not known whether a 408 came before the request, it decides nothing.
-func TestSafeToRetry_earlyAnswer(t *testing.T) {
-	t.Parallel()
-	early := answering(t, http.StatusRequestTimeout, "")
-	_, err := early.Customers.List(t.Context(), nil)
-	assert.True(t, payvault.SafeToRetry(err), err)
-	err = early.Payees.Delete(t.Context(), 7)
-	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
-	assert.False(t, payvault.SafeToRetry(err), err)
 }
 
 func TestDelivery_String(t *testing.T) {

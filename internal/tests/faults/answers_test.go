@@ -205,6 +205,10 @@ func notSuccess() []fault {
 	} {
 		all = append(all, coded("7", "200 with another code "+text, 200, text, rejected))
 	}
+	for _, code := range []string{"0.0", "-0", "00", " 0", "0e5"} { // a code that looks like zero is no refusal
+		text := `{"code":"` + code + `","rcode":"` + code + `"}`
+		all = append(all, coded(code, "200 with code "+code, 200, text, malformed))
+	}
 	for _, code := range []string{"-1", "1", "10", "0x0"} {
 		text := `{"code":"` + code + `","rcode":"` + code + `"}`
 		all = append(all, coded(code, "200 with code "+code, 200, text, rejected))

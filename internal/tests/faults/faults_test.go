@@ -48,7 +48,7 @@ type fault struct {
 	// client, and key its key source.
 	serve   http.HandlerFunc
 	network func(c *cell) http.RoundTripper
-	key     func() (string, error)
+	key     func(context.Context) (string, error)
 
 	status int    // of the error
 	code   string // of the error
@@ -200,9 +200,9 @@ func (c *cell) options(hc *http.Client) []payvault.Option {
 		payvault.WithObserver(payvault.Observer{Attempt: told, End: told}),
 	}
 	if c.fault.key != nil {
-		opts = append(opts, payvault.WithKeySource(func(context.Context) (string, error) {
+		opts = append(opts, payvault.WithKeySource(func(ctx context.Context) (string, error) {
 			if c.strikes() {
-				return c.fault.key()
+				return c.fault.key(ctx)
 			}
 			return canaryKey, nil
 		}))

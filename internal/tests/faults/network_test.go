@@ -70,12 +70,19 @@ func keyFaults() []fault {
 	return []fault{
 		{
 			name: "key source fails", is: noKey, cause: causedBy(errOwn),
-			key: func() (string, error) { return "", errOwn },
+			key: func(context.Context) (string, error) { return "", errOwn },
 		},
-		{name: "key source gives no key", is: noKey, key: func() (string, error) { return "", nil }},
-		{name: "key source gives a bad key", is: noKey, key: func() (string, error) {
+		{name: "key source gives no key", is: noKey, key: func(context.Context) (string, error) { return "", nil }},
+		{name: "key source gives a bad key", is: noKey, key: func(context.Context) (string, error) {
 			return "bad-" + canaryKey + "\r\n", nil
 		}},
+		{
+			name: "key source has the time of the attempt", is: noKey, bubble: true, cause: causedBy(context.DeadlineExceeded),
+			key: func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				return canaryKey, nil // late
+			},
+		},
 	}
 }
 
@@ -97,6 +104,8 @@ func handMade() []fault {
 		{name: "RoundTripper without hooks: error of a dial", is: lost, network: strike(nil, refused)},
 		{name: "RoundTripper without hooks: neither", is: lost, network: strike(nil, nil)},
 		{name: "RoundTripper without hooks: both", is: lost, network: strike(&http.Response{}, errOwn)},
+		// Which may have come before the request: it decides nothing.
+		{name: "RoundTripper without hooks: 408", is: lost, status: 408, network: strike(service.Reply(408, ""), nil)},
 	}
 }
 

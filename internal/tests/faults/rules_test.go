@@ -138,7 +138,7 @@ func (c *cell) fails(o outcome, r rule, unsure bool) outcome {
 	}
 	o.status, o.code, o.delivery = c.fault.status, c.fault.codeFor(c.call), r.delivery.String()
 	o.safe = r.safe.holds(c.call.Repeats)
-	o.is = c.sentinels(o.status, !slices.Contains([]string{"", ownSuccess, otherSuccess}, c.fault.code), r)
+	o.is = c.sentinels(o.status, r.is == nil && !slices.Contains([]string{"", ownSuccess, otherSuccess}, c.fault.code), r)
 	return o
 }
 

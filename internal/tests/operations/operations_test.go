@@ -22,7 +22,6 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
-	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -185,24 +184,6 @@ func TestWireForms(t *testing.T) {
 			assertWire(t, o.Want(), want)
 		}
 	})
-}
-
-// TestNames: every field is named like its member, whose name may have the resource's own before it.
-func TestNames(t *testing.T) {
-	t.Parallel()
-	other := []string{
-		"DisputeResponse.EvidenceType", "DisputeResponse.AllocationType", "DisputeResponse.Reason", "Page.Items",
-		"Validation.Problems",
-	}
-	for name, typ := range canary.Types() {
-		for field := range typ.Fields() {
-			member, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if member != "" && member != "-" && !slices.Contains(other, name+"."+field.Name) {
-				member = strings.ToLower(strings.ReplaceAll(member, "_", ""))
-				assert.True(t, strings.HasSuffix(member, strings.ToLower(field.Name)), "%s.%s", name, field.Name)
-			}
-		}
-	}
 }
 
 // assertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
