@@ -507,12 +507,3 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		})
 	}
 }
-
-// TestCall_dense: what an operation that is not documented answers is the caller's to judge.
-func TestCall_dense(t *testing.T) {
-	t.Parallel()
-	client := answering(t, 200, `{"code":0,"data":[`+strings.Repeat("1,", 100_000)+`1]}`)
-	var out struct{ Data []int }
-	require.NoError(t, client.Call(t.Context(), request("GET"), &out))
-	assert.Len(t, out.Data, 100_001)
-}

@@ -420,6 +420,7 @@ func TestCall_answers(t *testing.T) {
 		`"record":{"inner":"a"},"RECORD":null`,
 		`"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`, `"list":[{"inner":"a"},{}],"list":[{"other":"b"}]`,
 		`"SNAKE_CASE":5`, `"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`,
+		`"any":[` + strings.Repeat("1,", 100_000) + `1]`, // which may be as dense as it likes
 		`"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"inner":null`,
 	} {
 		body := `{"code":0,` + member + `}`
@@ -448,7 +449,7 @@ func TestFieldOption(t *testing.T) {
 	want := payvault.FieldSettings{Options: []payvault.FieldOption{
 		{Label: "L", Value: json.Number("12345678901234567890.10"), Disabled: true},
 	}}
-	for how, unmarshal := range readers() {
+	for how, unmarshal := range service.Readers() {
 		var settings payvault.FieldSettings
 		require.NoError(t, unmarshal([]byte(text), &settings), how)
 		assert.Equal(t, want, settings, how)

@@ -108,7 +108,7 @@ func TestDate(t *testing.T) {
 		`"2026-02-28"`: day, `""`: {}, `"2024-02-29"`: {2024, 2, 29}, `"0001-01-01"`: {1, 1, 1},
 		`"9999-12-31"`: {9999, 12, 31},
 	} {
-		assertWire(t, date, text)
+		service.AssertWire(t, date, text)
 	}
 	for want, texts := range map[payvault.Date][]string{
 		{}: {`null`, `""`, `" "`, `0`, `"0000-00-00"`, `"0000-00-00 00:00:00"`, `"00000000"`},
@@ -261,7 +261,7 @@ func TestPairs(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, pairs, parsed)
 
-	assertWire(t, payvault.Pairs{}, `"[]"`)
+	service.AssertWire(t, payvault.Pairs{}, `"[]"`)
 	for _, none := range []string{`null`, `""`} {
 		got, err := decode[payvault.Pairs](none)
 		require.NoError(t, err)
@@ -284,17 +284,4 @@ func TestPairs_refusesOtherShapes(t *testing.T) {
 	assertUnreadable[payvault.Pairs](t, `[]`, `[{"a":1}]`, `{}`, `17`)
 	_, err := json.Marshal(payvault.Pairs{{"f", func() {}}})
 	assert.Error(t, err, "what JSON cannot write")
-}
-
-// assertWire checks that a value has the given wire form, and comes back from it unchanged with either JSON package.
-func assertWire[T any](t *testing.T, value T, wire string) {
-	t.Helper()
-	text, err := payvault.MarshalWire(value)
-	require.NoError(t, err)
-	assert.JSONEq(t, wire, string(text))
-	for how, unmarshal := range readers() {
-		var back T
-		require.NoError(t, unmarshal(text, &back), how)
-		assert.Equal(t, value, back, how)
-	}
 }

@@ -26,14 +26,6 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// readers are the two ways to read JSON.
-func readers() map[string]func(text []byte, into any) error {
-	return map[string]func([]byte, any) error{
-		"encoding/json": json.Unmarshal,
-		"JSON v2":       func(text []byte, into any) error { return jsonv2.Unmarshal(text, into) },
-	}
-}
-
 // TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that
 // is sent or received. Without MarshalWire the mark stands for its secrets; what has the mark is neither read back nor
 // written, at any depth.
@@ -58,7 +50,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 			require.NoError(t, err)
 			shownV2, err := jsonv2.Marshal(value)
 			require.NoError(t, err)
-			for how, unmarshal := range readers() {
+			for how, unmarshal := range service.Readers() {
 				back := reflect.New(typ).Interface()
 				require.NoError(t, unmarshal(wire, back), how)
 				assert.Equal(t, value, back, how)
@@ -482,7 +474,7 @@ func TestSecret(t *testing.T) {
 	for _, text := range []string{"", number, strings.Repeat("long text, ", 100), "\x00\xff", "é"} {
 		assert.Equal(t, text, payvault.NewSecret(text).Reveal())
 	}
-	for how, unmarshal := range readers() {
+	for how, unmarshal := range service.Readers() {
 		for text, want := range map[string]payvault.Secret{`"\u0034111111111111111"`: secret, `""`: none, `null`: none} {
 			var back payvault.Secret
 			require.NoError(t, unmarshal([]byte(text), &back), how)

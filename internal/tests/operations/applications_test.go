@@ -212,7 +212,7 @@ func TestApplicationsSaveData(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []payvault.SavedField{}, result)
 	assert.JSONEq(t, calls.Fixture("applications/save_data.request.mixed.json"), string(got.Body))
-	assertWire(t, mixed, at(t, string(got.Body), "data"))
+	service.AssertWire(t, mixed, at(t, string(got.Body), "data"))
 
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
 		{Key: "text", Value: "added later"},
@@ -223,7 +223,7 @@ func TestApplicationsSaveData(t *testing.T) {
 	const fields = `[{"key":"legal_name","value":"Name"},{"key":"text","value":"added later"},` +
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
-	assertWire(t, data, fields)
+	service.AssertWire(t, data, fields)
 	got, result, err = exchange(t, save, data, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Empty(t, result)
@@ -232,6 +232,6 @@ func TestApplicationsSaveData(t *testing.T) {
 	// Lists of messages by field come with any code.
 	_, _, err = exchange(t, save, mixed, `{"code":5,"message":"no","data":{"tax_id":["is required"]}}`)
 	assert.Equal(t, service.Fields{"tax_id": {"is required"}}, service.AsError(t, err).Fields)
-	assertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
+	service.AssertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
 		`{"data":{"tax_id":["is required"]}}`)
 }

@@ -9,13 +9,11 @@ import (
 	"math"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -170,7 +168,7 @@ func TestWireForms(t *testing.T) {
 				text = at(t, text, "data")
 			}
 			if text != "" {
-				assertWire(t, request, text)
+				service.AssertWire(t, request, text)
 			}
 		}
 		if o.Full != nil && o.Method == http.MethodGet { // a page is more than its records
@@ -181,26 +179,9 @@ func TestWireForms(t *testing.T) {
 			want = at(t, want, member)
 		}
 		if o.Result != "-" {
-			assertWire(t, o.Want(), want)
+			service.AssertWire(t, o.Want(), want)
 		}
 	})
-}
-
-// assertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
-// it unchanged with either JSON package.
-func assertWire(t *testing.T, value any, wire string) {
-	t.Helper()
-	text, err := payvault.MarshalWire(value)
-	require.NoError(t, err)
-	said := regexp.MustCompile(`,\s*"\w+":\s*false|"\w+":\s*false,?`)
-	assert.JSONEq(t, said.ReplaceAllString(wire, ""), said.ReplaceAllString(string(text), ""))
-	for _, unmarshal := range []func([]byte, any) error{
-		json.Unmarshal, func(text []byte, v any) error { return jsonv2.Unmarshal(text, v) },
-	} {
-		back := reflect.New(reflect.TypeOf(value))
-		require.NoError(t, unmarshal(text, back.Interface()))
-		assert.Equal(t, value, back.Elem().Interface())
-	}
 }
 
 // at is a member of a JSON object.

@@ -2,16 +2,19 @@ package service
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -151,4 +154,27 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 		return
 	}
 	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
+}
+
+// Readers are the two ways to read JSON.
+func Readers() map[string]func(text []byte, into any) error {
+	return map[string]func([]byte, any) error{
+		"encoding/json": json.Unmarshal,
+		"JSON v2":       func(text []byte, into any) error { return jsonv2.Unmarshal(text, into) },
+	}
+}
+
+// AssertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
+// it unchanged with either JSON package.
+func AssertWire(t *testing.T, value any, wire string) {
+	t.Helper()
+	text, err := payvault.MarshalWire(value)
+	require.NoError(t, err)
+	said := regexp.MustCompile(`,\s*"\w+":\s*false|"\w+":\s*false,?`)
+	assert.JSONEq(t, said.ReplaceAllString(wire, ""), said.ReplaceAllString(string(text), ""))
+	for how, unmarshal := range Readers() {
+		back := reflect.New(reflect.TypeOf(value))
+		require.NoError(t, unmarshal(text, back.Interface()), how)
+		assert.Equal(t, value, back.Elem().Interface(), how)
+	}
 }
