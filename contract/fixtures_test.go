@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/payvault"
-	"example.com/payvault/internal/tests/calls"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 )
 
 const fixtures = "../testdata"
