@@ -111,7 +111,7 @@ type call struct {
 	performed func(*state) int
 }
 
-// makers are makers of calls; each call leaves its own trace in the emulator. What only reads leaves none, and is called
+// makers are makers of calls; each call leaves its own trace in the emulator. What only reads leaves none, and is made
 // as the table of calls does.
 func (p *period) makers() map[payvault.Operation]func(number int) call {
 	makers := map[payvault.Operation]func(int) call{

@@ -89,6 +89,7 @@ func keyFaults() []fault {
 // handMade are RoundTrippers that call no hooks of net/http/httptrace, so that the request may have been sent.
 func handMade() []fault {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	none := &http.Response{StatusCode: http.StatusRequestTimeout, Body: http.NoBody}
 	strike := func(response *http.Response, err error) func(c *cell) http.RoundTripper {
 		return func(c *cell) http.RoundTripper {
 			return service.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -105,7 +106,7 @@ func handMade() []fault {
 		{name: "RoundTripper without hooks: neither", is: lost, network: strike(nil, nil)},
 		{name: "RoundTripper without hooks: both", is: lost, network: strike(&http.Response{}, errOwn)},
 		// Which may have come before the request: it decides nothing.
-		{name: "RoundTripper without hooks: 408", is: lost, status: 408, network: strike(service.Reply(408, ""), nil)},
+		{name: "RoundTripper without hooks: 408", is: lost, status: 408, network: strike(none, nil)},
 	}
 }
 
