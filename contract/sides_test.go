@@ -59,7 +59,8 @@ func sdkSide(s source, c *contract) side {
 		apart: map[string]string{
 			"ApplicationData": "see TestApplicationData", "listQuery": "see TestListQuery",
 			"platformReply": "see TestTraffic", "pageReply": "see TestTraffic", "tokenizeReply": "see TestTraffic",
-			"failure": "see TestTraffic", "codes": "see TestTraffic", "validationReply": "see TestTraffic",
+			"failure": "see TestTraffic", "codes": "see TestTraffic",
+			"validationReply": "see TestTraffic",
 		},
 		open: map[string]string{
 			"TokenizeRequest.merchant_id": "typed like all merchant IDs, and sent as the text that the document wants",
