@@ -119,13 +119,13 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return p
 }
 
-// isInteger finds the integers of JSON, which have no plus sign and no leading zeros, up to a length that the validator
+// integer matches the integers of JSON, which have no plus sign and no leading zeros, up to a length that the validator
 // takes in no time.
-var isInteger = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,62})$`).MatchString
+var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,62})$`)
 
 // value gives the text of a parameter the type that the schema wants, if it has the form of that type.
 func (o *Operation) value(name, text string) any {
-	if o.kinds[name] == "integer" && isInteger(text) {
+	if o.kinds[name] == "integer" && integer.MatchString(text) {
 		return json.Number(text)
 	}
 	return text
