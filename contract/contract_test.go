@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,12 +247,15 @@ func answerSchema(operation *openapi3.Operation, value any) *openapi3.SchemaRef 
 	return nil
 }
 
-// answerSchemas are the schemas that an answer of an operation may have, whatever its status: the success first.
+// answerSchemas are the schemas that an answer of an operation may have, whatever its status: the success first, which
+// may be one of several.
 func answerSchemas(operation *openapi3.Operation) openapi3.SchemaRefs {
-	return openapi3.SchemaRefs{
-		operation.Responses.Value("200").Value.Content[jsonType].Schema,
-		operation.Responses.Value("default").Value.Content[jsonType].Schema,
+	success := operation.Responses.Value("200").Value.Content[jsonType].Schema
+	failure := operation.Responses.Value("default").Value.Content[jsonType].Schema
+	if branches := success.Value.OneOf; len(branches) > 0 {
+		return append(slices.Clone(branches), failure)
 	}
+	return openapi3.SchemaRefs{success, failure}
 }
 
 // checkJSON checks a JSON text against a schema.

@@ -97,6 +97,9 @@ func nameInner(names map[*openapi3.Schema]string, schema *openapi3.Schema) {
 	if schema.Items != nil {
 		name(schema.Items, "[]")
 	}
+	if more := schema.AdditionalProperties.Schema; more != nil {
+		name(more, "{}")
+	}
 	for _, ref := range branches(schema) {
 		name(ref, " ("+ref.Value.Title+")")
 	}

@@ -42,6 +42,61 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestDescriptions wants a description of everything in the document, and a summary of operations and examples.
+func TestDescriptions(t *testing.T) {
+	t.Parallel()
+	c := loadContract(t)
+	var without []string
+	note := func(what, text string) {
+		if text == "" {
+			without = append(without, what)
+		}
+	}
+	content := func(where string, content openapi3.Content) {
+		for _, media := range content {
+			for name, example := range media.Examples {
+				note("the example "+name+" of "+where, example.Value.Summary)
+			}
+		}
+	}
+	for name, operation := range c.operations() {
+		note(name, operation.Description)
+		note(name+" (summary)", operation.Summary)
+		for _, parameter := range operation.Parameters {
+			note(name+" "+parameter.Value.Name, parameter.Value.Description)
+		}
+		if body := operation.RequestBody; body != nil {
+			note("the request of "+name, body.Value.Description)
+			content("the request of "+name, body.Value.Content)
+		}
+		for status, response := range operation.Responses.Map() {
+			note("the answer "+status+" of "+name, *response.Value.Description)
+			content("the answer "+status+" of "+name, response.Value.Content)
+		}
+	}
+	for schema, name := range schemaNames(c) {
+		note(name, schema.Description)
+	}
+	failList(t, "without a description, or a summary", without)
+}
+
+// TestValidationAnswers wants code, message and data of a validation to agree.
+func TestValidationAnswers(t *testing.T) {
+	t.Parallel()
+	schema := loadContract(t).schema(t, "ApplicationValidation")
+	for text, permitted := range map[string]bool{
+		`{"code":0,"message":"Success"}`:                                               true,
+		`{"code":2,"message":"Request validation failed","data":{"tax_id":["x"]}}`:     true,
+		`{"code":0,"message":"Request validation failed","data":{"tax_id":["wrong"]}}`: false,
+		`{"code":2,"message":"Success","data":{"tax_id":["x"]}}`:                       false,
+		`{"code":2,"message":"Request validation failed"}`:                             false,
+		`{"code":2,"message":"Request validation failed","data":{}}`:                   false,
+		`{"code":2,"message":"Request validation failed","data":{"tax_id":"x"}}`:       false,
+	} {
+		assert.Equal(t, permitted, checkJSON(schema, []byte(text)) == nil, text)
+	}
+}
+
 // TestExamples checks every example against its schema, with formats, which the validation above leaves out.
 func TestExamples(t *testing.T) {
 	t.Parallel()

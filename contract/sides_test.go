@@ -43,7 +43,7 @@ func sdkSide(s source, c *contract) side {
 			{"CardBrands", []string{"ApplicationCardBrands"}, nil},
 			{"DeliveryMethods", []string{"ApplicationDeliveryMethod"}, nil},
 			{"Ownership", []string{"ApplicationOwnership"}, nil},
-			{"Validation", []string{"ApplicationValidation"}, envelope},
+			{"Validation", []string{"ApplicationIncomplete"}, envelope},
 			{"DisputeResponse", []string{"DisputeResponse"}, nil},
 			{"Transaction", []string{"Transaction"}, nil},
 			{"SubscriptionCancelRequest", []string{"SubscriptionCancelRequest"}, nil},

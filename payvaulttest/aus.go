@@ -41,7 +41,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
-		card.check(p, fmt.Sprintf("data[%d]", i))
+		p.check(cardnumber.Valid(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), wrongNumber)
 		request.Cards = append(request.Cards, UpdaterCard{cardnumber.Mask(card.CardNumber), card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {

@@ -46,6 +46,8 @@ func TestAccountUpdaterRefuses(t *testing.T) {
 			`"exp_date":"12/29"}]}`: "data[1].exp_date",
 		`{"data":[{"card_number":"4111111111111111","exp_date":"0029"}]}`:            "data[0].exp_date",
 		`{"data":[{"exp_date":"1229"}]}`:                                             "data[0].card_number",
+		`{"data":[{"card_number":"","exp_date":"1229"}]}`:                            "data[0].card_number",
+		`{"data":[{"card_number":"41111111111","exp_date":"1229"}]}`:                 "data[0].card_number",
 		`{"data":[{"card_number":4111111111111111,"exp_date":"1229"}]}`:              "data[0].card_number",
 		`{"data":[{"card_number":"4111111111111111","exp_date":"1229","cvv2":"1"}]}`: "data[0].cvv2",
 		`{"cards":[]}`: "cards",

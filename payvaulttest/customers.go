@@ -48,6 +48,9 @@ func (c *Customer) prepare(v *service) {
 	if c.RecID == 0 {
 		c.RecID = v.ids.number("customer")
 	}
+	if slices.ContainsFunc(slices.Concat(c.ShippingAddresses, c.BillingCards), isNull) {
+		return // to be refused
+	}
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {
@@ -61,6 +64,8 @@ func (c *Customer) prepare(v *service) {
 		}
 	}
 }
+
+func isNull(record map[string]any) bool { return record == nil }
 
 func isPrimary(record map[string]any) bool { return record["primary"] == true }
 
@@ -90,7 +95,10 @@ func copyParts(parts []map[string]any) []map[string]any {
 	parts = slices.Clone(parts)
 	for i := range parts {
 		parts[i] = maps.Clone(parts[i])
-		if emails, ok := parts[i]["billing_email"].([]any); ok {
+		switch emails := parts[i]["billing_email"].(type) {
+		case []any:
+			parts[i]["billing_email"] = slices.Clone(emails)
+		case []string: // of a seed
 			parts[i]["billing_email"] = slices.Clone(emails)
 		}
 	}

@@ -2,6 +2,7 @@ package payvaulttest_test
 
 import (
 	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
@@ -176,6 +177,28 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.Len(t, a.srv.Cards.All(), 1, "nothing of a refused request is stored")
 	_, ok := a.srv.Customers.Get(payvaulttest.CustomerKey{MerchantID: merchantID, ID: "C2"})
 	assert.False(t, ok)
+}
+
+// What a test does to a record that it seeded or got changes nothing in the server.
+func TestCustomersAreCopies(t *testing.T) {
+	t.Parallel()
+	for name, emails := range map[string]any{"of Go": []string{"a@example.com"}, "of JSON": []any{"a@example.com"}} {
+		a := newAPI(t)
+		id := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: "4111111111111111"}).ID
+		given := payvaulttest.Customer{
+			FirmName: "F", ShippingAddresses: []map[string]any{{"shipping_city": "Boston"}},
+			BillingCards: []map[string]any{{"card_id": id, "billing_email": emails}},
+		}
+		stored := a.srv.Customers.Seed(given)
+		want := a.get(t, "/platform/vault/customer").body
+		assert.Contains(t, want, "a@example.com", name)
+		for _, customer := range []payvaulttest.Customer{given, stored, a.srv.Customers.All()[0]} {
+			customer.ShippingAddresses[0]["shipping_city"] = "changed"
+			reflect.ValueOf(customer.BillingCards[0]["billing_email"]).Index(0).Set(reflect.ValueOf("changed"))
+			customer.BillingCards[0]["billing_city"] = "changed"
+			assert.Equal(t, want, a.get(t, "/platform/vault/customer").body, name)
+		}
+	}
 }
 
 func TestCustomerShowsUpdatedCards(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -179,8 +180,12 @@ func TestDisputeUnknown(t *testing.T) {
 	a, path, _ := newDispute(t, payvaulttest.DisputeOther)
 	nd := func() *form { return newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"ND"}`) }
 	a.postForm(t, path, nd()).refused(t, http.StatusConflict)
-	a.postForm(t, "/platform/dispute/5/respond", nd()).refused(t, http.StatusNotFound)
-	a.postForm(t, "/platform/dispute/x/respond", nd()).refused(t, http.StatusNotFound)
+	for _, id := range []payvault.DisputeID{7101, math.MaxInt64} {
+		a.srv.Disputes.Seed(payvaulttest.Dispute{ID: id})
+	}
+	for _, id := range []string{"5", "x", "+7101", "07101", "7101.0", "99999999999999999999"} {
+		a.postForm(t, "/platform/dispute/"+id+"/respond", nd()).refused(t, http.StatusNotFound)
+	}
 	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)
 }
 

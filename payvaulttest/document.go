@@ -16,6 +16,7 @@ type document struct {
 	response    *openapi.Schema // of the text in a dispute's form
 	transaction *openapi.Schema // of records
 	card        *openapi.Schema
+	customer    *openapi.Schema
 	fields      map[string]applicationField
 	names       map[string]bool // of fields and parameters
 	customers   []string        // columns of lists
@@ -31,6 +32,7 @@ var theDocument = sync.OnceValue(func() *document {
 	d.response = d.Schema("components", "schemas", "DisputeResponse")
 	d.transaction = d.Schema("components", "schemas", "Transaction")
 	d.card = d.Schema("components", "schemas", "BillingCard")
+	d.customer = d.Schema("components", "schemas", "Customer")
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {
 		d.fields[key] = d.field(key, kind)
 	}

@@ -81,6 +81,7 @@ func TestFilters(t *testing.T) {
 		"dispute_flag,EQUALS,true":                        "a",
 		"tran_status,BETWEEN_DATES,2026-01-01,2026-01-02": "",
 		"customer_id,EQUALS,C1":                           "aebcd",
+		"customer_id,EQUALS,\nC1":                         "",
 	} {
 		t.Run(filter, func(t *testing.T) {
 			t.Parallel()
@@ -244,6 +245,7 @@ func TestCustomerList(t *testing.T) {
 		a.page(t, "/platform/vault/customer"+query("order_on", field))
 	}
 	a.get(t, "/platform/vault/customer"+query("order_on", "tran_time")).refused(t, http.StatusBadRequest, "order_on")
+	assert.Empty(t, a.page(t, "/platform/vault/customer"+query("filter", "customer_id,EQUALS,\nA")).Data)
 	assert.Empty(t, a.second(t).page(t, "/platform/vault/customer").Data)
-	assert.Equal(t, 16, a.srv.Commits(payvault.OpCustomersList), "refused requests do not count")
+	assert.Equal(t, 17, a.srv.Commits(payvault.OpCustomersList), "refused requests do not count")
 }

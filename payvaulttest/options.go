@@ -82,7 +82,9 @@ func WithTLS() Option { return func(c *config) { c.tls = true } }
 // WithRemoteNotifications delivers notifications to any address, not to loopback only.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
 
-// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none.
+// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none. Of each
+// it keeps up to 1 MiB of the body, and up to 1 MiB more of each part of a form: a server that takes many large files
+// wants a lower number.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
 // WithSeed adds the accounts and records of a seed. A server does not start with records that the service

@@ -74,7 +74,12 @@ func (v *service) permits(record any) error {
 		return cmp.Or(shown(r, v.document.card), oneOf("kind", r.Kind, CardKindCard, CardKindACH, CardKindWallet))
 	case *Customer:
 		isUnknown := func(billing map[string]any) bool { return v.cardOf(r, billing) == nil }
-		return fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant")
+		return cmp.Or(
+			shown(r, v.document.customer),
+			v.document.closed("shipping_addresses", r.ShippingAddresses, "ShippingAddress"),
+			v.document.closed("billing_cards", r.BillingCards, "BillingCard"),
+			fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant"),
+		)
 	case *Dispute:
 		return oneOf("kind", r.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
 	case *Invoice:
@@ -107,6 +112,19 @@ func shown(record any, schema *openapi.Schema) error {
 	}
 	value, _ := openapi.Parse("", text)
 	return problems(schema.Check("", value)).err()
+}
+
+// closed wants the parts of a record to be objects without other fields than the document names: its answers are open.
+func (d *document) closed(list string, parts []map[string]any, schema string) error {
+	p, properties := problems{}, d.At("components", "schemas", schema, "properties")
+	for i, part := range parts {
+		place := fmt.Sprintf("%s[%d]", list, i)
+		p.check(part != nil, place, "must not be null")
+		for name := range part {
+			p.check(properties[name] != nil, openapi.WirePath(place, name), "is not a known field")
+		}
+	}
+	return p.err()
 }
 
 // oneOf wants a field to be one of a few values.

@@ -102,10 +102,12 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	}, nil
 }
 
+const wrongNumber = "must be 12 to 19 digits"
+
 // check looks at the payment fields beyond their shape. Nothing is required for any kind of payment data.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
-	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), number, "must be 12 to 19 digits")
+	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), number, wrongNumber)
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -118,9 +119,13 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return p
 }
 
+// integer matches the integers of JSON, which have no plus sign and no leading zeros, up to a length that the validator
+// takes in no time.
+var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,62})$`)
+
 // value gives the text of a parameter the type that the schema wants, if it has the form of that type.
 func (o *Operation) value(name, text string) any {
-	if o.kinds[name] == "integer" && isDigits(strings.TrimPrefix(text, "-")) && isShort(text) {
+	if o.kinds[name] == "integer" && integer.MatchString(text) {
 		return json.Number(text)
 	}
 	return text

@@ -67,8 +67,7 @@ func MustLoad(text []byte) *Document {
 		}
 	}
 	d.root[parameters] = objects
-	d.compiler.DefaultDraft(jsonschema.Draft4) // of which OpenAPI 3.0 has its schemas
-	d.compiler.AssertFormat()
+	d.compiler.DefaultDraft(jsonschema.Draft4) // of which OpenAPI 3.0 has its schemas; it asserts formats
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
 		panic(fmt.Errorf("take the document: %w", err))

@@ -97,6 +97,8 @@ func TestParameters(t *testing.T) {
 		"filter=a&filter=B":        {"filter[1]": {"must match ^[a-z]+$"}},
 		"page=-1":                  {"page": {"must be at least 0"}},
 		"page=x":                   {"page": {"must be of type integer, not string"}},
+		"page=01":                  {"page": {"must be of type integer, not string"}},
+		"page=%2B1":                {"page": {"must be of type integer, not string"}},
 		"page=1&page=2":            {"page": {"must be of type integer, not array"}},
 		"other=1":                  {"other": {"is not a known field"}},
 		"id=1":                     {"id": {"stands in the path"}},

@@ -27,7 +27,6 @@ func TestCanary(t *testing.T) {
 		canary, Events: []string{"e"}})
 	for _, secret := range []string{key, separated} {
 		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
-		p.srv.Customers.Seed(payvaulttest.Customer{ID: secret})
 		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
 		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []string{secret}})
 	}

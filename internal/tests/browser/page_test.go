@@ -392,9 +392,9 @@ func TestCopiedLineCompiles(t *testing.T) {
 func TestMarkupIsText(t *testing.T) {
 	t.Parallel()
 	p := open(t)
-	p.srv.Customers.Seed(payvaulttest.Customer{ID: `<img src=x onerror=document.title='struck'>`})
+	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: `<img src=x onerror=document.title='struck'>`})
 	require.Error(t, p.send()) // the page hears of the seed with the next request
-	p.waitFor(`document.querySelector('#table-customers tbody').textContent.includes('<img src=x')`)
+	p.waitFor(`document.querySelector('#table-invoices tbody').textContent.includes('<img src=x')`)
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 

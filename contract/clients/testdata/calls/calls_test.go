@@ -52,6 +52,9 @@ func performed(t *testing.T, srv *payvaulttest.Server) {
 	assert.Equal(t, once, srv.AllCommits())
 }
 
+// allData is a request with which an application passes.
+func allData() string { return calls.Fixture("applications/save_data.request.json") }
+
 // rest makes the operations that were not made yet and need no more than IDs with the methods of a generated client,
 // which are named like the operations.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
@@ -169,7 +172,9 @@ func TestOapiCodegen(t *testing.T) {
 	validation, err := partner.ApplicationsValidateWithResponse(ctx, id)
 	require.NoError(t, err)
 	require.NotNil(t, validation.JSON200, string(validation.Body))
-	assert.Contains(t, *validation.JSON200.Data, "tax_id")
+	incomplete, err := validation.JSON200.AsApplicationIncomplete()
+	require.NoError(t, err)
+	assert.Contains(t, incomplete.Data, "tax_id")
 
 	var form bytes.Buffer
 	writer := multipart.NewWriter(&form)
@@ -217,6 +222,14 @@ func TestOapiCodegen(t *testing.T) {
 		return client
 	}, "WithResponse")
 	performed(t, srv)
+
+	_, err = partner.ApplicationsSaveDataWithBodyWithResponse(ctx, id, "application/json", strings.NewReader(allData()))
+	require.NoError(t, err)
+	validation, err = partner.ApplicationsValidateWithResponse(ctx, id)
+	require.NoError(t, err)
+	complete, err := validation.JSON200.AsAcknowledgment()
+	require.NoError(t, err)
+	assert.EqualValues(t, 0, complete.Code, string(validation.Body))
 
 	refused, err := client.WebhooksAddEventWithResponse(ctx, "none", "transaction_status_updated")
 	require.NoError(t, err)
@@ -267,9 +280,11 @@ func TestOgen(t *testing.T) {
 		},
 	}, ogen.ApplicationsSaveDataParams{AppId: id}))
 	assert.Len(t, saved.Data.Fields, 2)
-	validation := as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx,
-		ogen.ApplicationsValidateParams{AppId: id}))
-	assert.Contains(t, validation.Data.Value, "tax_id")
+	validate := func() *ogen.ApplicationValidation {
+		return as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx,
+			ogen.ApplicationsValidateParams{AppId: id}))
+	}
+	assert.Contains(t, validate().ApplicationIncomplete.Data, "tax_id")
 
 	as[*ogen.Acknowledgment](t)(client.DisputesRespond(ctx, &ogen.DisputeRespondFormMultipart{
 		File:            ogen.NewOptMultipartFile(ht.MultipartFile{Name: "evidence.pdf", File: strings.NewReader(pdf)}),
@@ -300,6 +315,11 @@ func TestOgen(t *testing.T) {
 		return client
 	}, "")
 	performed(t, srv)
+
+	var all ogen.ApplicationSaveDataRequest
+	require.NoError(t, json.Unmarshal([]byte(allData()), &all))
+	as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &all, ogen.ApplicationsSaveDataParams{AppId: id}))
+	assert.True(t, validate().IsAcknowledgment())
 
 	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx,
 		ogen.WebhooksAddEventParams{WebhookID: "none", Event: "some_event"}))
