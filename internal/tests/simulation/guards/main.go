@@ -81,8 +81,8 @@ func guards() []guard {
 		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},
 		{
 			"a code of a 5xx is no refusal", "errors.go",
-			"return e.StatusCode < 500 && e.Code != \"\" && !zero",
-			"return e.Code != \"\" && !zero",
+			"return e.StatusCode < 500 && e.Code != \"\" && !resultCode(e.Code).isZero()",
+			"return e.Code != \"\" && !resultCode(e.Code).isZero()",
 		},
 		{
 			"a redirect is no refusal", "errors.go",
