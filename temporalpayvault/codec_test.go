@@ -84,7 +84,8 @@ func TestNewConverters(t *testing.T) {
 	secret := payvault.NewSecret(number)
 	card := payvault.AccountUpdaterCard{CardNumber: secret, ExpDate: "1230"}
 	sealed, sealedFailures := NewConverters(newCodec(t, "a", "a"))
-	open, _ := NewConverters(nil)
+	open, openFailures := NewConverters(nil)
+	reads, readsFailures := NewConverters(newCodec(t, "", "a"))
 	for name, value := range map[string]any{
 		"itself":  secret,
 		"request": card,
@@ -92,13 +93,28 @@ func TestNewConverters(t *testing.T) {
 		"slice":   envelope{Cards: []payvault.AccountUpdaterCard{card}},
 		"any":     envelope{Any: secret},
 		"map":     envelope{Map: map[string]*payvault.Secret{"k": &secret}},
+		"key":     map[payvault.Secret]int{secret: 1},
 		"nested":  map[string][]any{"x": {1, card}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := open.ToPayload(value)
-			require.ErrorContains(t, err, "codec")
-			assert.NotContains(t, err.Error(), number)
+			for _, data := range []converter.DataConverter{open, reads} {
+				_, err := data.ToPayload(value)
+				require.ErrorContains(t, err, "codec")
+				assert.NotContains(t, err.Error(), number)
+			}
+			// A failure that holds it is told all the same, as what it is.
+			failed := temporal.NewNonRetryableApplicationError("bad", "T", errCut, value, 7)
+			for _, failures := range []converter.FailureConverter{openFailures, readsFailures} {
+				var app *temporal.ApplicationError
+				require.ErrorAs(t, failures.FailureToError(failures.ErrorToFailure(failed)), &app)
+				assert.Equal(t, []any{"bad", "T", true}, []any{app.Message(), app.Type(), app.NonRetryable()})
+				var details string
+				var seven int
+				require.NoError(t, app.Details(&details, &seven))
+				assert.Contains(t, details, "codec")
+				assert.Equal(t, 7, seven)
+			}
 			p, err := sealed.ToPayload(value)
 			require.NoError(t, err)
 			raw, err := proto.Marshal(p)
@@ -115,7 +131,11 @@ func TestNewConverters(t *testing.T) {
 	require.NoError(t, sealed.FromPayload(p, &back))
 	assert.Equal(t, number, back.CardNumber.Reveal())
 
-	for _, c := range []converter.DataConverter{open, sealed} { // what holds none
+	p, err = sealed.ToPayload("before")
+	require.NoError(t, err)
+	var before string
+	require.NoError(t, reads.FromPayload(p, &before), "what others have encrypted")
+	for _, c := range []converter.DataConverter{open, reads, sealed} { // what holds none
 		p, err := c.ToPayload(payvault.AccountUpdaterCard{CardID: "c"})
 		require.NoError(t, err)
 		require.NoError(t, c.FromPayload(p, &back))

@@ -111,7 +111,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	case job.Subscriptions == "":
 		sum.Lists = 1
 	default:
-		if err := workflow.ExecuteActivity(ctx, activityCount, job.Subscriptions).Get(ctx, &sum.Lists); err != nil {
+		if err := perform(ctx, activityCount, job.Subscriptions, &sum.Lists); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
 		resumes := d.resumes
 		var r exported
-		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
+		if err := perform(ctx, activityExport, o, &r); err != nil {
 			d.lost(ctx, s, err)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -27,6 +28,8 @@ const (
 	day                = 24 * time.Hour
 
 	bySignal = "by a signal"
+
+	unreadable = "this worker cannot read what another one, or a client, has encrypted"
 )
 
 // span is a range of what a workflow hands out to its activities: batches, or lists.
@@ -114,10 +117,14 @@ func (d *dispatch) pause(ctx workflow.Context, reason string) {
 
 // receive takes the signals that have come.
 func (d *dispatch) receive(ctx workflow.Context) {
-	for {
+	signals := workflow.GetSignalChannel(ctx, SignalControl)
+	for n := signals.Len(); n > 0; n-- {
+		var raw converter.RawValue
 		var control string
-		if !workflow.GetSignalChannel(ctx, SignalControl).ReceiveAsync(&control) {
-			return
+		ok := signals.ReceiveAsync(&raw)
+		err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &control)
+		if !ok || signals.Len() != n-1 || errors.Is(err, converter.ErrEncodingIsNotSupported) { // it drops what it cannot read
+			panic("temporalpayvault: " + unreadable)
 		}
 		switch control {
 		case Pause:
@@ -162,6 +169,16 @@ func (d *dispatch) take() span {
 	s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
 	d.Next = s.To
 	return s
+}
+
+// perform runs an activity. A result that cannot be read must not be decided on, since other workers can read it: the
+// panic fails the task of the workflow, and the server gives it out again.
+func perform(ctx workflow.Context, activity string, input, result any) error {
+	err := workflow.ExecuteActivity(ctx, activity, input).Get(ctx, result)
+	if _, failed := errors.AsType[*temporal.ActivityError](err); err == nil || failed || temporal.IsCanceledError(err) {
+		return err
+	}
+	panic("temporalpayvault: " + unreadable + ": " + err.Error())
 }
 
 // lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.

@@ -163,7 +163,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
 		var b beginning
-		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &b); err != nil {
+		if err := perform(ctx, activitySnapshot, job.Source, &b); err != nil {
 			return nil, err
 		}
 		state.Snapshot, state.Journal = b.Snapshot, b.Journal
@@ -178,7 +178,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		resumes := d.resumes
 		var r report
-		if err := workflow.ExecuteActivity(ctx, activitySubmit, job.order(ctx, s)).Get(ctx, &r); err != nil {
+		if err := perform(ctx, activitySubmit, job.order(ctx, s), &r); err != nil {
 			d.lost(ctx, s, err)
 			return
 		}

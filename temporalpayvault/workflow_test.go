@@ -158,12 +158,12 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 func TestSubmitCards_signalsInOrder(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		signals []string
+		signals []any
 		paused  string
 	}{
-		"paused, resumed": {[]string{Pause, Resume}, ""},
-		"resumed, paused": {[]string{Resume, Pause}, bySignal},
-		"neither":         {[]string{Pause, "stop", ""}, bySignal},
+		"paused, resumed": {[]any{Pause, Resume}, ""},
+		"resumed, paused": {[]any{Resume, Pause}, bySignal},
+		"neither":         {[]any{Pause, "stop", "", 5, nil, []byte(Resume)}, bySignal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
