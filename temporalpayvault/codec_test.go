@@ -106,8 +106,10 @@ func TestNewConverters(t *testing.T) {
 			// A failure that holds it is told all the same, as what it is.
 			failed := temporal.NewNonRetryableApplicationError("bad", "T", errCut, value, 7)
 			for _, failures := range []converter.FailureConverter{openFailures, readsFailures} {
+				failure := failures.ErrorToFailure(failed)
+				assert.Equal(t, "bad", failure.GetMessage(), "it is in clear")
 				var app *temporal.ApplicationError
-				require.ErrorAs(t, failures.FailureToError(failures.ErrorToFailure(failed)), &app)
+				require.ErrorAs(t, failures.FailureToError(failure), &app)
 				assert.Equal(t, []any{"bad", "T", true}, []any{app.Message(), app.Type(), app.NonRetryable()})
 				var details string
 				var seven int
