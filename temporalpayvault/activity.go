@@ -41,7 +41,7 @@ type report struct {
 }
 
 const (
-	maxRefused = 10  // batches in a row of an activity
+	maxRefused = 10  // batches in a row
 	maxReason  = 200 // bytes
 )
 
@@ -70,6 +70,20 @@ func (r *report) unknownEarlier() (n int) {
 		}
 	}
 	return n
+}
+
+// refusedInRow goes on with a count of refused batches.
+func refusedInRow(row int, outcomes []Outcome) int {
+	for _, o := range outcomes {
+		switch {
+		case o.Earlier:
+		case o.Status == payvault.BatchRefused:
+			row++
+		case o.Status == payvault.BatchAccepted:
+			row = 0
+		}
+	}
+	return row
 }
 
 // left returns the batches of s that are not decided.
@@ -158,7 +172,7 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
 		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(), lost: map[int]bool{},
+		due:       time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if a.record != nil {
 		s.record = a.record

@@ -289,6 +289,16 @@ func TestSubmit_allRefused(t *testing.T) {
 			assert.Equal(t, stopRefused, done.Stop)
 			assert.GreaterOrEqual(t, len(done.Outcomes), maxRefused)
 			assert.Less(t, len(done.Outcomes), maxRefused+3*o.InFlight)
+
+			var before progress // of an attempt that was lost: its refusals count
+			for i := range maxRefused - 1 {
+				before.Outcomes = append(before.Outcomes, Outcome{Batch: i, Status: payvault.BatchRefused})
+			}
+			o.InFlight = 1
+			done, err = newAttempt(&Activities{Client: srv.Client(), Cards: d}, &before).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, stopRefused, done.Stop)
+			assert.Less(t, len(done.Outcomes), maxRefused+3)
 		})
 	}
 }

@@ -48,6 +48,7 @@ type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
 	Mark int    `json:"mark,omitempty"` // unknown batches that do not count: before the last resume, or of another job
+	Row  int    `json:"row,omitempty"`  // refused batches, one after the other, since the last resume
 }
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.

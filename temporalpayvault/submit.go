@@ -134,8 +134,9 @@ const (
 //
 // It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
 // 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
-// when 10 batches in a row of an activity are refused, when the snapshot has changed, and when an activity fails for
-// good. Refused batches are not sent again after a pause.
+// when 10 batches in a row are refused, within an activity or in the order in which activities report, when the
+// snapshot has changed, and when an activity fails for good, such as the one that asks for the snapshot. Refused
+// batches are not sent again after a pause.
 //
 // Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
 // was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
@@ -173,7 +174,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	d := &dispatch{
 		carried: &state.carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
-		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
+		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
 	}
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		resumes := d.resumes
@@ -186,6 +187,12 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		sum.add(r.Outcomes)
 		state.Mark += r.unknownEarlier()
 		d.stop(ctx, r.Stop, resumes)
+		if resumes == d.resumes {
+			state.Row = refusedInRow(state.Row, r.Outcomes)
+		}
+		if state.Row >= maxRefused {
+			d.stop(ctx, stopRefused, resumes)
+		}
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(ctx, stopUnknown, d.resumes)
 		}

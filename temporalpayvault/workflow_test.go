@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -225,16 +226,64 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	assert.Equal(t, 100, srv.Commits(op))
 }
 
+// However few batches an activity has: a service that refuses whatever comes does not get the whole job.
+func TestSubmitCards_allRefused(t *testing.T) {
+	t.Parallel()
+	for _, per := range []int{1, 5, 9} {
+		t.Run(strconv.Itoa(per), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 20_000}
+			mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusNotFound})
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+			var paused []Summary
+			for i := range 2 {
+				env.RegisterDelayedCallback(func() {
+					if paused = append(paused, progressOf(t, env)); i == 1 {
+						mend()
+					}
+					env.SignalWorkflow(SignalControl, Resume)
+				}, time.Duration(i+1)*time.Hour)
+			}
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: per, Concurrency: 4})
+			s := summary(t, env)
+			for i, p := range paused {
+				assert.Equal(t, stopRefused, p.Paused)
+				assert.GreaterOrEqual(t, p.Refused, maxRefused*(i+1))
+				assert.LessOrEqual(t, p.Refused, (i+1)*(maxRefused+per+4*per), "what was in flight")
+			}
+			require.Len(t, paused, 2)
+			assert.Equal(t, []int{paused[1].Refused, 200}, []int{s.Refused, s.Refused + s.Accepted})
+		})
+	}
+}
+
+// Refusals here and there are those of the cards, whatever has been refused before a pause.
+func TestRefusedInRow(t *testing.T) {
+	t.Parallel()
+	refused, accepted := Outcome{Status: payvault.BatchRefused}, Outcome{Status: payvault.BatchAccepted}
+	unknown, earlier := Outcome{Status: payvault.BatchUnknown}, Outcome{Status: payvault.BatchRefused, Earlier: true}
+	assert.Equal(t, 5, refusedInRow(3, []Outcome{refused, earlier, unknown, refused}))
+	assert.Equal(t, 1, refusedInRow(3, []Outcome{refused, accepted, refused}))
+}
+
 // An activity that was at work before the job was resumed does not pause it again.
 func TestSubmitCards_staleStop(t *testing.T) {
 	t.Parallel()
-	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	env := newWorkflows(&Activities{Cards: deck{n: 5000}})
 	var calls atomic.Int32
 	activity := func(_ context.Context, o order) (*report, error) {
-		if calls.Add(1) <= 2 {
-			return &report{Stop: "the key is refused"}, nil
+		r, call := accept(o.Span), calls.Add(1)
+		for i := range r.Outcomes {
+			if call <= 2 || call == 3 && i < maxRefused-1 { // too few of them to pause
+				r.Outcomes[i].Status = payvault.BatchRefused
+			}
 		}
-		return accept(o.Span), nil
+		if call <= 2 {
+			r.Stop = "the key is refused"
+		} else if call == 3 {
+			r.Outcomes[maxRefused-1].Status = payvault.BatchUnknown
+		}
+		return r, nil
 	}
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Minute).Once()
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
@@ -243,7 +292,8 @@ func TestSubmitCards_staleStop(t *testing.T) {
 		env.SignalWorkflow(SignalControl, Resume)
 	}, 2*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
-	assert.Equal(t, 30, summary(t, env).Accepted)
+	s := summary(t, env)
+	assert.Equal(t, []int{20, 29, 1}, []int{s.Accepted, s.Refused, s.Unknown})
 }
 
 // An activity that has failed without a report is not done again as if nothing had been sent.
