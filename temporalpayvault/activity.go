@@ -56,8 +56,10 @@ type beginning struct {
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	badSnapshot = "a snapshot needs 0 cards or more, and a checksum without @"
 	stopRefused = "one batch after the other is refused"
 	stopCards   = "a worker has no Cards in its Activities"
+	stopClient  = "a worker has no Client in its Activities"
 	stopJournal = "the job was begun with a journal, and a worker has none"
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
@@ -120,14 +122,14 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, erro
 	if err != nil {
 		return nil, silent(err, TypeSource)
 	}
-	if a.Journal != nil && s.Checksum == "" {
-		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
+	if s.Cards < 0 || s.Checksum == "" || strings.Contains(s.Checksum, "@") { // which ends the name, for the journal
+		return nil, temporal.NewNonRetryableApplicationError(badSnapshot, TypeSource, nil)
 	}
 	return &beginning{s, a.Journal != nil}, nil
 }
 
 // submit submits batches. Each is sent at most once, whatever happens to workers.
-func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
+func (a *Activities) submit(ctx context.Context, o order) (done *report, err error) {
 	info := activity.GetInfo(ctx)
 	if o.Run != info.WorkflowExecution.RunID && !o.Journal {
 		return nil, temporal.NewNonRetryableApplicationError(
@@ -136,6 +138,8 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	switch {
 	case a.Cards == nil:
 		return &report{Stop: stopCards}, nil
+	case a.Client == nil:
+		return &report{Stop: stopClient}, nil
 	case o.Journal && a.Journal == nil:
 		return &report{Stop: stopJournal}, nil
 	}
@@ -162,8 +166,13 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 		}
 	}()
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
+	defer func() { // also when the source panics
+		if done == nil {
+			_ = s.flush(ctx) // for the next attempt; without it that takes what was announced for unknown
+		}
+	}()
 	s.run(ctx, a)
-	return s.end(ctx)
+	return s.end()
 }
 
 // newSubmission takes what an earlier attempt, now lost, had announced and not reported for unknown. With a journal
@@ -236,15 +245,6 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 	if len(s.todo) == 0 {
 		return
 	}
-	now, err := a.Cards.Snapshot(ctx, s.Source)
-	if err != nil {
-		s.sourceFailed(err)
-		return
-	}
-	if now != s.Snapshot {
-		s.halt(stopChanged, nil)
-		return
-	}
 	s.checkUnknown()
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
@@ -314,15 +314,13 @@ func (s *submission) checkUnknown() {
 	}
 }
 
-// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat. If that
-// cannot be recorded any more, the next attempt takes what was announced for unknown.
-func (s *submission) end(ctx context.Context) (*report, error) {
+// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
+func (s *submission) end() (*report, error) {
 	s.halt("", nil) // whoever comes now is too late
 	r := &report{Outcomes: s.progress().Outcomes, Stop: s.reason}
 	if s.reason != "" || s.err == nil && (!isClosed(s.stopping) || len(r.left(s.Span)) == 0) {
 		return r, nil
 	}
-	_ = s.flush(ctx)
 	if isClosed(s.stopping) {
 		return nil, errWorkerStops()
 	}
@@ -336,6 +334,9 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 		for _, part := range undecided.left(s.Span) {
 			start, end := part.From*batchSize, min(part.To*batchSize, s.Snapshot.Cards)
 			cards, err := source.Cards(ctx, s.Source, start, end)
+			if !s.unchanged(ctx, source) { // since before the cards were read, whatever came of that
+				return
+			}
 			if err != nil {
 				s.sourceFailed(err)
 				return
@@ -357,6 +358,18 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 			}
 		}
 	}
+}
+
+// unchanged reports whether the snapshot is that of the job.
+func (s *submission) unchanged(ctx context.Context, source CardSource) bool {
+	now, err := source.Snapshot(ctx, s.Source)
+	switch {
+	case err != nil:
+		s.sourceFailed(err)
+	case now != s.Snapshot:
+		s.halt(stopChanged, nil)
+	}
+	return err == nil && now == s.Snapshot
 }
 
 // pace waits until the next request is due, and reports whether to go on.

@@ -214,7 +214,9 @@ func TestSubmit_slowSource(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deck{n: 300, checksum: "other"}
-		r := newAttempt(&Activities{Cards: slow{d}}, nil)
+		c, err := payvault.NewClient("https://payvault.example", "key")
+		require.NoError(t, err)
+		r := newAttempt(&Activities{Client: c, Cards: slow{d}}, nil)
 		done, err := r.submit(orderOf(deck{n: 300}))
 		require.NoError(t, err)
 		assert.Equal(t, stopChanged, done.Stop)
@@ -378,6 +380,7 @@ func TestSubmit_snapshotChanged(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]CardSource{
 		"another checksum": deck{n: 300, checksum: "other"}, "fewer cards": shrunk{deck{n: 300}},
+		"while it is read": &replaced{deck: deck{n: 300}}, "and not read": &replaced{deck: deck{n: 300, err: errCut}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -390,6 +393,14 @@ func TestSubmit_snapshotChanged(t *testing.T) {
 			assert.Empty(t, srv.Requests())
 		})
 	}
+}
+
+// replaced is other cards once it was read.
+type replaced struct{ deck }
+
+func (d *replaced) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	defer func() { d.checksum = "other" }()
+	return d.deck.Cards(ctx, ref, start, end)
 }
 
 type shrunk struct{ deck }
@@ -563,6 +574,30 @@ func TestSubmit_noSource(t *testing.T) {
 	done, err := newAttempt(&Activities{}, nil).submit(orderOf(deck{n: 100}))
 	require.NoError(t, err)
 	assert.Equal(t, &report{Stop: stopCards}, &done)
+	done, err = newAttempt(&Activities{Cards: deck{n: 100}}, nil).submit(orderOf(deck{n: 100}))
+	require.NoError(t, err)
+	assert.Equal(t, &report{Stop: stopClient}, &done)
+}
+
+// What was decided before a source panics is known to the next attempt.
+func TestSubmit_sourcePanics(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	r := newAttempt(&Activities{Client: srv.Client(), Cards: panics{d}}, nil)
+	r.SetHeartbeatDetails(progress{Outcomes: []Outcome{{Batch: 4, Status: payvault.BatchRefused}}}) // a gap
+	_, err := r.submit(orderOf(d))
+	require.ErrorContains(t, err, "out of range")
+	assert.Empty(t, r.recorded().Sending)
+	assert.Len(t, r.recorded().Outcomes, 5)
+	assert.Equal(t, 4, srv.Commits(op))
+}
+
+// panics has no card after the first 400.
+type panics struct{ deck }
+
+func (d panics) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	cards, err := d.deck.Cards(ctx, ref, start, end)
+	return cards[:400-start][:end-start], err
 }
 
 func TestReason(t *testing.T) {

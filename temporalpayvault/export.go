@@ -106,21 +106,22 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return nil, err
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
+	d := &dispatch{
+		carried: &state.carried, per: orDefault(job.ListsPerActivity, defaultLists),
+		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
+		paused: &sum.Paused, resumed: func() {},
+	}
 	switch {
 	case state.Counted:
 	case job.Subscriptions == "":
 		sum.Lists = 1
 	default:
-		if err := perform(ctx, activityCount, job.Subscriptions, &sum.Lists); err != nil {
-			return nil, err
+		if err := d.begin(ctx, activityCount, job.Subscriptions, &sum.Lists); err != nil {
+			return nil, temporal.NewCanceledError(*sum)
 		}
 	}
 	state.Counted = true
-	d := &dispatch{
-		carried: &state.carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
-		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
-		paused: &sum.Paused, resumed: func() {},
-	}
+	d.total = sum.Lists
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
 		resumes := d.resumes
@@ -180,14 +181,17 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 	if err != nil {
 		return 0, silent(err, TypeSource)
 	}
+	if n < 0 {
+		return 0, temporal.NewNonRetryableApplicationError("a source needs 0 subscriptions or more", TypeSource, nil)
+	}
 	return n, nil
 }
 
 // export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the pages
 // since then are written again.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
-	if a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
-		return &exported{At: o.Span, Stop: "a worker has no Sink or no Subscriptions in its Activities"}, nil
+	if a.Client == nil || a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
+		return &exported{At: o.Span, Stop: "a worker has no Client, no Sink or no Subscriptions in its Activities"}, nil
 	}
 	e := &exporter{Activities: a, exportOrder: o, exported: exported{At: o.Span}}
 	if activity.HasHeartbeatDetails(ctx) {

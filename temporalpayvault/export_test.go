@@ -184,9 +184,28 @@ func TestExportLists_noSink(t *testing.T) {
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
 	require.Error(t, env.GetWorkflowError())
 
-	env = newWorkflows(&Activities{Sink: newShelf()})
-	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all"})
-	assert.ErrorContains(t, env.GetWorkflowError(), "no Subscriptions")
+	for want, a := range map[string]*Activities{
+		"no Subscriptions": {Client: newServer(t).Client(), Sink: newShelf()},
+		"no Client":        {Sink: newShelf(), Subscriptions: make(ids, 3)},
+		"0 subscriptions":  {Client: newServer(t).Client(), Sink: newShelf(), Subscriptions: uncounted{}},
+	} {
+		env := newWorkflows(a)
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+		env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all"})
+		assert.Contains(t, canceledExport(t, env).Paused, want)
+	}
+}
+
+type uncounted struct{ ids }
+
+func (uncounted) Count(context.Context, string) (int, error) { return -1, nil }
+
+func canceledExport(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s ExportSummary) {
+	t.Helper()
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok, env.GetWorkflowError())
+	require.NoError(t, canceled.Details(&s))
+	return s
 }
 
 // The attempt after a lost one goes on at the page that the heartbeat names.

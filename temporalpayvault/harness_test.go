@@ -1,6 +1,7 @@
 package temporalpayvault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type deck struct {
 }
 
 func (d deck) Snapshot(context.Context, string) (Snapshot, error) {
-	return Snapshot{Cards: d.n, Checksum: d.checksum}, nil
+	return Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")}, nil
 }
 
 func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.AccountUpdaterCard, error) {
@@ -113,7 +114,7 @@ func (r *attempt) submit(o order) (report, error) {
 func orderOf(d deck) order {
 	batches := (d.n + batchSize - 1) / batchSize
 	return order{
-		Job: "job", Source: "deck", Snapshot: Snapshot{Cards: d.n, Checksum: d.checksum}, Span: span{To: batches},
+		Job: "job", Source: "deck", Snapshot: Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")}, Span: span{To: batches},
 		Run: testRun, InFlight: 3, MaxUnknown: 1000,
 	}
 }

@@ -95,6 +95,25 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
+// begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. Its own
+// error is that of a workflow that was canceled.
+func (d *dispatch) begin(ctx workflow.Context, activity, ref string, result any) error {
+	for {
+		err := perform(ctx, activity, ref, result)
+		if err == nil || temporal.IsCanceledError(err) {
+			return err
+		}
+		d.pause(ctx, "it cannot begin: "+err.Error())
+		err = workflow.Await(ctx, func() bool {
+			d.receive(ctx)
+			return *d.paused == ""
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // left is what was not handed out, or not done.
 func (d *dispatch) left() []Range {
 	var left []Range

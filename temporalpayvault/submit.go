@@ -17,8 +17,8 @@ import (
 // histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError]: log what you need. What
 // fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
 type CardSource interface {
-	// Snapshot describes what a reference stands for. It is called once for a job, and again before each of its
-	// activities: a job whose snapshot has changed sends nothing and pauses.
+	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
+	// a job whose snapshot has changed sends nothing of what it has read, and pauses.
 	Snapshot(ctx context.Context, ref string) (Snapshot, error)
 	// Cards returns the cards from position start to position end, which is not included.
 	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
@@ -27,7 +27,7 @@ type CardSource interface {
 // Snapshot is what a reference to cards stands for.
 type Snapshot struct {
 	Cards    int    `json:"cards"`    // how many there are
-	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away
+	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away; no @
 }
 
 // Activities are what a worker needs. The journal and whatever the workflows it runs do not use may be nil.
@@ -161,21 +161,22 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return nil, err
 	}
 	job.setDefaults()
+	d := &dispatch{
+		carried: &state.carried, per: job.BatchesPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
+		paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
+	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
 		var b beginning
-		if err := perform(ctx, activitySnapshot, job.Source, &b); err != nil {
-			return nil, err
+		if err := d.begin(ctx, activitySnapshot, job.Source, &b); err != nil {
+			return nil, temporal.NewCanceledError(*sum)
 		}
 		state.Snapshot, state.Journal = b.Snapshot, b.Journal
 		sum.Cards = state.Snapshot.Cards
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
-	d := &dispatch{
-		carried: &state.carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
-		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
-	}
+	d.total = sum.Batches
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		resumes := d.resumes
 		var r report

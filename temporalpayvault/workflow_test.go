@@ -232,7 +232,7 @@ func TestSubmitCards_allRefused(t *testing.T) {
 	for _, per := range []int{1, 5, 9} {
 		t.Run(strconv.Itoa(per), func(t *testing.T) {
 			t.Parallel()
-			srv, d := newServer(t), deck{n: 20_000}
+			srv, d := newServer(t), deck{n: 10_000}
 			mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusNotFound})
 			env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
 			var paused []Summary
@@ -252,7 +252,7 @@ func TestSubmitCards_allRefused(t *testing.T) {
 				assert.LessOrEqual(t, p.Refused, (i+1)*(maxRefused+per+4*per), "what was in flight")
 			}
 			require.Len(t, paused, 2)
-			assert.Equal(t, []int{paused[1].Refused, 200}, []int{s.Refused, s.Refused + s.Accepted})
+			assert.Equal(t, []int{paused[1].Refused, 100}, []int{s.Refused, s.Refused + s.Accepted})
 		})
 	}
 }
@@ -531,12 +531,50 @@ func TestSubmitCards_journal(t *testing.T) {
 	}
 }
 
-// Without a checksum the journal could not tell the cards of two nights apart.
-func TestSubmitCards_noChecksum(t *testing.T) {
+// A job whose snapshot cannot be had, or is none, waits until it is mended, and its ID is not used up.
+func TestSubmitCards_badSnapshot(t *testing.T) {
 	t.Parallel()
-	env := newWorkflows(&Activities{Cards: deck{n: 100}, Journal: newBook()})
+	for name, bad := range map[string]*described{
+		"no checksum":  {s: Snapshot{Cards: 100}}, // nobody could tell the cards of two nights apart
+		"ambiguous":    {s: Snapshot{Cards: 100, Checksum: "b@c"}},
+		"less than no": {s: Snapshot{Cards: -5, Checksum: "sum"}},
+		"failed":       {err: temporal.NewNonRetryableApplicationError("no checksum of such a file", "File", nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: bad})
+			var paused string
+			env.RegisterDelayedCallback(func() {
+				paused = progressOf(t, env).Paused
+				bad.s, bad.err = Snapshot{Cards: 100, Checksum: "sum"}, nil
+				env.SignalWorkflow(SignalControl, Resume)
+			}, time.Hour)
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+			assert.Equal(t, Summary{Cards: 100, Batches: 1, Accepted: 1}, summary(t, env))
+			assert.Contains(t, paused, "checksum")
+		})
+	}
+	env := newWorkflows(&Activities{})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
-	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok)
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.Contains(t, s.Paused, stopCards)
+}
+
+// described says what it is told to.
+type described struct {
+	s   Snapshot
+	err error
+}
+
+func (d *described) Snapshot(context.Context, string) (Snapshot, error) { return d.s, d.err }
+
+func (d *described) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	return deck{n: d.s.Cards}.Cards(ctx, ref, start, end)
 }
 
 // When the service is gone, all activities together stop where the limit is.
