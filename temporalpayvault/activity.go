@@ -198,10 +198,14 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 			lost = append(lost, i)
 		}
 	}
-	for _, i := range lost {
+	for k, i := range lost {
 		s.lost[i] = true
-		if _, decided := s.outcomes[i]; !decided && s.journal == nil {
+		_, decided := s.outcomes[i]
+		switch {
+		case s.journal == nil && !decided:
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
+		case s.journal != nil && decided && k < len(known.Sending):
+			s.owed, s.sending[i] = append(s.owed, i), true
 		}
 	}
 	for i := o.Span.From; i < o.Span.To; i++ {
@@ -220,6 +224,7 @@ type submission struct {
 
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
+	owed     []int        // those of them whose outcome is known, and may not be in the journal
 	journal  payvault.Journal
 	refusals int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
@@ -242,7 +247,10 @@ func (s *submission) halt(reason string, err error) {
 
 // run sends the batches that are not decided.
 func (s *submission) run(ctx context.Context, a *Activities) {
-	if len(s.todo) == 0 {
+	if err := s.recordAgain(ctx); err != nil {
+		s.halt("", err)
+	}
+	if len(s.todo) == 0 || isClosed(s.halted) {
 		return
 	}
 	s.checkUnknown()
@@ -317,7 +325,11 @@ func (s *submission) checkUnknown() {
 // end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
 func (s *submission) end() (*report, error) {
 	s.halt("", nil) // whoever comes now is too late
-	r := &report{Outcomes: s.progress().Outcomes, Stop: s.reason}
+	p := s.progress()
+	r := &report{Outcomes: p.Outcomes, Stop: s.reason}
+	if s.reason != "" && len(p.Sending) > 0 {
+		return nil, errJournal("")
+	}
 	if s.reason != "" || s.err == nil && (!isClosed(s.stopping) || len(r.left(s.Span)) == 0) {
 		return r, nil
 	}
@@ -450,11 +462,36 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 		return nil
 	}
 	i := s.todo[index]
-	s.settle(i, outcomeOf(i, o))
+	outcome := outcomeOf(i, o)
 	if s.journal == nil {
+		s.settle(i, outcome)
 		return nil
 	}
-	return s.journal.End(ctx, job, i, o)
+	s.know(outcome)
+	err := s.journal.End(ctx, job, i, o)
+	if err == nil || outcome == nil {
+		s.settle(i, nil)
+	}
+	return err
+}
+
+// recordAgain records what the journal may not have, though the heartbeat of an attempt before has it.
+func (s *submission) recordAgain(ctx context.Context) error {
+	for _, i := range s.owed {
+		o := s.outcomes[i]
+		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
+			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code, Message: o.Reason,
+		})
+		if err != nil {
+			return errJournal(": " + err.Error())
+		}
+		s.settle(i, nil)
+	}
+	return nil
+}
+
+func errJournal(why string) error {
+	return temporal.NewApplicationError("the journal has not recorded what came of a batch"+why, TypeSafeToRetry)
 }
 
 // outcomeOf returns nil for a batch that was not performed.

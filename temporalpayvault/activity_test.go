@@ -116,6 +116,29 @@ func TestSubmit_journalOfOtherCards(t *testing.T) {
 	}
 }
 
+// A job does not pause before the journal has what it has decided.
+func TestSubmit_journalFailsAtPause(t *testing.T) {
+	t.Parallel()
+	srv, b, d := newServer(t), newBook(), deck{n: 100}
+	b.fail = func(n int) bool { return n <= 2 }
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	a, o := &Activities{Client: srv.Client(), Cards: d, Journal: b}, orderOf(d)
+	o.Journal, o.MaxUnknown = true, 1
+	r := newAttempt(a, nil)
+	for range 2 {
+		_, err := r.submit(o)
+		require.ErrorContains(t, err, TypeSafeToRetry)
+		last := r.recorded()
+		assert.Equal(t, []int{0}, last.Sending)
+		r = newAttempt(a, &last)
+	}
+	done, err := r.submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{0: payvault.BatchUnknown}, done.statuses())
+	assert.Equal(t, payvault.BatchUnknown, b.rows["job 0"].Status)
+	assert.Equal(t, 1, srv.Commits(op))
+}
+
 // A journal that is added to a job does not know what was sent before.
 func TestSubmit_journalAdded(t *testing.T) {
 	t.Parallel()

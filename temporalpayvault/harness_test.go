@@ -164,6 +164,8 @@ func audit(t *testing.T, batches int, times map[int]int, statuses map[int]payvau
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // nil if it was begun only
+	ends int
+	fail func(n int) bool // the end of a batch; may be nil
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -183,6 +185,9 @@ func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchSt
 func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ends++; b.fail != nil && b.fail(b.ends) {
+		return errCut
+	}
 	b.rows[fmt.Sprint(job, " ", batch)] = &o
 	return nil
 }
