@@ -2,9 +2,11 @@ package temporalpayvault
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +44,14 @@ type report struct {
 
 const (
 	maxRefused = 10  // batches in a row
-	maxReason  = 200 // bytes
+	maxReason  = 200 // bytes as JSON, of a reason
+	maxID      = 100 // of a request ID or a code
 )
+
+// cardNumber may be one: 12 digits in a row, or as many in a text without letters. UUIDs have some.
+//
+//nolint:gochecknoglobals // never changed
+var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
 
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
@@ -286,7 +294,7 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
 	case invalid(e): // and would be again
 		i := s.todo[b.Index]
-		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: reason(e.Error())})
+		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: bounded(e.Error(), maxReason)})
 		s.refuse()
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
@@ -480,7 +488,8 @@ func (s *submission) recordAgain(ctx context.Context) error {
 	for _, i := range s.owed {
 		o := s.outcomes[i]
 		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
-			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code, Message: o.Reason,
+			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code,
+			Message: o.Reason,
 		})
 		if err != nil {
 			return errJournal(": " + err.Error())
@@ -499,17 +508,24 @@ func outcomeOf(batch int, o payvault.BatchOutcome) *Outcome {
 	if o.Status == payvault.BatchNotSent {
 		return nil
 	}
-	outcome := &Outcome{Batch: batch, Status: o.Status, RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code}
+	outcome := &Outcome{
+		Batch: batch, Status: o.Status, RequestID: bounded(cardNumber.ReplaceAllString(o.RequestID, "[REDACTED]"), maxID),
+		StatusCode: o.StatusCode, Code: bounded(o.Code, maxID),
+	}
 	if o.Status == payvault.BatchRefused {
-		outcome.Reason = reason(o.Message)
+		outcome.Reason = bounded(o.Message, maxReason)
 	}
 	return outcome
 }
 
-// reason bounds a text, so that those of many batches go into a heartbeat.
-func reason(text string) string {
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+// bounded cuts a text, so that those of many batches go into a heartbeat, which has them as JSON.
+func bounded(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	for i, char := range text {
+		escaped, _ := json.Marshal(string(char)) // in quotes
+		if most -= len(escaped) - 2; most < 0 {
+			return text[:i] + "…"
+		}
 	}
 	return text
 }

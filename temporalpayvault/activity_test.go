@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -623,8 +622,22 @@ func (d panics) Cards(ctx context.Context, ref string, start, end int) ([]payvau
 	return cards[:400-start][:end-start], err
 }
 
-func TestReason(t *testing.T) {
+func TestBounded(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "short", reason("short"))
-	assert.Equal(t, strings.Repeat("a", maxReason-1)+"…", reason(strings.Repeat("a", maxReason-1)+"ü and more"))
+	assert.Equal(t, "short", bounded("short", 5))
+	assert.Equal(t, "shor…", bounded("shorü", 5))
+	assert.Equal(t, "<<…", bounded("<<<", 17), "each is six bytes of JSON")
+}
+
+// A service may call a request what it likes, but not by the number of a card.
+func TestOutcomeOf(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
+		"12345678901": "12345678901",
+		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",
+	} {
+		outcome := outcomeOf(7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: id})
+		assert.Equal(t, &Outcome{Batch: 7, Status: payvault.BatchAccepted, RequestID: want}, outcome)
+	}
 }

@@ -55,8 +55,8 @@ type ExportJob struct {
 	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
 	List          payvault.ListOptions // what to list; Page and Prefetch do not count
 
-	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive
+	ListsPerActivity int           // 100 if it is not positive, 5,000 at most: a heartbeat holds those that are refused
+	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive, 1,000 at most
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
@@ -86,7 +86,7 @@ type ExportSummary struct {
 // FailedList is a list that the service refuses. The pages before the one that was refused have been written.
 type FailedList struct {
 	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
-	Reason       string                  `json:"reason"`                 // text of the error
+	Reason       string                  `json:"reason"`                 // text of the error; cut after 200 bytes
 }
 
 const defaultLists = 100
@@ -107,8 +107,8 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	d := &dispatch{
-		carried: &state.carried, per: orDefault(job.ListsPerActivity, defaultLists),
-		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
+		carried: &state.carried, per: min(orDefault(job.ListsPerActivity, defaultLists), maxBatches),
+		concurrency: min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency), most: job.ActivitiesPerRun,
 		paused: &sum.Paused, resumed: func() {},
 	}
 	switch {
@@ -242,7 +242,7 @@ func (e *exporter) run(ctx context.Context) error {
 			e.Stop = "the service answers with an error of the key: " + err.Error()
 			return nil
 		case isRefusal(err):
-			e.next(0, []FailedList{{id, err.Error()}})
+			e.next(0, []FailedList{{id, bounded(err.Error(), maxReason)}})
 		default:
 			return Error(err)
 		}

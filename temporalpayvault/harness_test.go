@@ -113,8 +113,9 @@ func (r *attempt) submit(o order) (report, error) {
 // orderOf is an order for the batches of all cards of d.
 func orderOf(d deck) order {
 	batches := (d.n + batchSize - 1) / batchSize
+	snapshot, _ := d.Snapshot(context.Background(), "deck")
 	return order{
-		Job: "job", Source: "deck", Snapshot: Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")}, Span: span{To: batches},
+		Job: "job", Source: "deck", Snapshot: snapshot, Span: span{To: batches},
 		Run: testRun, InFlight: 3, MaxUnknown: 1000,
 	}
 }

@@ -23,6 +23,7 @@ const (
 
 const (
 	defaultConcurrency = 8
+	maxConcurrency     = 1000 // a server lets a workflow have 2,000 activities
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
@@ -48,7 +49,7 @@ type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
 	Mark int    `json:"mark,omitempty"` // unknown batches that do not count: before the last resume, or of another job
-	Row  int    `json:"row,omitempty"`  // refused batches, one after the other, since the last resume
+	Row  int    `json:"row,omitempty"`  // refused batches in a row, since the last resume
 }
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.
@@ -95,8 +96,8 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
-// begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. Its own
-// error is that of a workflow that was canceled.
+// begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. It
+// returns an error if the workflow was canceled.
 func (d *dispatch) begin(ctx workflow.Context, activity, ref string, result any) error {
 	for {
 		err := perform(ctx, activity, ref, result)
@@ -141,9 +142,9 @@ func (d *dispatch) receive(ctx workflow.Context) {
 	for n := signals.Len(); n > 0; n-- {
 		var raw converter.RawValue
 		var control string
-		ok := signals.ReceiveAsync(&raw)
+		ok := signals.ReceiveAsync(&raw) // which drops what it cannot read
 		err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &control)
-		if !ok || signals.Len() != n-1 || errors.Is(err, converter.ErrEncodingIsNotSupported) { // it drops what it cannot read
+		if !ok || signals.Len() != n-1 || errors.Is(err, converter.ErrEncodingIsNotSupported) {
 			panic("temporalpayvault: " + unreadable)
 		}
 		switch control {

@@ -66,7 +66,7 @@ type Job struct {
 	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
 	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive, 5,000 at most: a heartbeat holds them all
-	Concurrency        int     // activities in flight; 8 if it is not positive
+	Concurrency        int     // activities in flight; 8 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
 
@@ -113,7 +113,7 @@ type Range struct {
 type Outcome struct {
 	Batch      int                  `json:"b"`           // zero-based: cards 100 × Batch to 100 × Batch + 99
 	Status     payvault.BatchStatus `json:"s"`           // accepted, refused or unknown
-	RequestID  string               `json:"r,omitempty"` // if it was accepted
+	RequestID  string               `json:"r,omitempty"` // if it was accepted; cleared of what may be a card number
 	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
 	Code       string               `json:"c,omitempty"` // platform code of a refusal
 	Reason     string               `json:"m,omitempty"` // of a refusal, cleared as errors are; cut after 200 bytes
@@ -122,7 +122,7 @@ type Outcome struct {
 
 const (
 	defaultBatches    = 50
-	maxBatches        = 5000 // some 100 bytes each in a heartbeat, 300 if it is refused; a payload may have 2 MB
+	maxBatches        = 5000 // some 100 bytes each in a heartbeat, 400 at most; a payload may have 2 MB
 	defaultInFlight   = 4
 	defaultMaxUnknown = 100
 	maxListed         = 1000
@@ -235,7 +235,7 @@ func (j *Job) journalName() string {
 
 func (j *Job) setDefaults() {
 	j.BatchesPerActivity = min(orDefault(j.BatchesPerActivity, defaultBatches), maxBatches)
-	j.Concurrency = orDefault(j.Concurrency, defaultConcurrency)
+	j.Concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxUnknown = orDefault(j.MaxUnknown, defaultMaxUnknown)
 }

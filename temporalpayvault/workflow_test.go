@@ -375,18 +375,22 @@ func TestDispatch_left(t *testing.T) {
 // A heartbeat, and a payload, hold only so much.
 func TestJob_bounded(t *testing.T) {
 	t.Parallel()
-	job := Job{BatchesPerActivity: 1 << 16}
+	job := Job{BatchesPerActivity: 1 << 16, Concurrency: 1 << 16}
 	job.setDefaults()
-	var p progress
-	for i := range job.BatchesPerActivity {
-		p.Outcomes = append(p.Outcomes, Outcome{
-			Batch: 1e6 + i, Status: payvault.BatchRefused, StatusCode: http.StatusOK, Code: "1000",
-			Reason: reason(strings.Repeat("a", 1000)),
+	assert.Equal(t, maxConcurrency, job.Concurrency)
+	for _, char := range []string{"a", `"`, "<", "\x01", "ü", "\xff"} {
+		var p progress
+		long := strings.Repeat(char, 1000)
+		one := outcomeOf(1e6, payvault.BatchOutcome{
+			Status: payvault.BatchRefused, StatusCode: http.StatusOK, Code: long, Message: long,
 		})
+		for range job.BatchesPerActivity {
+			p.Outcomes = append(p.Outcomes, *one)
+		}
+		payload, err := converter.GetDefaultDataConverter().ToPayload(p)
+		require.NoError(t, err)
+		assert.Less(t, len(payload.GetData()), 2<<20, char)
 	}
-	payload, err := converter.GetDefaultDataConverter().ToPayload(p)
-	require.NoError(t, err)
-	assert.Less(t, len(payload.GetData()), 2<<20)
 }
 
 // Whoever looks at the logs is told of a pause.
