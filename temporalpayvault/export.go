@@ -168,7 +168,7 @@ type exported struct {
 	Pages   int          `json:"pages"`
 	Records int          `json:"records"`
 	Failed  []FailedList `json:"failed,omitempty"`
-	Stop    string       `json:"stop,omitempty"` // why the export has to pause
+	Stop    string       `json:"stop,omitempty"` // of a result: why the export has to pause
 }
 
 // count counts the subscriptions of an export.
@@ -200,10 +200,13 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, erro
 		}
 	}
 	defer keepAlive(ctx, func() { e.beat(ctx) })()
-	if err := e.run(ctx); err != nil {
+	stop, err := e.run(ctx)
+	if err != nil && !temporal.IsCanceledError(context.Cause(ctx)) { // one that is canceled reports what it has done
 		return nil, err
 	}
-	return &e.exported, nil
+	done := e.exported
+	done.Stop = stop
+	return &done, nil
 }
 
 // exporter is one attempt of an activity.
@@ -221,16 +224,16 @@ func (e *exporter) beat(ctx context.Context) {
 	activity.RecordHeartbeat(ctx, e.exported)
 }
 
-func (e *exporter) run(ctx context.Context) error {
+// run exports what is left, and returns why the export has to pause, if it has.
+func (e *exporter) run(ctx context.Context) (stop string, err error) {
 	ids := []payvault.SubscriptionID{0}
 	if e.exportOrder.Subscriptions != "" {
-		var err error
 		ids, err = e.Activities.Subscriptions.Subscriptions(ctx, e.exportOrder.Subscriptions, e.At.From, e.At.To)
 		if err != nil {
-			return silent(err, TypeSource)
+			return "", silent(err, TypeSource)
 		}
 		if len(ids) != e.At.To-e.At.From {
-			return temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
+			return "", temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
 		}
 	}
 	for _, id := range ids {
@@ -239,16 +242,15 @@ func (e *exporter) run(ctx context.Context) error {
 		case err == nil:
 			e.next(1, nil)
 		case errors.Is(err, payvault.ErrUnauthorized), errors.Is(err, payvault.ErrForbidden):
-			e.Stop = "the service answers with an error of the key: " + err.Error()
-			return nil
+			return "the service answers with an error of the key: " + err.Error(), nil
 		case isRefusal(err):
 			e.next(0, []FailedList{{id, bounded(err.Error(), maxReason)}})
 		default:
-			return Error(err)
+			return "", Error(err)
 		}
 		e.beat(ctx)
 	}
-	return nil
+	return "", nil
 }
 
 // isRefusal reports whether asking for a list again would be of no use.

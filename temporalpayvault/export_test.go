@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"example.com/payvault"
@@ -214,7 +216,7 @@ func TestExport_lostWorker(t *testing.T) {
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 30)
 	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
-	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10})
+	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10, Stop: "before"})
 	value, err := r.ExecuteActivity(activityExport, exportOrder{
 		Export: "night", List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
 	})
@@ -224,6 +226,30 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Equal(t, exported{At: span{From: 1, To: 1}, Done: 1, Pages: 3, Records: 30}, done)
 	assert.Len(t, sink.pages, 2)
 	assert.Contains(t, sink.pages, Position{Export: "night", Page: 1, Offset: 10})
+}
+
+// An activity that is canceled reports the pages that it has written; any other that ends early leaves that to the next
+// attempt.
+func TestExport_canceled(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]bool{temporal.NewCanceledError(): true, activity.ErrActivityPaused: false} {
+		srv, sink := newServer(t), newShelf()
+		customers(t, srv, 30)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		sink.fail = func(int) error {
+			cancel(cause)
+			return nil
+		}
+		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+		r.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+		value, err := r.ExecuteActivity(activityExport, exportOrder{List: payvault.ListOptions{Count: 10}, Span: span{To: 1}})
+		require.Equal(t, want, err == nil, err)
+		if want {
+			var done exported
+			require.NoError(t, value.Get(&done))
+			assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
+		}
+	}
 }
 
 func TestExport_workerStops(t *testing.T) {
