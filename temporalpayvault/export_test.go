@@ -24,6 +24,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+var errFull = errors.New("disk full at 4111111111111111")
+
 // shelf is a sink that replaces what it has at a position.
 type shelf struct {
 	mu     sync.Mutex
@@ -135,10 +137,17 @@ func TestExportLists_customers(t *testing.T) {
 		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503,
 		Times: 8,
 	})
-	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
+	sink.fail = func(n int) error {
+		if n == 3 {
+			return errFull
+		}
+		return nil
+	}
+	env, seen := tapped(&Activities{Client: once(srv), Sink: sink})
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))
 	sink.check(t, 0, 10, 95)
+	showsNothing(t, seen, "sink")
 }
 
 func TestExportLists_transactions(t *testing.T) {
@@ -148,11 +157,11 @@ func TestExportLists_transactions(t *testing.T) {
 	source = append(source, 999_999) // which there is not
 	sink.fail = func(n int) error {
 		if n%9 == 0 {
-			return errors.New("disk full at 4111111111111111")
+			return errFull
 		}
 		return nil
 	}
-	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink, Subscriptions: source})
+	env, seen := tapped(&Activities{Client: srv.Client(), Sink: sink, Subscriptions: &stumbles{ids: source}})
 	env.ExecuteWorkflow(ExportLists, ExportJob{
 		Name: "night", Subscriptions: "all", List: payvault.ListOptions{Count: 10}, ListsPerActivity: 3, Concurrency: 2,
 	})
@@ -169,6 +178,29 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, pages, s.Pages)
 	assert.Len(t, sink.pages, pages)
 	assert.Len(t, sink.ends, 12, "not that of a list that is refused")
+	showsNothing(t, seen, "source")
+	showsNothing(t, seen, "sink")
+}
+
+// stumbles fails at first.
+type stumbles struct {
+	ids
+
+	count, list sync.Once
+}
+
+func (s *stumbles) Count(ctx context.Context, ref string) (n int, err error) {
+	n, err = s.ids.Count(ctx, ref)
+	s.count.Do(func() { err = errFull })
+	return n, err
+}
+
+func (s *stumbles) Subscriptions(
+	ctx context.Context, ref string, start, end int,
+) (found []payvault.SubscriptionID, err error) {
+	found, err = s.ids.Subscriptions(ctx, ref, start, end)
+	s.list.Do(func() { err = errFull })
+	return found, err
 }
 
 // Without what it needs, an export pauses and goes on later.

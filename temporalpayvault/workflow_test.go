@@ -29,9 +29,11 @@ import (
 )
 
 // newWorkflows gives a test environment with skipped time, in which the heartbeats of activities are kept.
-func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
+func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment { return loggedWorkflows(a, quiet()) }
+
+func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(quiet())
+	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for machines that are busy
@@ -397,11 +399,8 @@ func TestJob_bounded(t *testing.T) {
 func TestSubmitCards_logsPauses(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	suite := &testsuite.WorkflowTestSuite{}
 	warnings := slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})
-	suite.SetLogger(log.NewStructuredLogger(slog.New(warnings)))
-	env := suite.NewTestWorkflowEnvironment()
-	Register(env, &Activities{Cards: deck{n: 1000}})
+	env := loggedWorkflows(&Activities{Cards: deck{n: 1000}}, log.NewStructuredLogger(slog.New(warnings)))
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(&report{Stop: "the key is refused"}, nil).Once()
 	accepting(env)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Resume) }, time.Hour)
