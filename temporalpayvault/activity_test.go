@@ -3,9 +3,11 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
@@ -203,6 +207,10 @@ func TestSubmit_announcementFails(t *testing.T) {
 			}
 		},
 		"journal": func(a *Activities, _ *heartbeats) { a.Journal = brokenBook{} },
+		"heartbeat was not recorded": func(a *Activities, h *heartbeats) {
+			a.Journal = newBook()
+			h.refuse = func(progress) error { return errCut }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,6 +229,10 @@ func TestSubmit_announcementFails(t *testing.T) {
 			assert.Contains(t, app.Error(), name)
 			assert.Empty(t, r.recorded().Sending)
 			assert.Len(t, r.recorded().Outcomes, srv.Commits(op))
+			if b, ok := a.Journal.(*book); ok {
+				assert.Empty(t, b.rows)
+				assert.Empty(t, srv.Requests())
+			}
 		})
 	}
 }
@@ -246,7 +258,39 @@ func TestSubmit_slowSource(t *testing.T) {
 	})
 }
 
+// So it is in the other activities.
+func TestActivities_slow(t *testing.T) {
+	t.Parallel()
+	for name, input := range map[string]any{
+		activitySnapshot: "deck", activityCount: "all", activityExport: exportOrder{Subscriptions: "all", Span: span{To: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := payvault.NewClient("https://payvault.example", "key")
+				require.NoError(t, err)
+				r := newAttempt(&Activities{Client: c, Cards: slow{}, Subscriptions: slow{}, Sink: newShelf()}, nil)
+				beats := 0
+				r.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats++ })
+				_, err = r.ExecuteActivity(name, input)
+				require.Equal(t, name == activityExport, err != nil, err) // it has no subscription
+				assert.Positive(t, beats)
+			})
+		})
+	}
+}
+
 type slow struct{ deck }
+
+func (d slow) Count(context.Context, string) (int, error) {
+	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
+	return 0, nil
+}
+
+func (d slow) Subscriptions(ctx context.Context, ref string, _, _ int) ([]payvault.SubscriptionID, error) {
+	_, err := d.Count(ctx, ref)
+	return nil, err
+}
 
 func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
 	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
@@ -505,6 +549,33 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// An attempt keeps InFlight requests in flight, and its pace.
+func TestSubmit_paceAndInFlight(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ interval, want time.Duration }{
+		"as fast as they go": {0, 4 * time.Second}, "a pace": {2 * time.Second, 25 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := payvault.NewClient("https://payvault.example", "key",
+					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+						<-time.After(time.Second) // of a bubble
+						body := io.NopCloser(strings.NewReader(`{"code":0,"data":{"request_id":"r"}}`))
+						return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+					})}))
+				require.NoError(t, err)
+				o, began := orderOf(deck{n: 1200}), time.Now()
+				o.Interval = test.interval
+				done, err := newAttempt(&Activities{Client: c, Cards: deck{n: 1200}}, nil).submit(o)
+				require.NoError(t, err)
+				assert.Len(t, done.Outcomes, 12)
+				assert.Equal(t, test.want, time.Since(began))
+			})
+		})
+	}
+}
+
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}}
@@ -528,7 +599,8 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
 		"superseded": errSuperseded, "no answer": context.DeadlineExceeded, "canceled": temporal.NewCanceledError(),
-		"paused": activity.ErrActivityPaused, "reset": activity.ErrActivityReset,
+		"no answer of the server": serviceerror.NewDeadlineExceeded("late"),
+		"paused":                  activity.ErrActivityPaused, "reset": activity.ErrActivityReset,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -634,7 +706,7 @@ func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
 		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
-		"12345678901": "12345678901",
+		"12345678901":                          "12345678901",
 		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",
 	} {
 		outcome := outcomeOf(7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: id})

@@ -93,8 +93,11 @@ func newAttempt(a *Activities, before *progress) *attempt {
 	own := *a
 	own.record = r.record
 	a = &own
-	r.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
-	r.RegisterActivityWithOptions(a.export, activityOptions(activityExport))
+	for name, f := range map[string]any{
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+	} {
+		r.RegisterActivityWithOptions(f, activityOptions(name))
+	}
 	if before != nil {
 		r.SetHeartbeatDetails(*before)
 	}

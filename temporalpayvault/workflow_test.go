@@ -29,7 +29,9 @@ import (
 )
 
 // newWorkflows gives a test environment with skipped time, in which the heartbeats of activities are kept.
-func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment { return loggedWorkflows(a, quiet()) }
+func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
+	return loggedWorkflows(a, quiet())
+}
 
 func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
