@@ -48,9 +48,7 @@ const (
 	maxID      = 100 // of a request ID or a code
 )
 
-// cardNumber may be one: 12 digits in a row, or as many in a text without letters. UUIDs have some.
-//
-//nolint:gochecknoglobals // never changed
+// cardNumber may be one: 12 digits in a row, or as many in a text without letters. A UUID may have some.
 var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
 
 // beginning is what an activity finds out before a job hands out anything.
@@ -383,13 +381,12 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 // unchanged reports whether the snapshot is that of the job.
 func (s *submission) unchanged(ctx context.Context, source CardSource) bool {
 	now, err := source.Snapshot(ctx, s.Source)
-	switch {
-	case err != nil:
+	if err != nil {
 		s.sourceFailed(err)
-	case now != s.Snapshot:
+	} else if now != s.Snapshot {
 		s.halt(stopChanged, nil)
 	}
-	return err == nil && now == s.Snapshot
+	return !isClosed(s.halted)
 }
 
 // pace waits until the next request is due, and reports whether to go on.
@@ -522,8 +519,8 @@ func outcomeOf(batch int, o payvault.BatchOutcome) *Outcome {
 func bounded(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	for i, char := range text {
-		escaped, _ := json.Marshal(string(char)) // in quotes
-		if most -= len(escaped) - 2; most < 0 {
+		escaped, err := json.Marshal(string(char)) // in quotes
+		if most -= len(escaped) - 2; err != nil || most < 0 {
 			return text[:i] + "…"
 		}
 	}

@@ -75,7 +75,7 @@ func TestReplay(t *testing.T) {
 			raw, err := proto.Marshal(h)
 			require.NoError(t, err)
 			assert.True(t, bytes.Contains(raw, []byte("json/plain")), "what is passed can be read")
-			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and shows no card")
+			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and a recording shows no card")
 		})
 	}
 }
