@@ -2,9 +2,11 @@ package temporalpayvault
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,9 +43,13 @@ type report struct {
 }
 
 const (
-	maxRefused = 10  // batches in a row of an activity
-	maxReason  = 200 // bytes
+	maxRefused = 10  // batches in a row
+	maxReason  = 200 // bytes as JSON, of a reason
+	maxID      = 100 // of a request ID or a code
 )
+
+// cardNumber may be one: 12 digits in a row, or as many in a text without letters. A UUID may have some.
+var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
 
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
@@ -56,8 +62,10 @@ type beginning struct {
 const (
 	stopUnknown = "too many batches of unknown outcome"
 	stopChanged = "the snapshot of the cards has changed"
+	badSnapshot = "a snapshot needs 0 cards or more, and a checksum without @"
 	stopRefused = "one batch after the other is refused"
 	stopCards   = "a worker has no Cards in its Activities"
+	stopClient  = "a worker has no Client in its Activities"
 	stopJournal = "the job was begun with a journal, and a worker has none"
 	stopOther   = "the journal has batches of other cards under the name and the checksum of this job"
 )
@@ -70,6 +78,20 @@ func (r *report) unknownEarlier() (n int) {
 		}
 	}
 	return n
+}
+
+// refusedInRow goes on with a count of refused batches.
+func refusedInRow(row int, outcomes []Outcome) int {
+	for _, o := range outcomes {
+		switch {
+		case o.Earlier:
+		case o.Status == payvault.BatchRefused:
+			row++
+		case o.Status == payvault.BatchAccepted:
+			row = 0
+		}
+	}
+	return row
 }
 
 // left returns the batches of s that are not decided.
@@ -106,14 +128,14 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, erro
 	if err != nil {
 		return nil, silent(err, TypeSource)
 	}
-	if a.Journal != nil && s.Checksum == "" {
-		return nil, temporal.NewNonRetryableApplicationError("a journal needs snapshots with a checksum", TypeSource, nil)
+	if s.Cards < 0 || s.Checksum == "" || strings.Contains(s.Checksum, "@") { // which ends the name, for the journal
+		return nil, temporal.NewNonRetryableApplicationError(badSnapshot, TypeSource, nil)
 	}
 	return &beginning{s, a.Journal != nil}, nil
 }
 
 // submit submits batches. Each is sent at most once, whatever happens to workers.
-func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
+func (a *Activities) submit(ctx context.Context, o order) (done *report, err error) {
 	info := activity.GetInfo(ctx)
 	if o.Run != info.WorkflowExecution.RunID && !o.Journal {
 		return nil, temporal.NewNonRetryableApplicationError(
@@ -122,6 +144,8 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	switch {
 	case a.Cards == nil:
 		return &report{Stop: stopCards}, nil
+	case a.Client == nil:
+		return &report{Stop: stopClient}, nil
 	case o.Journal && a.Journal == nil:
 		return &report{Stop: stopJournal}, nil
 	}
@@ -148,8 +172,13 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 		}
 	}()
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
+	defer func() { // also when the source panics
+		if done == nil {
+			_ = s.flush(ctx) // for the next attempt; without it that takes what was announced for unknown
+		}
+	}()
 	s.run(ctx, a)
-	return s.end(ctx)
+	return s.end()
 }
 
 // newSubmission takes what an earlier attempt, now lost, had announced and not reported for unknown. With a journal
@@ -158,7 +187,7 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
 		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(), lost: map[int]bool{},
+		due:       time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if a.record != nil {
 		s.record = a.record
@@ -175,10 +204,14 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 			lost = append(lost, i)
 		}
 	}
-	for _, i := range lost {
+	for k, i := range lost {
 		s.lost[i] = true
-		if _, decided := s.outcomes[i]; !decided && s.journal == nil {
+		_, decided := s.outcomes[i]
+		switch {
+		case s.journal == nil && !decided:
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
+		case s.journal != nil && decided && k < len(known.Sending):
+			s.owed, s.sending[i] = append(s.owed, i), true
 		}
 	}
 	for i := o.Span.From; i < o.Span.To; i++ {
@@ -197,6 +230,7 @@ type submission struct {
 
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
+	owed     []int        // those of them whose outcome is known, and may not be in the journal
 	journal  payvault.Journal
 	refusals int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
@@ -219,16 +253,10 @@ func (s *submission) halt(reason string, err error) {
 
 // run sends the batches that are not decided.
 func (s *submission) run(ctx context.Context, a *Activities) {
-	if len(s.todo) == 0 {
-		return
+	if err := s.recordAgain(ctx); err != nil {
+		s.halt("", err)
 	}
-	now, err := a.Cards.Snapshot(ctx, s.Source)
-	if err != nil {
-		s.sourceFailed(err)
-		return
-	}
-	if now != s.Snapshot {
-		s.halt(stopChanged, nil)
+	if len(s.todo) == 0 || isClosed(s.halted) {
 		return
 	}
 	s.checkUnknown()
@@ -264,7 +292,7 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
 	case invalid(e): // and would be again
 		i := s.todo[b.Index]
-		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: reason(e.Error())})
+		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: bounded(e.Error(), maxReason)})
 		s.refuse()
 	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
@@ -300,15 +328,17 @@ func (s *submission) checkUnknown() {
 	}
 }
 
-// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat. If that
-// cannot be recorded any more, the next attempt takes what was announced for unknown.
-func (s *submission) end(ctx context.Context) (*report, error) {
+// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
+func (s *submission) end() (*report, error) {
 	s.halt("", nil) // whoever comes now is too late
-	r := &report{Outcomes: s.progress().Outcomes, Stop: s.reason}
+	p := s.progress()
+	r := &report{Outcomes: p.Outcomes, Stop: s.reason}
+	if s.reason != "" && len(p.Sending) > 0 {
+		return nil, errJournal("")
+	}
 	if s.reason != "" || s.err == nil && (!isClosed(s.stopping) || len(r.left(s.Span)) == 0) {
 		return r, nil
 	}
-	_ = s.flush(ctx)
 	if isClosed(s.stopping) {
 		return nil, errWorkerStops()
 	}
@@ -322,6 +352,9 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 		for _, part := range undecided.left(s.Span) {
 			start, end := part.From*batchSize, min(part.To*batchSize, s.Snapshot.Cards)
 			cards, err := source.Cards(ctx, s.Source, start, end)
+			if !s.unchanged(ctx, source) { // since before the cards were read, whatever came of that
+				return
+			}
 			if err != nil {
 				s.sourceFailed(err)
 				return
@@ -343,6 +376,17 @@ func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payv
 			}
 		}
 	}
+}
+
+// unchanged reports whether the snapshot is that of the job.
+func (s *submission) unchanged(ctx context.Context, source CardSource) bool {
+	now, err := source.Snapshot(ctx, s.Source)
+	if err != nil {
+		s.sourceFailed(err)
+	} else if now != s.Snapshot {
+		s.halt(stopChanged, nil)
+	}
+	return !isClosed(s.halted)
 }
 
 // pace waits until the next request is due, and reports whether to go on.
@@ -423,11 +467,37 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 		return nil
 	}
 	i := s.todo[index]
-	s.settle(i, outcomeOf(i, o))
+	outcome := outcomeOf(i, o)
 	if s.journal == nil {
+		s.settle(i, outcome)
 		return nil
 	}
-	return s.journal.End(ctx, job, i, o)
+	s.know(outcome)
+	err := s.journal.End(ctx, job, i, o)
+	if err == nil || outcome == nil {
+		s.settle(i, nil)
+	}
+	return err
+}
+
+// recordAgain records what the journal may not have, though the heartbeat of an attempt before has it.
+func (s *submission) recordAgain(ctx context.Context) error {
+	for _, i := range s.owed {
+		o := s.outcomes[i]
+		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
+			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code,
+			Message: o.Reason,
+		})
+		if err != nil {
+			return errJournal(": " + err.Error())
+		}
+		s.settle(i, nil)
+	}
+	return nil
+}
+
+func errJournal(why string) error {
+	return temporal.NewApplicationError("the journal has not recorded what came of a batch"+why, TypeSafeToRetry)
 }
 
 // outcomeOf returns nil for a batch that was not performed.
@@ -435,17 +505,24 @@ func outcomeOf(batch int, o payvault.BatchOutcome) *Outcome {
 	if o.Status == payvault.BatchNotSent {
 		return nil
 	}
-	outcome := &Outcome{Batch: batch, Status: o.Status, RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code}
+	outcome := &Outcome{
+		Batch: batch, Status: o.Status, RequestID: bounded(cardNumber.ReplaceAllString(o.RequestID, "[REDACTED]"), maxID),
+		StatusCode: o.StatusCode, Code: bounded(o.Code, maxID),
+	}
 	if o.Status == payvault.BatchRefused {
-		outcome.Reason = reason(o.Message)
+		outcome.Reason = bounded(o.Message, maxReason)
 	}
 	return outcome
 }
 
-// reason bounds a text, so that those of many batches go into a heartbeat.
-func reason(text string) string {
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+// bounded cuts a text, so that those of many batches go into a heartbeat, which has them as JSON.
+func bounded(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	for i, char := range text {
+		escaped, err := json.Marshal(string(char)) // in quotes
+		if most -= len(escaped) - 2; err != nil || most < 0 {
+			return text[:i] + "…"
+		}
 	}
 	return text
 }

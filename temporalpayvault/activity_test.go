@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
@@ -116,6 +119,29 @@ func TestSubmit_journalOfOtherCards(t *testing.T) {
 	}
 }
 
+// A job does not pause before the journal has what it has decided.
+func TestSubmit_journalFailsAtPause(t *testing.T) {
+	t.Parallel()
+	srv, b, d := newServer(t), newBook(), deck{n: 100}
+	b.fail = func(n int) bool { return n <= 2 }
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit})
+	a, o := &Activities{Client: srv.Client(), Cards: d, Journal: b}, orderOf(d)
+	o.Journal, o.MaxUnknown = true, 1
+	r := newAttempt(a, nil)
+	for range 2 {
+		_, err := r.submit(o)
+		require.ErrorContains(t, err, TypeSafeToRetry)
+		last := r.recorded()
+		assert.Equal(t, []int{0}, last.Sending)
+		r = newAttempt(a, &last)
+	}
+	done, err := r.submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, map[int]payvault.BatchStatus{0: payvault.BatchUnknown}, done.statuses())
+	assert.Equal(t, payvault.BatchUnknown, b.rows["job 0"].Status)
+	assert.Equal(t, 1, srv.Commits(op))
+}
+
 // A journal that is added to a job does not know what was sent before.
 func TestSubmit_journalAdded(t *testing.T) {
 	t.Parallel()
@@ -181,6 +207,10 @@ func TestSubmit_announcementFails(t *testing.T) {
 			}
 		},
 		"journal": func(a *Activities, _ *heartbeats) { a.Journal = brokenBook{} },
+		"heartbeat was not recorded": func(a *Activities, h *heartbeats) {
+			a.Journal = newBook()
+			h.refuse = func(progress) error { return errCut }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,6 +229,10 @@ func TestSubmit_announcementFails(t *testing.T) {
 			assert.Contains(t, app.Error(), name)
 			assert.Empty(t, r.recorded().Sending)
 			assert.Len(t, r.recorded().Outcomes, srv.Commits(op))
+			if b, ok := a.Journal.(*book); ok {
+				assert.Empty(t, b.rows)
+				assert.Empty(t, srv.Requests())
+			}
 		})
 	}
 }
@@ -214,7 +248,9 @@ func TestSubmit_slowSource(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deck{n: 300, checksum: "other"}
-		r := newAttempt(&Activities{Cards: slow{d}}, nil)
+		c, err := payvault.NewClient("https://payvault.example", "key")
+		require.NoError(t, err)
+		r := newAttempt(&Activities{Client: c, Cards: slow{d}}, nil)
 		done, err := r.submit(orderOf(deck{n: 300}))
 		require.NoError(t, err)
 		assert.Equal(t, stopChanged, done.Stop)
@@ -222,7 +258,39 @@ func TestSubmit_slowSource(t *testing.T) {
 	})
 }
 
+// So it is in the other activities.
+func TestActivities_slow(t *testing.T) {
+	t.Parallel()
+	for name, input := range map[string]any{
+		activitySnapshot: "deck", activityCount: "all", activityExport: exportOrder{Subscriptions: "all", Span: span{To: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := payvault.NewClient("https://payvault.example", "key")
+				require.NoError(t, err)
+				r := newAttempt(&Activities{Client: c, Cards: slow{}, Subscriptions: slow{}, Sink: newShelf()}, nil)
+				beats := 0
+				r.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats++ })
+				_, err = r.ExecuteActivity(name, input)
+				require.Equal(t, name == activityExport, err != nil, err) // it has no subscription
+				assert.Positive(t, beats)
+			})
+		})
+	}
+}
+
 type slow struct{ deck }
+
+func (d slow) Count(context.Context, string) (int, error) {
+	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
+	return 0, nil
+}
+
+func (d slow) Subscriptions(ctx context.Context, ref string, _, _ int) ([]payvault.SubscriptionID, error) {
+	_, err := d.Count(ctx, ref)
+	return nil, err
+}
 
 func (d slow) Snapshot(ctx context.Context, ref string) (Snapshot, error) {
 	<-time.After(2*defaultHeartbeat + time.Second) // of a bubble
@@ -289,6 +357,16 @@ func TestSubmit_allRefused(t *testing.T) {
 			assert.Equal(t, stopRefused, done.Stop)
 			assert.GreaterOrEqual(t, len(done.Outcomes), maxRefused)
 			assert.Less(t, len(done.Outcomes), maxRefused+3*o.InFlight)
+
+			var before progress // of an attempt that was lost: its refusals count
+			for i := range maxRefused - 1 {
+				before.Outcomes = append(before.Outcomes, Outcome{Batch: i, Status: payvault.BatchRefused})
+			}
+			o.InFlight = 1
+			done, err = newAttempt(&Activities{Client: srv.Client(), Cards: d}, &before).submit(o)
+			require.NoError(t, err)
+			assert.Equal(t, stopRefused, done.Stop)
+			assert.Less(t, len(done.Outcomes), maxRefused+3)
 		})
 	}
 }
@@ -368,6 +446,7 @@ func TestSubmit_snapshotChanged(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]CardSource{
 		"another checksum": deck{n: 300, checksum: "other"}, "fewer cards": shrunk{deck{n: 300}},
+		"while it is read": &replaced{deck: deck{n: 300}}, "and not read": &replaced{deck: deck{n: 300, err: errCut}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -380,6 +459,14 @@ func TestSubmit_snapshotChanged(t *testing.T) {
 			assert.Empty(t, srv.Requests())
 		})
 	}
+}
+
+// replaced is other cards once it was read.
+type replaced struct{ deck }
+
+func (d *replaced) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	defer func() { d.checksum = "other" }()
+	return d.deck.Cards(ctx, ref, start, end)
 }
 
 type shrunk struct{ deck }
@@ -462,6 +549,33 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// An attempt keeps InFlight requests in flight, and its pace.
+func TestSubmit_paceAndInFlight(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ interval, want time.Duration }{
+		"as fast as they go": {0, 4 * time.Second}, "a pace": {2 * time.Second, 25 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := payvault.NewClient("https://payvault.example", "key",
+					payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+						<-time.After(time.Second) // of a bubble
+						body := io.NopCloser(strings.NewReader(`{"code":0,"data":{"request_id":"r"}}`))
+						return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+					})}))
+				require.NoError(t, err)
+				o, began := orderOf(deck{n: 1200}), time.Now()
+				o.Interval = test.interval
+				done, err := newAttempt(&Activities{Client: c, Cards: deck{n: 1200}}, nil).submit(o)
+				require.NoError(t, err)
+				assert.Len(t, done.Outcomes, 12)
+				assert.Equal(t, test.want, time.Since(began))
+			})
+		})
+	}
+}
+
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}}
@@ -485,7 +599,8 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
 		"superseded": errSuperseded, "no answer": context.DeadlineExceeded, "canceled": temporal.NewCanceledError(),
-		"paused": activity.ErrActivityPaused, "reset": activity.ErrActivityReset,
+		"no answer of the server": serviceerror.NewDeadlineExceeded("late"),
+		"paused":                  activity.ErrActivityPaused, "reset": activity.ErrActivityReset,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -553,10 +668,48 @@ func TestSubmit_noSource(t *testing.T) {
 	done, err := newAttempt(&Activities{}, nil).submit(orderOf(deck{n: 100}))
 	require.NoError(t, err)
 	assert.Equal(t, &report{Stop: stopCards}, &done)
+	done, err = newAttempt(&Activities{Cards: deck{n: 100}}, nil).submit(orderOf(deck{n: 100}))
+	require.NoError(t, err)
+	assert.Equal(t, &report{Stop: stopClient}, &done)
 }
 
-func TestReason(t *testing.T) {
+// What was decided before a source panics is known to the next attempt.
+func TestSubmit_sourcePanics(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "short", reason("short"))
-	assert.Equal(t, strings.Repeat("a", maxReason-1)+"…", reason(strings.Repeat("a", maxReason-1)+"ü and more"))
+	srv, d := newServer(t), deck{n: 1000}
+	r := newAttempt(&Activities{Client: srv.Client(), Cards: panics{d}}, nil)
+	r.SetHeartbeatDetails(progress{Outcomes: []Outcome{{Batch: 4, Status: payvault.BatchRefused}}}) // a gap
+	_, err := r.submit(orderOf(d))
+	require.ErrorContains(t, err, "out of range")
+	assert.Empty(t, r.recorded().Sending)
+	assert.Len(t, r.recorded().Outcomes, 5)
+	assert.Equal(t, 4, srv.Commits(op))
+}
+
+// panics has no card after the first 400.
+type panics struct{ deck }
+
+func (d panics) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	cards, err := d.deck.Cards(ctx, ref, start, end)
+	return cards[:400-start][:end-start], err
+}
+
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "short", bounded("short", 5))
+	assert.Equal(t, "shor…", bounded("shorü", 5))
+	assert.Equal(t, "<<…", bounded("<<<", 17), "each is six bytes of JSON")
+}
+
+// A service may call a request what it likes, but not by the number of a card.
+func TestOutcomeOf(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
+		"12345678901":                          "12345678901",
+		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",
+	} {
+		outcome := outcomeOf(7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: id})
+		assert.Equal(t, &Outcome{Batch: 7, Status: payvault.BatchAccepted, RequestID: want}, outcome)
+	}
 }

@@ -27,11 +27,12 @@ type codec struct {
 }
 
 // NewCodec returns a codec that encrypts whole payloads by AES-256-GCM: with the key of the ID current, of 32 bytes
-// like the others, which decrypt what was encrypted before. To change keys, give the new one to all workers and
-// clients first, then make it current, and keep the old one as long as there are histories.
+// like the others, which decrypt what was encrypted before. If current is empty, it decrypts and encrypts nothing.
+// Payloads that are not encrypted are read too, so that inputs can be typed in the user interface.
 //
-// Payloads that are not encrypted are read too, so that a codec can be introduced while workflows run, and inputs can
-// be typed in the user interface.
+// To change keys while workflows run, give the new one to all workers and clients first, then make it current, and keep
+// the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing. A
+// worker that lacks a key lets others do what it cannot read, but fails a workflow whose input that is.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -46,7 +47,7 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 			return nil, err
 		}
 	}
-	if c.ciphers[current] == nil {
+	if current != "" && c.ciphers[current] == nil {
 		return nil, fmt.Errorf("temporalpayvault: there is no key %q", current)
 	}
 	return c, nil
@@ -54,6 +55,9 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 
 // Encode encrypts payloads.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	if c.current == "" {
+		return payloads, nil
+	}
 	return each(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		plain, err := proto.Marshal(p)
 		if err != nil {
@@ -105,26 +109,36 @@ func each(
 // NewConverters returns what the options of a client take, so that neither payloads nor texts of failures can be read
 // in a history. A value with a [payvault.Secret] is passed whole.
 //
-// Without a codec the converters refuse values with a Secret, which Temporal's own converters write as [REDACTED].
+// Without a codec that encrypts, the converters refuse values with a Secret, which Temporal's own converters write as
+// [REDACTED]. In the details of a failure a text that says so stands for them.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
-	data := converter.NewCompositeDataConverter(
-		converter.NewNilPayloadConverter(), converter.NewByteSlicePayloadConverter(),
-		converter.NewProtoJSONPayloadConverter(), converter.NewProtoPayloadConverter(),
-		&secretConverter{converter.NewJSONPayloadConverter(), codec != nil},
-	)
-	if codec != nil {
-		data = converter.NewCodecDataConverter(data, codec)
+	data := func(inFailures bool) converter.DataConverter {
+		plain := converter.NewCompositeDataConverter(
+			converter.NewNilPayloadConverter(), converter.NewByteSlicePayloadConverter(),
+			converter.NewProtoJSONPayloadConverter(), converter.NewProtoPayloadConverter(),
+			&secretConverter{converter.NewJSONPayloadConverter(), encrypts(codec), inFailures},
+		)
+		if codec == nil {
+			return plain
+		}
+		return converter.NewCodecDataConverter(plain, codec)
 	}
-	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: data, EncodeCommonAttributes: codec != nil,
+	return data(false), temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+		DataConverter: data(true), EncodeCommonAttributes: encrypts(codec),
 	})
+}
+
+func encrypts(c converter.PayloadCodec) bool {
+	own, ok := c.(*codec)
+	return c != nil && (!ok || own.current != "")
 }
 
 // secretConverter writes the texts of secrets, or refuses to.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
-	encrypted bool
+	encrypted  bool
+	inFailures bool // it must not refuse: the SDK would panic, and never tell the server of the failure
 }
 
 // ToPayload converts a value.
@@ -132,8 +146,13 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	if !(search{}).holdsSecret(reflect.ValueOf(value)) {
 		return c.JSONPayloadConverter.ToPayload(value)
 	}
-	if !c.encrypted {
-		return nil, errors.New("temporalpayvault: a value with a payvault.Secret needs converters with a codec")
+	refusal := errors.New("temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts")
+	switch {
+	case c.encrypted:
+	case c.inFailures:
+		return c.JSONPayloadConverter.ToPayload(refusal.Error())
+	default:
+		return nil, refusal
 	}
 	wire, err := payvault.MarshalWire(value)
 	if err != nil {

@@ -24,6 +24,7 @@
 // # Secrets
 //
 // Cards are passed by reference and range, see [CardSource]. Histories, heartbeats and failures hold numbers of
-// batches, request IDs, status, codes and what the service said, cleared as errors are. What a CardSource or a Sink
-// says is left out of failures, since it may quote a card. [NewConverters] encrypts what else is passed.
+// batches, request IDs, status, codes and what the service said, cleared of card numbers. The service may repeat the
+// CardID of a card there: that is your own reference, and not to be a secret. What a CardSource or a Sink says is left
+// out of failures, since it may quote a card. [NewConverters] encrypts what else is passed.
 package temporalpayvault

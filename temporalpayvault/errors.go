@@ -33,29 +33,51 @@ type Failure struct {
 
 // Error maps an error of package payvault for an activity to return, so that Temporal retries nothing that may have
 // been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
-// the error, and no cause. What was not sent since the context was canceled is [context.Canceled], which an activity
-// that is canceled has to return. Other errors are returned as they are.
+// the error, and no cause; of several errors that of the one whose outcome is unknown, else of the first. What was not
+// sent since the context was canceled is [context.Canceled], which an activity that is canceled has to return. Other
+// errors are returned as they are.
 func Error(err error) error {
-	e, ok := errors.AsType[*payvault.Error](err)
-	if !ok || e == nil {
+	e := worst(err)
+	if e == nil {
 		return err
 	}
 	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{Failure{
 		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
 		Delivery: e.Delivery.String(), Attempts: e.Attempts,
 	}}}
-	local := errors.Is(err, payvault.ErrInvalidRequest) || errors.Is(err, payvault.ErrMerchantNotSupported)
-	again := payvault.SafeToRetry(err) || e.Delivery == payvault.NotSent && !local
+	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
+	again := payvault.SafeToRetry(e) || e.Delivery == payvault.NotSent && !local
 	kind := TypeRefused
 	switch {
 	case again && errors.Is(err, context.Canceled):
 		return context.Canceled
 	case again:
 		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
-	case errors.Is(err, payvault.ErrOutcomeUnknown):
+	case isUnknown(e):
 		kind = TypeOutcomeUnknown
 	}
 	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
+}
+
+// worst returns the first error of a tree whose request may have been performed and must not be repeated, else the
+// first of package payvault, or nil.
+func worst(err error) *payvault.Error {
+	first, _ := errors.AsType[*payvault.Error](err)
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok && !isUnknown(first) {
+		for _, one := range joined.Unwrap() {
+			if e := worst(one); isUnknown(e) {
+				return e
+			}
+		}
+	}
+	return first
+}
+
+func isUnknown(e *payvault.Error) bool {
+	return e != nil && errors.Is(e, payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
 // silent is the error of the caller's own code, without what it says. Application errors are the caller's own words

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -72,6 +73,37 @@ func TestError_canceled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = newServer(t).Client().AccountUpdater.Submit(ctx, cards)
 	assert.Equal(t, context.Canceled, Error(err))
+}
+
+// Of several errors, one that must not be repeated decides, wherever it is.
+func TestError_several(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	cards, err := deck{n: 1}.Cards(t.Context(), "", 0, 1)
+	require.NoError(t, err)
+	submit := func(kind payvaulttest.FaultKind) error {
+		inject(t, srv, payvaulttest.Fault{Operation: op, Kind: kind, Times: 1})
+		_, err := once(srv).AccountUpdater.Submit(t.Context(), cards)
+		return err
+	}
+	limited, lost, other := submit(payvaulttest.RateLimit), submit(payvaulttest.DropAfterCommit), errCut
+	for want, errs := range map[string][]error{
+		TypeSafeToRetry: {errors.Join(other, limited), fmt.Errorf("%w after %w", limited, limited)},
+		TypeOutcomeUnknown: {
+			errors.Join(limited, lost), errors.Join(lost, limited), fmt.Errorf("all: %w", errors.Join(limited, other, lost)),
+			fmt.Errorf("%w: %w", limited, fmt.Errorf("%w: %w", other, errors.Join(limited, lost))),
+		},
+	} {
+		for _, err := range errs {
+			app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+			require.True(t, ok)
+			assert.Equal(t, want, app.Type(), err)
+			assert.Equal(t, want == TypeOutcomeUnknown, app.NonRetryable())
+			var f Failure
+			require.NoError(t, app.Details(&f))
+			assert.Equal(t, want == TypeOutcomeUnknown, f.Delivery == payvault.Unknown.String(), "it tells of that one")
+		}
+	}
 }
 
 // What a walk has not sent since its journal failed is to be asked of the journal again.

@@ -15,7 +15,7 @@ import (
 // A worker. Start as many as you like.
 func ExampleRegister() { //nolint:testableexamples // it needs a server
 	serve := func(server client.Client, pv *payvault.Client, cards temporalpayvault.CardSource) error {
-		w := worker.New(server, "payvault", worker.Options{WorkerStopTimeout: time.Minute})
+		w := worker.New(server, "payvault", worker.Options{WorkerStopTimeout: 70 * time.Second})
 		temporalpayvault.Register(w, &temporalpayvault.Activities{Client: pv, Cards: cards})
 		return w.Run(worker.InterruptCh())
 	}

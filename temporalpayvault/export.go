@@ -55,8 +55,8 @@ type ExportJob struct {
 	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
 	List          payvault.ListOptions // what to list; Page and Prefetch do not count
 
-	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive
+	ListsPerActivity int           // 100 if it is not positive, 5,000 at most: a heartbeat holds those that are refused
+	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive, 1,000 at most
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
@@ -86,7 +86,7 @@ type ExportSummary struct {
 // FailedList is a list that the service refuses. The pages before the one that was refused have been written.
 type FailedList struct {
 	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
-	Reason       string                  `json:"reason"`                 // text of the error
+	Reason       string                  `json:"reason"`                 // text of the error; cut after 200 bytes
 }
 
 const defaultLists = 100
@@ -106,26 +106,27 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return nil, err
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
+	d := &dispatch{
+		carried: &state.carried, per: min(orDefault(job.ListsPerActivity, defaultLists), maxBatches),
+		concurrency: min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency), most: job.ActivitiesPerRun,
+		paused: &sum.Paused, resumed: func() {},
+	}
 	switch {
 	case state.Counted:
 	case job.Subscriptions == "":
 		sum.Lists = 1
 	default:
-		if err := workflow.ExecuteActivity(ctx, activityCount, job.Subscriptions).Get(ctx, &sum.Lists); err != nil {
-			return nil, err
+		if err := d.begin(ctx, activityCount, job.Subscriptions, &sum.Lists); err != nil {
+			return nil, temporal.NewCanceledError(*sum)
 		}
 	}
 	state.Counted = true
-	d := &dispatch{
-		carried: &state.carried, total: sum.Lists, per: orDefault(job.ListsPerActivity, defaultLists),
-		concurrency: orDefault(job.Concurrency, defaultConcurrency), most: job.ActivitiesPerRun,
-		paused: &sum.Paused, resumed: func() {},
-	}
+	d.total = sum.Lists
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
 		resumes := d.resumes
 		var r exported
-		if err := workflow.ExecuteActivity(ctx, activityExport, o).Get(ctx, &r); err != nil {
+		if err := perform(ctx, activityExport, o, &r); err != nil {
 			d.lost(ctx, s, err)
 			return
 		}
@@ -167,7 +168,7 @@ type exported struct {
 	Pages   int          `json:"pages"`
 	Records int          `json:"records"`
 	Failed  []FailedList `json:"failed,omitempty"`
-	Stop    string       `json:"stop,omitempty"` // why the export has to pause
+	Stop    string       `json:"stop,omitempty"` // of a result: why the export has to pause
 }
 
 // count counts the subscriptions of an export.
@@ -180,14 +181,17 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 	if err != nil {
 		return 0, silent(err, TypeSource)
 	}
+	if n < 0 {
+		return 0, temporal.NewNonRetryableApplicationError("a source needs 0 subscriptions or more", TypeSource, nil)
+	}
 	return n, nil
 }
 
 // export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the pages
 // since then are written again.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
-	if a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
-		return &exported{At: o.Span, Stop: "a worker has no Sink or no Subscriptions in its Activities"}, nil
+	if a.Client == nil || a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
+		return &exported{At: o.Span, Stop: "a worker has no Client, no Sink or no Subscriptions in its Activities"}, nil
 	}
 	e := &exporter{Activities: a, exportOrder: o, exported: exported{At: o.Span}}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -196,10 +200,13 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, erro
 		}
 	}
 	defer keepAlive(ctx, func() { e.beat(ctx) })()
-	if err := e.run(ctx); err != nil {
+	stop, err := e.run(ctx)
+	if err != nil && !temporal.IsCanceledError(context.Cause(ctx)) { // one that is canceled reports what it has done
 		return nil, err
 	}
-	return &e.exported, nil
+	done := e.exported
+	done.Stop = stop
+	return &done, nil
 }
 
 // exporter is one attempt of an activity.
@@ -217,16 +224,16 @@ func (e *exporter) beat(ctx context.Context) {
 	activity.RecordHeartbeat(ctx, e.exported)
 }
 
-func (e *exporter) run(ctx context.Context) error {
+// run exports what is left, and returns why the export has to pause, if it has.
+func (e *exporter) run(ctx context.Context) (stop string, err error) {
 	ids := []payvault.SubscriptionID{0}
 	if e.exportOrder.Subscriptions != "" {
-		var err error
 		ids, err = e.Activities.Subscriptions.Subscriptions(ctx, e.exportOrder.Subscriptions, e.At.From, e.At.To)
 		if err != nil {
-			return silent(err, TypeSource)
+			return "", silent(err, TypeSource)
 		}
 		if len(ids) != e.At.To-e.At.From {
-			return temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
+			return "", temporal.NewApplicationError("the source gives another number of subscriptions", TypeSource)
 		}
 	}
 	for _, id := range ids {
@@ -235,16 +242,15 @@ func (e *exporter) run(ctx context.Context) error {
 		case err == nil:
 			e.next(1, nil)
 		case errors.Is(err, payvault.ErrUnauthorized), errors.Is(err, payvault.ErrForbidden):
-			e.Stop = "the service answers with an error of the key: " + err.Error()
-			return nil
+			return "the service answers with an error of the key: " + err.Error(), nil
 		case isRefusal(err):
-			e.next(0, []FailedList{{id, err.Error()}})
+			e.next(0, []FailedList{{id, bounded(err.Error(), maxReason)}})
 		default:
-			return Error(err)
+			return "", Error(err)
 		}
 		e.beat(ctx)
 	}
-	return nil
+	return "", nil
 }
 
 // isRefusal reports whether asking for a list again would be of no use.

@@ -13,14 +13,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
+
+var errFull = errors.New("disk full at 4111111111111111")
 
 // shelf is a sink that replaces what it has at a position.
 type shelf struct {
@@ -133,10 +137,17 @@ func TestExportLists_customers(t *testing.T) {
 		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503,
 		Times: 8,
 	})
-	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
+	sink.fail = func(n int) error {
+		if n == 3 {
+			return errFull
+		}
+		return nil
+	}
+	env, seen := tapped(&Activities{Client: once(srv), Sink: sink})
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10, Page: 7}})
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, exportSummary(t, env))
 	sink.check(t, 0, 10, 95)
+	showsNothing(t, seen, "sink")
 }
 
 func TestExportLists_transactions(t *testing.T) {
@@ -146,11 +157,11 @@ func TestExportLists_transactions(t *testing.T) {
 	source = append(source, 999_999) // which there is not
 	sink.fail = func(n int) error {
 		if n%9 == 0 {
-			return errors.New("disk full at 4111111111111111")
+			return errFull
 		}
 		return nil
 	}
-	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink, Subscriptions: source})
+	env, seen := tapped(&Activities{Client: srv.Client(), Sink: sink, Subscriptions: &stumbles{ids: source}})
 	env.ExecuteWorkflow(ExportLists, ExportJob{
 		Name: "night", Subscriptions: "all", List: payvault.ListOptions{Count: 10}, ListsPerActivity: 3, Concurrency: 2,
 	})
@@ -167,6 +178,29 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, pages, s.Pages)
 	assert.Len(t, sink.pages, pages)
 	assert.Len(t, sink.ends, 12, "not that of a list that is refused")
+	showsNothing(t, seen, "source")
+	showsNothing(t, seen, "sink")
+}
+
+// stumbles fails at first.
+type stumbles struct {
+	ids
+
+	count, list sync.Once
+}
+
+func (s *stumbles) Count(ctx context.Context, ref string) (n int, err error) {
+	n, err = s.ids.Count(ctx, ref)
+	s.count.Do(func() { err = errFull })
+	return n, err
+}
+
+func (s *stumbles) Subscriptions(
+	ctx context.Context, ref string, start, end int,
+) (found []payvault.SubscriptionID, err error) {
+	found, err = s.ids.Subscriptions(ctx, ref, start, end)
+	s.list.Do(func() { err = errFull })
+	return found, err
 }
 
 // Without what it needs, an export pauses and goes on later.
@@ -184,9 +218,28 @@ func TestExportLists_noSink(t *testing.T) {
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
 	require.Error(t, env.GetWorkflowError())
 
-	env = newWorkflows(&Activities{Sink: newShelf()})
-	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all"})
-	assert.ErrorContains(t, env.GetWorkflowError(), "no Subscriptions")
+	for want, a := range map[string]*Activities{
+		"no Subscriptions": {Client: newServer(t).Client(), Sink: newShelf()},
+		"no Client":        {Sink: newShelf(), Subscriptions: make(ids, 3)},
+		"0 subscriptions":  {Client: newServer(t).Client(), Sink: newShelf(), Subscriptions: uncounted{}},
+	} {
+		env := newWorkflows(a)
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+		env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all"})
+		assert.Contains(t, canceledExport(t, env).Paused, want)
+	}
+}
+
+type uncounted struct{ ids }
+
+func (uncounted) Count(context.Context, string) (int, error) { return -1, nil }
+
+func canceledExport(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s ExportSummary) {
+	t.Helper()
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok, env.GetWorkflowError())
+	require.NoError(t, canceled.Details(&s))
+	return s
 }
 
 // The attempt after a lost one goes on at the page that the heartbeat names.
@@ -195,7 +248,7 @@ func TestExport_lostWorker(t *testing.T) {
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 30)
 	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
-	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10})
+	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10, Stop: "before"})
 	value, err := r.ExecuteActivity(activityExport, exportOrder{
 		Export: "night", List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
 	})
@@ -205,6 +258,30 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Equal(t, exported{At: span{From: 1, To: 1}, Done: 1, Pages: 3, Records: 30}, done)
 	assert.Len(t, sink.pages, 2)
 	assert.Contains(t, sink.pages, Position{Export: "night", Page: 1, Offset: 10})
+}
+
+// An activity that is canceled reports the pages that it has written; any other that ends early leaves that to the next
+// attempt.
+func TestExport_canceled(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]bool{temporal.NewCanceledError(): true, activity.ErrActivityPaused: false} {
+		srv, sink := newServer(t), newShelf()
+		customers(t, srv, 30)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		sink.fail = func(int) error {
+			cancel(cause)
+			return nil
+		}
+		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+		r.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+		value, err := r.ExecuteActivity(activityExport, exportOrder{List: payvault.ListOptions{Count: 10}, Span: span{To: 1}})
+		require.Equal(t, want, err == nil, err)
+		if want {
+			var done exported
+			require.NoError(t, value.Get(&done))
+			assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
+		}
+	}
 }
 
 func TestExport_workerStops(t *testing.T) {

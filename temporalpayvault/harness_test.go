@@ -1,6 +1,7 @@
 package temporalpayvault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type deck struct {
 }
 
 func (d deck) Snapshot(context.Context, string) (Snapshot, error) {
-	return Snapshot{Cards: d.n, Checksum: d.checksum}, nil
+	return Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")}, nil
 }
 
 func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.AccountUpdaterCard, error) {
@@ -92,8 +93,11 @@ func newAttempt(a *Activities, before *progress) *attempt {
 	own := *a
 	own.record = r.record
 	a = &own
-	r.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
-	r.RegisterActivityWithOptions(a.export, activityOptions(activityExport))
+	for name, f := range map[string]any{
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+	} {
+		r.RegisterActivityWithOptions(f, activityOptions(name))
+	}
 	if before != nil {
 		r.SetHeartbeatDetails(*before)
 	}
@@ -112,8 +116,9 @@ func (r *attempt) submit(o order) (report, error) {
 // orderOf is an order for the batches of all cards of d.
 func orderOf(d deck) order {
 	batches := (d.n + batchSize - 1) / batchSize
+	snapshot, _ := d.Snapshot(context.Background(), "deck")
 	return order{
-		Job: "job", Source: "deck", Snapshot: Snapshot{Cards: d.n, Checksum: d.checksum}, Span: span{To: batches},
+		Job: "job", Source: "deck", Snapshot: snapshot, Span: span{To: batches},
 		Run: testRun, InFlight: 3, MaxUnknown: 1000,
 	}
 }
@@ -163,6 +168,8 @@ func audit(t *testing.T, batches int, times map[int]int, statuses map[int]payvau
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // nil if it was begun only
+	ends int
+	fail func(n int) bool // the end of a batch; may be nil
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -182,6 +189,9 @@ func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchSt
 func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ends++; b.fail != nil && b.fail(b.ends) {
+		return errCut
+	}
 	b.rows[fmt.Sprint(job, " ", batch)] = &o
 	return nil
 }

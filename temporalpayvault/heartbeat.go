@@ -17,7 +17,7 @@ import (
 // progress is what a heartbeat holds: the journal of an activity.
 type progress struct {
 	Outcomes []Outcome `json:"o,omitempty"` // what is known
-	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent
+	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
 }
 
 // heartbeat is the progress of an attempt. Batches that are announced at the same time share a call of the server.
@@ -59,6 +59,15 @@ func (h *heartbeat) settle(batch int, o *Outcome) {
 	delete(h.sending, batch)
 	if o != nil {
 		h.outcomes[batch] = *o
+	}
+}
+
+// know takes down what came of a batch, which stays announced until the journal has it too.
+func (h *heartbeat) know(o *Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o != nil {
+		h.outcomes[o.Batch] = *o
 	}
 }
 

@@ -120,7 +120,9 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 func TestSubmit_lostAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(25) {
-		for _, journal := range []payvault.Journal{nil, newBook()} {
+		failing := newBook()
+		failing.fail = func(n int) bool { return n%7 == 0 }
+		for _, journal := range []payvault.Journal{nil, failing} {
 			t.Run(fmt.Sprintf("%d/%T", seed, journal), func(t *testing.T) {
 				t.Parallel()
 				srv, d := newServer(t), deck{n: 2950}

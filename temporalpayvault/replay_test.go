@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -35,7 +36,14 @@ func history(t *testing.T, name string) *historypb.History {
 // replay replays a history, of a run of another ID if run is not empty, and returns what the workflow passed on.
 func replay(t *testing.T, h *historypb.History, run string, submit any) (string, error) {
 	t.Helper()
-	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
+	return replayWith(t, converter.GetDefaultDataConverter(), h, run, submit)
+}
+
+func replayWith(
+	t *testing.T, data converter.DataConverter, h *historypb.History, run string, submit any,
+) (string, error) {
+	t.Helper()
+	seen := tap{data, &sync.Mutex{}, &bytes.Buffer{}}
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: seen})
 	require.NoError(t, err)
 	r.RegisterWorkflowWithOptions(submit, workflow.RegisterOptions{Name: "SubmitCards"})
@@ -67,7 +75,7 @@ func TestReplay(t *testing.T) {
 			raw, err := proto.Marshal(h)
 			require.NoError(t, err)
 			assert.True(t, bytes.Contains(raw, []byte("json/plain")), "what is passed can be read")
-			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and shows no card")
+			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and a recording shows no card")
 		})
 	}
 }
@@ -80,6 +88,49 @@ func TestReplay_changed(t *testing.T) {
 		return SubmitCards(ctx, job)
 	})
 	require.ErrorContains(t, err, "TMPRL1100") // not deterministic
+}
+
+// A worker that cannot read what another one has encrypted decides nothing: its task fails, and one that can goes on.
+func TestReplay_unreadable(t *testing.T) {
+	t.Parallel()
+	codec := newCodec(t, "a", "a")
+	keyed, _ := NewConverters(codec)
+	keyless, _ := NewConverters(newCodec(t, "b", "b"))
+	encrypt := func(p *commonpb.Payloads) {
+		encrypted, err := codec.Encode(p.GetPayloads())
+		require.NoError(t, err)
+		p.Payloads = encrypted
+	}
+	for name, encrypts := range map[string]func(*historypb.HistoryEvent) *commonpb.Payloads{
+		"results": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetActivityTaskCompletedEventAttributes().GetResult()
+		},
+		"signals": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetWorkflowExecutionSignaledEventAttributes().GetInput()
+		},
+	} {
+		for _, recorded := range []string{"key-1", "transactions-1"} {
+			h, found := history(t, recorded), false
+			for _, event := range h.GetEvents() {
+				if p := encrypts(event); p != nil {
+					encrypt(p)
+					found = true
+				}
+			}
+			if !found {
+				continue
+			}
+			t.Run(name+" of "+recorded, func(t *testing.T) {
+				t.Parallel()
+				for _, data := range []converter.DataConverter{converter.GetDefaultDataConverter(), keyless} {
+					_, err := replayWith(t, data, h, "", SubmitCards)
+					require.ErrorContains(t, err, unreadable)
+				}
+				_, err := replayWith(t, keyed, h, "", SubmitCards)
+				require.NoError(t, err)
+			})
+		}
+	}
 }
 
 // The runs after one that was reset are of a reset, too.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,11 +23,14 @@ const (
 
 const (
 	defaultConcurrency = 8
+	maxConcurrency     = 1000 // a server lets a workflow have 2,000 activities
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
 
 	bySignal = "by a signal"
+
+	unreadable = "this worker cannot read what another one, or a client, has encrypted"
 )
 
 // span is a range of what a workflow hands out to its activities: batches, or lists.
@@ -45,6 +49,7 @@ type carried struct {
 	Next int    `json:"next"` // was not handed out yet
 	Redo []span `json:"redo,omitempty"`
 	Mark int    `json:"mark,omitempty"` // unknown batches that do not count: before the last resume, or of another job
+	Row  int    `json:"row,omitempty"`  // refused batches in a row, since the last resume
 }
 
 // dispatch hands out spans, some at a time, until there are none, and pauses.
@@ -91,6 +96,25 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 	}
 }
 
+// begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. It
+// returns an error if the workflow was canceled.
+func (d *dispatch) begin(ctx workflow.Context, activity, ref string, result any) error {
+	for {
+		err := perform(ctx, activity, ref, result)
+		if err == nil || temporal.IsCanceledError(err) {
+			return err
+		}
+		d.pause(ctx, "it cannot begin: "+err.Error())
+		err = workflow.Await(ctx, func() bool {
+			d.receive(ctx)
+			return *d.paused == ""
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // left is what was not handed out, or not done.
 func (d *dispatch) left() []Range {
 	var left []Range
@@ -114,10 +138,14 @@ func (d *dispatch) pause(ctx workflow.Context, reason string) {
 
 // receive takes the signals that have come.
 func (d *dispatch) receive(ctx workflow.Context) {
-	for {
+	signals := workflow.GetSignalChannel(ctx, SignalControl)
+	for n := signals.Len(); n > 0; n-- {
+		var raw converter.RawValue
 		var control string
-		if !workflow.GetSignalChannel(ctx, SignalControl).ReceiveAsync(&control) {
-			return
+		ok := signals.ReceiveAsync(&raw) // which drops what it cannot read
+		err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &control)
+		if !ok || signals.Len() != n-1 || errors.Is(err, converter.ErrEncodingIsNotSupported) {
+			panic("temporalpayvault: " + unreadable)
 		}
 		switch control {
 		case Pause:
@@ -162,6 +190,16 @@ func (d *dispatch) take() span {
 	s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
 	d.Next = s.To
 	return s
+}
+
+// perform runs an activity. A result that cannot be read must not be decided on, since other workers can read it: the
+// panic fails the task of the workflow, and the server gives it out again.
+func perform(ctx workflow.Context, activity string, input, result any) error {
+	err := workflow.ExecuteActivity(ctx, activity, input).Get(ctx, result)
+	if _, failed := errors.AsType[*temporal.ActivityError](err); err == nil || failed || temporal.IsCanceledError(err) {
+		return err
+	}
+	panic("temporalpayvault: " + unreadable + ": " + err.Error())
 }
 
 // lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.

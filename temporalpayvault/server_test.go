@@ -33,6 +33,7 @@ type frontend struct {
 	record func(progress) error
 	failed chan *workflowservice.RespondActivityTaskFailedRequest
 	done   chan *workflowservice.RespondActivityTaskCompletedRequest
+	worker worker.Worker
 }
 
 func (f *frontend) GetSystemInfo(
@@ -113,7 +114,8 @@ func newFrontend(t *testing.T, a *Activities, o order, record func(progress) err
 	c, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: quiet()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	w := worker.New(c, "queue", worker.Options{DisableWorkflowWorker: true})
+	w := worker.New(c, "queue", worker.Options{DisableWorkflowWorker: true, WorkerStopTimeout: time.Minute})
+	f.worker = w
 	w.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
@@ -159,6 +161,28 @@ func TestServer_announces(t *testing.T) {
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads((<-f.done).GetResult(), &done))
 	assert.Empty(t, audit(t, 30, performed(t, srv), done.statuses()))
 	assert.Len(t, heard.batches, 30)
+}
+
+// When a worker stops, the server has heard of all that was done, though requests were cut off.
+func TestServer_workerStops(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 30_000}
+	var last progress
+	heard := announcements{batches: map[int]bool{}}
+	enough := make(chan struct{})
+	var once sync.Once
+	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p progress) error {
+		if last = p; len(p.Outcomes) > 5 {
+			once.Do(func() { close(enough) })
+		}
+		return heard.record(p)
+	})
+	<-enough
+	f.worker.Stop()
+	<-f.failed
+	assert.Empty(t, last.Sending)
+	assert.GreaterOrEqual(t, len(last.Outcomes), srv.Commits(op))
+	assert.Less(t, len(last.Outcomes), 300)
 }
 
 // A server that does not know the attempt any more is not announced anything, and nothing more is sent.

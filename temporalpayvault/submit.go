@@ -17,8 +17,8 @@ import (
 // histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError]: log what you need. What
 // fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
 type CardSource interface {
-	// Snapshot describes what a reference stands for. It is called once for a job, and again before each of its
-	// activities: a job whose snapshot has changed sends nothing and pauses.
+	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
+	// a job whose snapshot has changed sends nothing of what it has read, and pauses.
 	Snapshot(ctx context.Context, ref string) (Snapshot, error)
 	// Cards returns the cards from position start to position end, which is not included.
 	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
@@ -27,7 +27,7 @@ type CardSource interface {
 // Snapshot is what a reference to cards stands for.
 type Snapshot struct {
 	Cards    int    `json:"cards"`    // how many there are
-	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away
+	Checksum string `json:"checksum"` // another one for other cards or another order: required; gives no card away; no @
 }
 
 // Activities are what a worker needs. The journal and whatever the workflows it runs do not use may be nil.
@@ -66,7 +66,7 @@ type Job struct {
 	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
 	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive, 5,000 at most: a heartbeat holds them all
-	Concurrency        int     // activities in flight; 8 if it is not positive
+	Concurrency        int     // activities in flight; 8 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
 
@@ -113,7 +113,7 @@ type Range struct {
 type Outcome struct {
 	Batch      int                  `json:"b"`           // zero-based: cards 100 × Batch to 100 × Batch + 99
 	Status     payvault.BatchStatus `json:"s"`           // accepted, refused or unknown
-	RequestID  string               `json:"r,omitempty"` // if it was accepted
+	RequestID  string               `json:"r,omitempty"` // if it was accepted; cleared of what may be a card number
 	StatusCode int                  `json:"h,omitempty"` // HTTP status of a refusal
 	Code       string               `json:"c,omitempty"` // platform code of a refusal
 	Reason     string               `json:"m,omitempty"` // of a refusal, cleared as errors are; cut after 200 bytes
@@ -122,7 +122,7 @@ type Outcome struct {
 
 const (
 	defaultBatches    = 50
-	maxBatches        = 5000 // some 100 bytes each in a heartbeat, 300 if it is refused; a payload may have 2 MB
+	maxBatches        = 5000 // some 100 bytes each in a heartbeat, 400 at most; a payload may have 2 MB
 	defaultInFlight   = 4
 	defaultMaxUnknown = 100
 	maxListed         = 1000
@@ -134,8 +134,9 @@ const (
 //
 // It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
 // 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
-// when 10 batches in a row of an activity are refused, when the snapshot has changed, and when an activity fails for
-// good. Refused batches are not sent again after a pause.
+// when 10 batches in a row are refused, within an activity or in the order in which activities report, when the
+// snapshot has changed, and when an activity fails for good, such as the one that asks for the snapshot. Refused
+// batches are not sent again after a pause.
 //
 // Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
 // was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
@@ -160,25 +161,26 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return nil, err
 	}
 	job.setDefaults()
+	d := &dispatch{
+		carried: &state.carried, per: job.BatchesPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
+		paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
+	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
 		var b beginning
-		if err := workflow.ExecuteActivity(ctx, activitySnapshot, job.Source).Get(ctx, &b); err != nil {
-			return nil, err
+		if err := d.begin(ctx, activitySnapshot, job.Source, &b); err != nil {
+			return nil, temporal.NewCanceledError(*sum)
 		}
 		state.Snapshot, state.Journal = b.Snapshot, b.Journal
 		sum.Cards = state.Snapshot.Cards
 		sum.Batches = (sum.Cards + batchSize - 1) / batchSize
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
-	d := &dispatch{
-		carried: &state.carried, total: sum.Batches, per: job.BatchesPerActivity, concurrency: job.Concurrency,
-		most: job.ActivitiesPerRun, paused: &sum.Paused, resumed: func() { state.Mark = sum.Unknown },
-	}
+	d.total = sum.Batches
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		resumes := d.resumes
 		var r report
-		if err := workflow.ExecuteActivity(ctx, activitySubmit, job.order(ctx, s)).Get(ctx, &r); err != nil {
+		if err := perform(ctx, activitySubmit, job.order(ctx, s), &r); err != nil {
 			d.lost(ctx, s, err)
 			return
 		}
@@ -186,6 +188,12 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		sum.add(r.Outcomes)
 		state.Mark += r.unknownEarlier()
 		d.stop(ctx, r.Stop, resumes)
+		if resumes == d.resumes {
+			state.Row = refusedInRow(state.Row, r.Outcomes)
+		}
+		if state.Row >= maxRefused {
+			d.stop(ctx, stopRefused, resumes)
+		}
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(ctx, stopUnknown, d.resumes)
 		}
@@ -227,7 +235,7 @@ func (j *Job) journalName() string {
 
 func (j *Job) setDefaults() {
 	j.BatchesPerActivity = min(orDefault(j.BatchesPerActivity, defaultBatches), maxBatches)
-	j.Concurrency = orDefault(j.Concurrency, defaultConcurrency)
+	j.Concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxUnknown = orDefault(j.MaxUnknown, defaultMaxUnknown)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,8 +30,12 @@ import (
 
 // newWorkflows gives a test environment with skipped time, in which the heartbeats of activities are kept.
 func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
+	return loggedWorkflows(a, quiet())
+}
+
+func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(quiet())
+	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for machines that are busy
@@ -158,12 +163,12 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 func TestSubmitCards_signalsInOrder(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		signals []string
+		signals []any
 		paused  string
 	}{
-		"paused, resumed": {[]string{Pause, Resume}, ""},
-		"resumed, paused": {[]string{Resume, Pause}, bySignal},
-		"neither":         {[]string{Pause, "stop", ""}, bySignal},
+		"paused, resumed": {[]any{Pause, Resume}, ""},
+		"resumed, paused": {[]any{Resume, Pause}, bySignal},
+		"neither":         {[]any{Pause, "stop", "", 5, nil, []byte(Resume)}, bySignal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,16 +230,64 @@ func TestSubmitCards_unknownLimit(t *testing.T) {
 	assert.Equal(t, 100, srv.Commits(op))
 }
 
+// However few batches an activity has: a service that refuses whatever comes does not get the whole job.
+func TestSubmitCards_allRefused(t *testing.T) {
+	t.Parallel()
+	for _, per := range []int{1, 5, 9} {
+		t.Run(strconv.Itoa(per), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 10_000}
+			mend := inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusNotFound})
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+			var paused []Summary
+			for i := range 2 {
+				env.RegisterDelayedCallback(func() {
+					if paused = append(paused, progressOf(t, env)); i == 1 {
+						mend()
+					}
+					env.SignalWorkflow(SignalControl, Resume)
+				}, time.Duration(i+1)*time.Hour)
+			}
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: per, Concurrency: 4})
+			s := summary(t, env)
+			for i, p := range paused {
+				assert.Equal(t, stopRefused, p.Paused)
+				assert.GreaterOrEqual(t, p.Refused, maxRefused*(i+1))
+				assert.LessOrEqual(t, p.Refused, (i+1)*(maxRefused+per+4*per), "what was in flight")
+			}
+			require.Len(t, paused, 2)
+			assert.Equal(t, []int{paused[1].Refused, 100}, []int{s.Refused, s.Refused + s.Accepted})
+		})
+	}
+}
+
+// Refusals here and there are those of the cards, whatever has been refused before a pause.
+func TestRefusedInRow(t *testing.T) {
+	t.Parallel()
+	refused, accepted := Outcome{Status: payvault.BatchRefused}, Outcome{Status: payvault.BatchAccepted}
+	unknown, earlier := Outcome{Status: payvault.BatchUnknown}, Outcome{Status: payvault.BatchRefused, Earlier: true}
+	assert.Equal(t, 5, refusedInRow(3, []Outcome{refused, earlier, unknown, refused}))
+	assert.Equal(t, 1, refusedInRow(3, []Outcome{refused, accepted, refused}))
+}
+
 // An activity that was at work before the job was resumed does not pause it again.
 func TestSubmitCards_staleStop(t *testing.T) {
 	t.Parallel()
-	env := newWorkflows(&Activities{Cards: deck{n: 3000}})
+	env := newWorkflows(&Activities{Cards: deck{n: 5000}})
 	var calls atomic.Int32
 	activity := func(_ context.Context, o order) (*report, error) {
-		if calls.Add(1) <= 2 {
-			return &report{Stop: "the key is refused"}, nil
+		r, call := accept(o.Span), calls.Add(1)
+		for i := range r.Outcomes {
+			if call <= 2 || call == 3 && i < maxRefused-1 { // too few of them to pause
+				r.Outcomes[i].Status = payvault.BatchRefused
+			}
 		}
-		return accept(o.Span), nil
+		if call <= 2 {
+			r.Stop = "the key is refused"
+		} else if call == 3 {
+			r.Outcomes[maxRefused-1].Status = payvault.BatchUnknown
+		}
+		return r, nil
 	}
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Minute).Once()
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(activity).After(time.Hour)
@@ -243,7 +296,8 @@ func TestSubmitCards_staleStop(t *testing.T) {
 		env.SignalWorkflow(SignalControl, Resume)
 	}, 2*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 2})
-	assert.Equal(t, 30, summary(t, env).Accepted)
+	s := summary(t, env)
+	assert.Equal(t, []int{20, 29, 1}, []int{s.Accepted, s.Refused, s.Unknown})
 }
 
 // An activity that has failed without a report is not done again as if nothing had been sent.
@@ -325,29 +379,30 @@ func TestDispatch_left(t *testing.T) {
 // A heartbeat, and a payload, hold only so much.
 func TestJob_bounded(t *testing.T) {
 	t.Parallel()
-	job := Job{BatchesPerActivity: 1 << 16}
+	job := Job{BatchesPerActivity: 1 << 16, Concurrency: 1 << 16}
 	job.setDefaults()
-	var p progress
-	for i := range job.BatchesPerActivity {
-		p.Outcomes = append(p.Outcomes, Outcome{
-			Batch: 1e6 + i, Status: payvault.BatchRefused, StatusCode: http.StatusOK, Code: "1000",
-			Reason: reason(strings.Repeat("a", 1000)),
+	assert.Equal(t, maxConcurrency, job.Concurrency)
+	for _, char := range []string{"a", `"`, "<", "\x01", "ü", "\xff"} {
+		var p progress
+		long := strings.Repeat(char, 1000)
+		one := outcomeOf(1e6, payvault.BatchOutcome{
+			Status: payvault.BatchRefused, StatusCode: http.StatusOK, Code: long, Message: long,
 		})
+		for range job.BatchesPerActivity {
+			p.Outcomes = append(p.Outcomes, *one)
+		}
+		payload, err := converter.GetDefaultDataConverter().ToPayload(p)
+		require.NoError(t, err)
+		assert.Less(t, len(payload.GetData()), 2<<20, char)
 	}
-	payload, err := converter.GetDefaultDataConverter().ToPayload(p)
-	require.NoError(t, err)
-	assert.Less(t, len(payload.GetData()), 2<<20)
 }
 
 // Whoever looks at the logs is told of a pause.
 func TestSubmitCards_logsPauses(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	suite := &testsuite.WorkflowTestSuite{}
 	warnings := slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})
-	suite.SetLogger(log.NewStructuredLogger(slog.New(warnings)))
-	env := suite.NewTestWorkflowEnvironment()
-	Register(env, &Activities{Cards: deck{n: 1000}})
+	env := loggedWorkflows(&Activities{Cards: deck{n: 1000}}, log.NewStructuredLogger(slog.New(warnings)))
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(&report{Stop: "the key is refused"}, nil).Once()
 	accepting(env)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(SignalControl, Resume) }, time.Hour)
@@ -481,12 +536,50 @@ func TestSubmitCards_journal(t *testing.T) {
 	}
 }
 
-// Without a checksum the journal could not tell the cards of two nights apart.
-func TestSubmitCards_noChecksum(t *testing.T) {
+// A job whose snapshot cannot be had, or is none, waits until it is mended, and its ID is not used up.
+func TestSubmitCards_badSnapshot(t *testing.T) {
 	t.Parallel()
-	env := newWorkflows(&Activities{Cards: deck{n: 100}, Journal: newBook()})
+	for name, bad := range map[string]*described{
+		"no checksum":  {s: Snapshot{Cards: 100}}, // nobody could tell the cards of two nights apart
+		"ambiguous":    {s: Snapshot{Cards: 100, Checksum: "b@c"}},
+		"less than no": {s: Snapshot{Cards: -5, Checksum: "sum"}},
+		"failed":       {err: temporal.NewNonRetryableApplicationError("no checksum of such a file", "File", nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			env := newWorkflows(&Activities{Client: srv.Client(), Cards: bad})
+			var paused string
+			env.RegisterDelayedCallback(func() {
+				paused = progressOf(t, env).Paused
+				bad.s, bad.err = Snapshot{Cards: 100, Checksum: "sum"}, nil
+				env.SignalWorkflow(SignalControl, Resume)
+			}, time.Hour)
+			env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
+			assert.Equal(t, Summary{Cards: 100, Batches: 1, Accepted: 1}, summary(t, env))
+			assert.Contains(t, paused, "checksum")
+		})
+	}
+	env := newWorkflows(&Activities{})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
-	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok)
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.Contains(t, s.Paused, stopCards)
+}
+
+// described says what it is told to.
+type described struct {
+	s   Snapshot
+	err error
+}
+
+func (d *described) Snapshot(context.Context, string) (Snapshot, error) { return d.s, d.err }
+
+func (d *described) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	return deck{n: d.s.Cards}.Cards(ctx, ref, start, end)
 }
 
 // When the service is gone, all activities together stop where the limit is.
