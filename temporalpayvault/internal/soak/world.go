@@ -207,15 +207,17 @@ func (w *world) harmed(
 	err := w.amidKills(ctx, requests, do)
 	w.harm.Store(nil)
 	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
+	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
+	w.emulator.ClearFaults()
 	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times",
-		id, w.requests.Load()-before, w.faulty.Load(), w.killed, w.frozen, w.restarted)
+		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted)
 	if broken := w.broken.Load(); broken != nil {
 		return errors.Join(err, *broken)
 	}
 	if w.killed+w.frozen < w.kills || w.restart && w.kills > 0 && w.restarted == 0 {
 		err = errors.Join(err, errors.New("it ended before all were killed: give it more -cards"))
 	}
-	if w.faults > 0 && w.faulty.Load() == 0 {
+	if w.faults > 0 && failed == 0 {
 		err = errors.Join(err, errors.New("no request failed"))
 	}
 	return err
