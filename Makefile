@@ -29,3 +29,5 @@ fmt:
 temporal-soak:
 	GOBIN=$(CURDIR)/bin go install github.com/temporalio/cli/cmd/temporal@v1.5.1
 	go -C temporalpayvault/internal/soak run . -temporal $(CURDIR)/bin/temporal
+	go -C temporalpayvault/internal/soak run . -temporal $(CURDIR)/bin/temporal \
+		-codec -cards 8000 -batches 4 -kills 2 -faults 0.2

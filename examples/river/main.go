@@ -1,10 +1,13 @@
 // River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal.
 // Each job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever
-// workers are killed, no batch is sent twice. Run as many of this program as you like.
+// workers are killed, no batch is sent twice. Run as many of this program as you like, and stop it by ctrl-C. If it was
+// killed, what it had at work goes on after 11 minutes (RescueStuckJobsAfter), for which the next run waits silently.
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without, each process has an emulator.
+// When the key is refused, or 20 batches of a process are refused or of unknown outcome, the queue pauses and all
+// processes end. Look at payvault_batches, mend what is wrong, and start again with -resume. PAYVAULT_BASE_URL,
+// PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without, each process has an emulator.
 package main
 
 import (
@@ -12,10 +15,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
+	"log"
 	"os"
+	"os/signal"
+	"slices"
+	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
@@ -28,123 +36,115 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
+const queue, perPart, mostLost = "payvault", 5000, 20 // cards; batches that are refused or of unknown outcome
+
 // part is a job of River: some cards of a job of ours, which it names and does not hold.
 type part struct {
-	Job  string `json:"job"`
-	From int    `json:"from"`
-	To   int    `json:"to"` // not included
+	Job      string
+	From, To int // To is not included
 }
 
-// Kind names the worker.
 func (part) Kind() string { return "payvault.submit" }
-
-const perPart = 5000 // cards: 50 requests
 
 type worker struct {
 	river.WorkerDefaults[part]
-
 	client  *payvault.Client
 	journal payvault.Journal
+	lost    atomic.Int64
 }
 
 // Work submits what the journal does not know of a part. What is refused or unknown stands there.
-func (w *worker) Work(ctx context.Context, job *river.Job[part]) error {
+func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: fmt.Sprint(job.Args.Job, "/", job.Args.From)}
-	var again error
-	for batch := range w.client.AccountUpdater.SubmitAll(ctx, cards(job.Args.From, job.Args.To), options) {
+	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
 		switch {
-		case !failed || again != nil || errors.Is(e, payvault.ErrInvalidRequest): // as it would be again
-		case payvault.SafeToRetry(e) && e.RetryAfter > 0:
-			again = river.JobSnooze(e.RetryAfter)
-		case errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
-			again = river.JobSnooze(10 * time.Minute) // no attempt counts until the key is mended
-		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
-			again = e
+		case !failed || batch.Earlier:
+		case payvault.SafeToRetry(e), e.Delivery == payvault.NotSent && !errors.Is(e, payvault.ErrInvalidRequest):
+			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {
+				return river.JobSnooze(e.RetryAfter) // no attempt counts
+			}
+		case w.lost.Add(1) >= mostLost, errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+			err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
+			return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
 		}
 	}
 	return again
 }
 
 // cards makes cards up. Those of a table would be read by their position in a snapshot that does not change.
-func cards(from, to int) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		for i := from; i < to; i++ {
-			number := payvault.NewSecret(fmt.Sprintf("41111111%08d", i))
-			if !yield(payvault.AccountUpdaterCard{CardNumber: number, ExpDate: "1230", CardID: fmt.Sprint("card-", i)}) {
-				return
-			}
-		}
+func cards(p part) (cards []payvault.AccountUpdaterCard) {
+	for i := p.From; i < p.To; i++ {
+		number, id := payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), fmt.Sprint("card-", i)
+		cards = append(cards, payvault.AccountUpdaterCard{CardNumber: number, ExpDate: "1230", CardID: id})
 	}
+	return cards
 }
 
-// run submits n cards, or what is left of them, and returns how many batches have which status, as JSON.
-func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int) (counts string, err error) {
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
-	if err != nil {
-		return "", err
+// run submits n cards, or what is left of them. It is an error if a batch is not accepted.
+func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
+	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
+	migrator, err := rivermigrate.New(driver, nil)
+	if err == nil {
+		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return "", err
-	}
-	journal, err := sqlpayvault.New(ctx, stdlib.OpenDBFromPool(pool), sqlpayvault.WithoutLease())
-	if err != nil {
-		return "", err
+	journal, journalErr := sqlpayvault.New(ctx, stdlib.OpenDBFromPool(pool), sqlpayvault.WithoutLease())
+	if err = errors.Join(err, journalErr); err != nil {
+		return err
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
-	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{client: pv, journal: journal})
-	queue, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
+	r, err := river.NewClient(driver, &river.Config{
+		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
 		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // those of workers that were killed
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
-	var parts []river.InsertManyParams
-	for from := 0; from < n; from += perPart {
-		once := &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}}
-		parts = append(parts, river.InsertManyParams{Args: part{name, from, min(from+perPart, n)}, InsertOpts: once})
+	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	for from := 0; from < n && err == nil; from += perPart {
+		_, err = r.Insert(ctx, part{name, from, min(from+perPart, n)}, once)
 	}
-	if _, err := queue.InsertMany(ctx, parts); err != nil {
-		return "", err
+	if err == nil {
+		err = r.Start(ctx)
 	}
-	if err := queue.Start(ctx); err != nil {
-		return "", err
+	if err == nil && resume {
+		err = r.QueueResume(ctx, queue, nil)
 	}
-	defer queue.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // it has nothing left to do
-	for left := -1; left != 0; {
-		const unfinished = `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'job' = $1`
-		if err := pool.QueryRow(ctx, unfinished, name).Scan(&left); err != nil {
-			return "", err
-		}
-		time.Sleep(100 * time.Millisecond)
+	for left := -1; left != 0 && err == nil; time.Sleep(100 * time.Millisecond) {
+		err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
+			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, name, queue).Scan(&left)
 	}
-	err = pool.QueryRow(ctx, `SELECT coalesce(json_object_agg(status, n), '{}') FROM (SELECT status, count(*) AS n FROM
-		payvault_batches WHERE job LIKE $1 || '/%' AND status <> 'end' GROUP BY status) AS counts`, name).Scan(&counts)
-	return counts, err
+	ctx = context.WithoutCancel(ctx)
+	accepted, batches := 0, (n+99)/100
+	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
+		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, name, n, perPart).Scan(&accepted))
+	if err == nil && accepted < batches {
+		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, then start with -resume", accepted, batches)
+	}
+	return err
 }
 
 func main() {
 	n, name := flag.Int("cards", 20_000, "how many"), flag.String("job", "demo", "name of the job: it is done once")
+	resume := flag.Bool("resume", false, "have the queue go on after a pause")
 	flag.Parse()
 	if os.Getenv("DATABASE_URL") == "" {
 		fmt.Println("DATABASE_URL has to name a Postgres.")
 		return
 	}
-	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	client, clientErr := sandbox.Client(os.Getenv)
 	if client == nil {
 		client = payvaulttest.NewServer().Client()
 	}
 	if err = errors.Join(err, clientErr); err == nil {
-		var counts string
-		counts, err = run(ctx, pool, client, *name, *n)
-		fmt.Println(counts)
+		err = run(ctx, pool, client, *name, *n, *resume)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "river:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
+	fmt.Println("All batches are accepted.")
 }

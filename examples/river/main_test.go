@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +20,10 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-const cardsInTest = 20_050
+const (
+	cardsInTest = 20_050
+	op          = payvault.OpAccountUpdaterSubmit
+)
 
 // TestMain is the worker that is killed, if the environment says so.
 func TestMain(m *testing.M) {
@@ -31,22 +36,21 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		_, err = run(context.Background(), pool, client, "job", cardsInTest)
+		err = run(context.Background(), pool, client, "job", cardsInTest, false)
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// Workers that are killed submit nothing twice, and nothing is left out.
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
-	if dsn == "" {
+// newPool gives a schema of its own, and how to connect to it.
+func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
+	t.Helper()
+	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
 		t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
 	}
-	ctx := t.Context()
-	schema := "test_" + strings.ToLower(rand.Text())
-	pool, err := pgxpool.New(ctx, dsn+" search_path="+schema)
+	ctx, schema := t.Context(), "test_"+strings.ToLower(rand.Text())
+	dsn += " search_path=" + schema
+	pool, err := pgxpool.New(ctx, dsn)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	_, err = pool.Exec(ctx, "CREATE SCHEMA "+schema)
@@ -55,9 +59,30 @@ func TestKilled(t *testing.T) {
 		_, err := pool.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
 		assert.NoError(t, err)
 	})
+	return pool, dsn
+}
+
+func newServer(t *testing.T) *payvaulttest.Server {
+	t.Helper()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	const op = payvault.OpAccountUpdaterSubmit
+	return srv
+}
+
+// counts are how many batches the journal has of each status.
+func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(json_object_agg(status, n), '{}') FROM
+		(SELECT status, count(*) AS n FROM payvault_batches WHERE status <> 'end' GROUP BY status) AS counts`).Scan(&counts))
+	return counts
+}
+
+// Workers that are killed submit nothing twice, and nothing is left out.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	pool, dsn := newPool(t)
+	ctx := t.Context()
+	srv := newServer(t)
 	for _, kind := range []payvaulttest.FaultKind{payvaulttest.DropAfterCommit, payvaulttest.DropBeforeCommit} {
 		_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: kind, Times: 3})
 		require.NoError(t, err)
@@ -66,7 +91,7 @@ func TestKilled(t *testing.T) {
 		//nolint:gosec // this program
 		worker := exec.CommandContext(ctx, os.Args[0])
 		worker.Env = append(os.Environ(), "RIVER_TEST_URL="+srv.URL, "RIVER_TEST_KEY="+srv.Merchant().APIKey,
-			"DATABASE_URL="+dsn+" search_path="+schema)
+			"DATABASE_URL="+dsn)
 		worker.Stderr = os.Stderr
 		require.NoError(t, worker.Start())
 		require.Eventually(t, func() bool { return srv.Commits(op) > 50*(kill+1) }, 20*time.Second, time.Millisecond)
@@ -76,13 +101,11 @@ func TestKilled(t *testing.T) {
 		_, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available' WHERE state = 'running'")
 		require.NoError(t, err)
 	}
-	counts, err := run(ctx, pool, srv.Client(), "job", cardsInTest)
-	require.NoError(t, err)
-	t.Log(counts)
-	before := srv.Commits(op)
-	again, err := run(ctx, pool, srv.Client(), "job", cardsInTest)
-	require.NoError(t, err)
-	assert.Equal(t, counts, again)
+	require.ErrorContains(t, run(ctx, pool, srv.Client(), "job", cardsInTest, false), "of 201 batches are accepted")
+	had, before := counts(t, pool), srv.Commits(op)
+	t.Log(had)
+	require.Error(t, run(ctx, pool, srv.Client(), "job", cardsInTest, false))
+	assert.Equal(t, had, counts(t, pool))
 	assert.Equal(t, before, srv.Commits(op), "the same job again")
 
 	performed := map[int]int{}
@@ -109,4 +132,94 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, rows.Err())
 	assert.Equal(t, 201, total)
 	assert.Len(t, performed, before)
+}
+
+// When the service is gone, or refuses everything, few batches are lost for good, and nothing counts as done.
+func TestRun_pauses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status int
+		lost   string // what becomes of batches
+	}{
+		"the service is gone": {http.StatusServiceUnavailable, "unknown"},
+		"a wrong path":        {http.StatusNotFound, "refused"},
+		"the key is refused":  {http.StatusUnauthorized, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, _ := newPool(t)
+			srv := newServer(t)
+			mend, err := srv.Inject(payvaulttest.Fault{
+				Operation: op, Kind: payvaulttest.Respond, Status: test.status,
+			})
+			require.NoError(t, err)
+			err = run(t.Context(), pool, srv.Client(), "job", cardsInTest, false)
+			require.ErrorContains(t, err, "0 of 201 batches are accepted")
+			lost := counts(t, pool)[test.lost]
+			t.Log(lost)
+			assert.LessOrEqual(t, lost, mostLost+5*8, "each part has 4 in flight, and 4 that wait to be looked at")
+			assert.Equal(t, test.lost != "", lost >= mostLost)
+
+			mend()
+			require.Error(t, run(t.Context(), pool, srv.Client(), "job", cardsInTest, false), "before the queue is resumed")
+			assert.Zero(t, srv.Commits(op))
+			err = run(t.Context(), pool, srv.Client(), "job", cardsInTest, true)
+			assert.Equal(t, test.lost != "", err != nil, "what is lost is told each time: %v", err)
+			accepted := counts(t, pool)["accepted"]
+			assert.Equal(t, 201-lost, accepted)
+			assert.Equal(t, accepted, srv.Commits(op))
+		})
+	}
+}
+
+// Batches of other jobs do not count, whatever the name matches as a pattern.
+func TestRun_otherJobs(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	for _, name := range []string{"a-b", "a_b/0"} {
+		require.NoError(t, run(t.Context(), pool, srv.Client(), name, 100, false))
+	}
+	_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.Respond, Status: http.StatusNotFound})
+	require.NoError(t, err)
+	for _, name := range []string{"a_b", "a%"} {
+		require.ErrorContains(t, run(t.Context(), pool, srv.Client(), name, 100, false), "0 of 1 batches", name)
+	}
+}
+
+// stopping is a transport that stops the program at its 20th request.
+type stopping struct {
+	requests atomic.Int64
+	stop     context.CancelFunc
+}
+
+func (s *stopping) RoundTrip(req *http.Request) (*http.Response, error) {
+	if s.requests.Add(1) == 20 {
+		s.stop()
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// A program that is stopped records what is in flight, leaves nothing that others wait for, and uses up no attempt.
+func TestRun_stopped(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	ctx, stop := context.WithCancel(t.Context())
+	transport := payvault.WithHTTPClient(&http.Client{Transport: &stopping{stop: stop}})
+	client, err := payvault.NewClient(srv.URL, srv.Merchant().APIKey, transport)
+	require.NoError(t, err)
+	require.ErrorIs(t, run(ctx, pool, client, "job", cardsInTest, false), context.Canceled)
+	had := counts(t, pool)
+	assert.Equal(t, srv.Commits(op), had["accepted"])
+	assert.Less(t, had["accepted"], 201)
+	delete(had, "accepted")
+	delete(had, "not sent")
+	assert.Empty(t, had)
+	var waiting int
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`SELECT count(*) FROM river_job WHERE state = 'available' AND attempt = 0`).Scan(&waiting))
+	assert.Equal(t, 5, waiting)
+	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", cardsInTest, false))
+	assert.Equal(t, 201, srv.Commits(op))
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -28,26 +26,9 @@ func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, erro
 
 func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// A key that is refused uses up no attempt.
-func TestWork_keyRefused(t *testing.T) {
-	t.Parallel()
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
-	journal := &failing{}
-	journal.left.Store(1000)
-	c, err := payvault.NewClient(srv.URL, "another key")
-	require.NoError(t, err)
-	w := &worker{client: c, journal: journal}
-	err = w.Work(t.Context(), &river.Job[part]{Args: part{"job", 0, perPart}})
-	var snooze *rivertype.JobSnoozeError
-	require.ErrorAs(t, err, &snooze)
-	assert.Equal(t, 10*time.Minute, snooze.Duration)
-}
-
 // A job whose batches were not all sent is not done, so River runs it again.
 func TestWork_batchesLeft(t *testing.T) {
 	t.Parallel()
-	const op = payvault.OpAccountUpdaterSubmit
 	for name, test := range map[string]struct {
 		begins int64
 		fault  payvaulttest.FaultKind
@@ -57,8 +38,7 @@ func TestWork_batchesLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := payvaulttest.NewServer()
-			t.Cleanup(srv.Close)
+			srv := newServer(t)
 			if test.fault != "" {
 				_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: test.fault, Times: 1000})
 				require.NoError(t, err)

@@ -1,27 +1,35 @@
 // Starter submits the cards of a file to the account updater by a workflow, prints how it goes on, and exports the
 // transactions of the emulator's subscriptions. See ../worker for what has to run.
 //
-//	go run -C examples/temporal ./starter -file "$PWD/cards.csv" -job november
+//	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
 // A line of the file has number, expiry and ID of a card: 4111111111111111,1230,card-1. Without one it makes cards up.
+// Run again, for the same job, it sends nothing that was sent: the journal of the workers knows the job by its name and
+// the contents of the file. The name is that of the file, or what -job says: under another name all cards are sent.
 //
 // While it runs, or after it was stopped:
 //
 //	temporal workflow query  --workflow-id cards-november --name progress
 //	temporal workflow signal --workflow-id cards-november --name control --input '"pause"'
 //	temporal workflow signal --workflow-id cards-november --name control --input '"resume"'
+//	temporal workflow describe --workflow-id cards-november   # what is tried again, and why
+//
+// With PAYVAULT_CODEC_KEY these print what is encrypted, and "Encoded failure"; to read it takes a codec server, see
+// the README of temporalpayvault. Signals can be typed as above, and what this program prints can be read. Give the key
+// to the worker too: a job that its worker cannot read fails at once.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"example.com/payvault"
@@ -31,7 +39,7 @@ import (
 
 func main() {
 	file := flag.String("file", "", "of cards, with a path that the workers find it under")
-	job := flag.String("job", time.Now().Format("2006-01-02T15-04-05"), "name of the job: each is started once")
+	job := flag.String("job", "", "name of the job, if not that of the file: each is done once")
 	flag.Parse()
 	err := run(context.Background(), *file, *job)
 	if errors.Is(err, demo.ErrNoServer) {
@@ -56,7 +64,8 @@ func run(ctx context.Context, file, job string) error {
 			return err
 		}
 	}
-	submission, err := server.ExecuteWorkflow(ctx, once("cards-"+job), temporalpayvault.SubmitCards, temporalpayvault.Job{
+	job = cmp.Or(job, nameOf(file))
+	submission, err := server.ExecuteWorkflow(ctx, alone("cards-"+job), temporalpayvault.SubmitCards, temporalpayvault.Job{
 		Source: file, Name: job,
 	})
 	if err != nil {
@@ -75,14 +84,13 @@ func run(ctx context.Context, file, job string) error {
 	return export(context.WithoutCancel(ctx), server, job)
 }
 
-// once are the options of a workflow that is never started a second time under its ID. The journal knows too what was
-// sent, also for a workflow of another ID.
-func once(id string) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{
-		ID: id, TaskQueue: demo.Queue,
-		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}
+// nameOf names the job of a file, so that the same file is the same job again.
+func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
+
+// alone are the options of a workflow of which one runs at a time. It can be started again after it has ended, or was
+// terminated, since the workers have a journal: without one, it takes the ID reuse policy REJECT_DUPLICATE.
+func alone(id string) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true}
 }
 
 // watch prints the progress each second.
@@ -106,7 +114,7 @@ func watch(ctx context.Context, server client.Client, id string) {
 }
 
 func export(ctx context.Context, server client.Client, job string) error {
-	run, err := server.ExecuteWorkflow(ctx, once("transactions-"+job), temporalpayvault.ExportLists,
+	run, err := server.ExecuteWorkflow(ctx, alone("transactions-"+job), temporalpayvault.ExportLists,
 		temporalpayvault.ExportJob{
 			Name: job, Subscriptions: "5001,5002", List: payvault.ListOptions{Count: 10},
 		})

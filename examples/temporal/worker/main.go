@@ -1,6 +1,7 @@
 // Worker runs the workflows and activities of package temporalpayvault, against a payvault-emulator. Start as many as
 // you like, and stop or kill them as you like.
 //
+//	go install github.com/temporalio/cli/cmd/temporal@v1.5.1
 //	temporal server start-dev
 //	go run ./cmd/payvault-emulator -addr 127.0.0.1:8700
 //	go run -C examples/temporal ./worker

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	lists     = 1000
 	perList   = 25 // transactions
 	pageCount = 10
 )
@@ -79,14 +78,14 @@ func (w *world) seed(n int) {
 	}
 }
 
-// exports is an export amid which workers are killed. Each page has to be there once.
+// exports is an export amid which requests fail and workers are killed. Each page has to be there once.
 func (w *world) exports(ctx context.Context, out io.Writer) error {
 	const id = "export"
+	lists := w.cards / batch
 	w.seed(lists)
-	requests := w.requests.Load()
 	var sum temporalpayvault.ExportSummary
 	pages := lists * ((perList + pageCount - 1) / pageCount)
-	err := w.amidKills(ctx, pages, func() error {
+	err := w.harmed(ctx, out, id, payvault.OpSubscriptionsTransactions, pages, func() error {
 		run, err := w.start(ctx, id, queue, temporalpayvault.ExportLists, temporalpayvault.ExportJob{
 			Name: id, Subscriptions: strconv.Itoa(lists), List: payvault.ListOptions{Count: pageCount},
 			HeartbeatTimeout: heartbeat,
@@ -100,9 +99,9 @@ func (w *world) exports(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	written, records, err := w.shelf(id)
-	say(out, "%s: %d pages of %d lists and %d records in %d requests; written %d pages and %d different records",
-		id, sum.Pages, sum.Lists, sum.Records, w.requests.Load()-requests, written, records)
+	written, records, err := w.shelf(id, lists)
+	say(out, "%s: %d pages of %d lists and %d records; written %d pages and %d different records",
+		id, sum.Pages, sum.Lists, sum.Records, written, records)
 	if err == nil && (written != pages || records != lists*perList || sum.Pages != written || sum.Records != records) {
 		err = errors.New("pages are missing, or there twice")
 	}
@@ -110,7 +109,7 @@ func (w *world) exports(ctx context.Context, out io.Writer) error {
 }
 
 // shelf counts the pages of an export, and their different records.
-func (w *world) shelf(export string) (pages, records int, err error) {
+func (w *world) shelf(export string, lists int) (pages, records int, err error) {
 	seen := map[string]bool{}
 	for i := range lists {
 		for page, offset := 0, 0; offset < perList; page++ {

@@ -71,7 +71,7 @@ func small(part string) temporalpayvault.Job {
 // recordUnknown is of a job that pauses since batches are unknown, and by a signal.
 func (w *world) recordUnknown(ctx context.Context) error {
 	const id = "unknown"
-	lost := payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 3}
+	lost := payvaulttest.Fault{Operation: opSubmit, Kind: payvaulttest.DropAfterCommit, Times: 3}
 	if _, err := w.emulator.Inject(lost); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func isPaused(s temporalpayvault.Summary) bool { return s.Paused != "" }
 func (w *world) recordKey(ctx context.Context) error {
 	const id = "key"
 	mend, err := w.emulator.Inject(payvaulttest.Fault{
-		Operation: op, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized,
+		Operation: opSubmit, Kind: payvaulttest.Respond, Status: http.StatusUnauthorized,
 	})
 	if err != nil {
 		return err
@@ -150,20 +150,20 @@ func (w *world) failOne(ctx context.Context, id string) error {
 // recordCanceled is of a job that is canceled amid its activities, which say what they have done.
 func (w *world) recordCanceled(ctx context.Context) error {
 	const id = "canceled"
-	job, before := small(id), w.emulator.Commits(op)
+	job, before := small(id), w.emulator.Commits(opSubmit)
 	job.BatchesPerActivity = 5
 	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
 	if err != nil {
 		return err
 	}
-	for w.emulator.Commits(op) < before+7 && wait(ctx, time.Millisecond) {
+	for w.emulator.Commits(opSubmit) < before+7 && wait(ctx, time.Millisecond) {
 	}
 	if err := w.client.CancelWorkflow(ctx, id, ""); err != nil {
 		return err
 	}
 	var sum temporalpayvault.Summary
 	canceled, ok := errors.AsType[*temporal.CanceledError](run.Get(ctx, nil))
-	if !ok || canceled.Details(&sum) != nil || sum.Accepted != w.emulator.Commits(op)-before {
+	if !ok || canceled.Details(&sum) != nil || sum.Accepted != w.emulator.Commits(opSubmit)-before {
 		return fmt.Errorf("canceled: %+v", sum)
 	}
 	return w.keep(ctx, id)

@@ -32,8 +32,10 @@ const (
 	queueWithJournal = "soak with a journal"
 )
 
-// canary begins the number of each card.
-const canary = "41111111"
+const (
+	canary   = "41111111"     // begins the number of each card
+	declined = " is declined" // what the service says of one
+)
 
 func number(i int) string { return fmt.Sprintf(canary+"%08d", i) }
 
@@ -78,7 +80,7 @@ func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 
 func (s *settings) newPayvault() (*payvault.Client, error) { return payvault.NewClient(s.url, s.key) }
 
-// work is a worker of both queues, whose log is standard error.
+// work is a worker of both queues.
 func (s *settings) work(ctx context.Context, logs io.Writer) error {
 	c, err := s.newClient(logs)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	batch = payvault.MaxAccountUpdaterCards
-	op    = payvault.OpAccountUpdaterSubmit
+	batch    = payvault.MaxAccountUpdaterCards
+	opSubmit = payvault.OpAccountUpdaterSubmit
 
 	heartbeat = 3 * time.Second
 )
@@ -45,9 +45,11 @@ type world struct {
 	runs     map[string]string // the first one of each workflow
 	logs     *os.File          // of the workers
 
-	harmful          atomic.Bool
+	harm             atomic.Pointer[[]payvaulttest.Fault] // what requests fail by; nil if none is to
+	broken           atomic.Pointer[error]                // of a fault that cannot strike
 	requests, faulty atomic.Int64
-	killed, frozen   int
+
+	killed, frozen, restarted int // workers, workers, the server; since the last harmed
 }
 
 // build starts everything. What it has started until then is to be closed also if it fails.
@@ -115,7 +117,7 @@ func (w *world) child(ctx context.Context, as string) *exec.Cmd {
 		"-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
 		"-journal", w.journal, "-codec="+strconv.FormatBool(w.sealed),
 		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
-	cmd.Stderr = w.logs
+	cmd.Stdout, cmd.Stderr = w.logs, w.logs
 	return cmd
 }
 
@@ -161,30 +163,66 @@ func wait(ctx context.Context, d time.Duration) bool {
 // ServeHTTP is the service, some of whose requests fail.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
-	if w.harmful.Load() && rand.Float64() < w.faults { //nolint:gosec // no secret
-		w.faulty.Add(1)
-		list := faults()
-		fault := list[rand.IntN(len(list))] //nolint:gosec // no secret
-		fault.Operation, fault.Times = op, 1
-		_, _ = w.emulator.Inject(fault)
+	if list := w.harm.Load(); list != nil && rand.Float64() < w.faults { //nolint:gosec // no secret
+		fault := (*list)[int(w.faulty.Add(1)-1)%len(*list)] // in turn, so that few requests see all of them
+		fault.Times = 1
+		if _, err := w.emulator.Inject(fault); err != nil {
+			w.broken.Store(&err)
+		}
 	}
 	w.emulator.ServeHTTP(out, r)
 }
 
-func faults() []payvaulttest.Fault {
-	return []payvaulttest.Fault{
+// faults are those of an operation. A refusal ends what only reads, so exports have none.
+func faults(op payvault.Operation) []payvaulttest.Fault {
+	list := []payvaulttest.Fault{
 		{Kind: payvaulttest.DropAfterCommit},
 		{Kind: payvaulttest.DropBeforeCommit},
 		{Kind: payvaulttest.RateLimit, RetryAfter: "1"},
 		{Kind: payvaulttest.Respond, Status: http.StatusServiceUnavailable},
 		{Kind: payvaulttest.Respond, Status: http.StatusServiceUnavailable, AfterCommit: true},
 		{Kind: payvaulttest.Delay, Delay: 2 * time.Second, AfterCommit: true},
-		{Kind: payvaulttest.OtherCode, Code: 7, Message: "card " + number(7) + " is declined"},
 	}
+	if op == opSubmit {
+		refusal := payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "card " + number(7) + declined}
+		list = append([]payvaulttest.Fault{refusal}, list...)
+	}
+	for i := range list {
+		list[i].Operation = op
+	}
+	return list
 }
 
-// amidKills does something while workers are killed, one after the other: every second one is frozen instead, so that
-// it is taken for lost and goes on later. The server is killed once. The requests that it takes spread them.
+// harmed does something that takes so many requests of an operation, while some of them fail and workers are killed,
+// one after the other: every second one is frozen instead, so that it is taken for lost and goes on later. The server
+// is killed once. It is an error if less was done than was meant, since then nothing is proved.
+func (w *world) harmed(
+	ctx context.Context, out io.Writer, id string, op payvault.Operation, requests int, do func() error,
+) error {
+	list := faults(op)
+	before := w.requests.Load()
+	w.faulty.Store(0)
+	w.killed, w.frozen, w.restarted = 0, 0, 0
+	w.harm.Store(&list)
+	err := w.amidKills(ctx, requests, do)
+	w.harm.Store(nil)
+	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
+	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
+	w.emulator.ClearFaults()
+	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times",
+		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted)
+	if broken := w.broken.Load(); broken != nil {
+		return errors.Join(err, *broken)
+	}
+	if w.killed+w.frozen < w.kills || w.restart && w.kills > 0 && w.restarted == 0 {
+		err = errors.Join(err, errors.New("it ended before all were killed: give it more -cards"))
+	}
+	if w.faults > 0 && failed == 0 {
+		err = errors.Join(err, errors.New("no request failed"))
+	}
+	return err
+}
+
 func (w *world) amidKills(ctx context.Context, requests int, do func() error) error {
 	while, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -192,10 +230,13 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 	go func() {
 		for n := range w.kills {
 			for due := before + requests*(n+1)/(w.kills+2); int(w.requests.Load()) < due; {
-				if !wait(while, time.Millisecond) {
-					ended <- nil
-					return
+				wait(while, time.Millisecond)
+				if while.Err() != nil {
+					break
 				}
+			}
+			if while.Err() != nil {
+				break
 			}
 			if err := w.kill(while, n); err != nil {
 				ended <- err
@@ -209,8 +250,9 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 	return errors.Join(err, <-ended)
 }
 
+// kill kills and freezes each of the workers in turn.
 func (w *world) kill(ctx context.Context, n int) error {
-	worker := &w.workers[n%len(w.workers)]
+	worker := &w.workers[(n+n/2)%len(w.workers)]
 	if n%2 == 1 {
 		w.frozen++
 		err := (*worker).Process.Signal(syscall.SIGSTOP)
@@ -224,6 +266,7 @@ func (w *world) kill(ctx context.Context, n int) error {
 		if err := w.serve(ctx); err != nil {
 			return err
 		}
+		w.restarted++
 	}
 	*worker = w.child(ctx, childWorker)
 	return (*worker).Start()
@@ -247,24 +290,21 @@ func (w *world) start(ctx context.Context, id, queue string, workflow, input any
 	return run, nil
 }
 
-// harmed runs a job of the part id while requests fail and workers are killed.
-func (w *world) harmed(
+// submitted runs a job of the part id while requests fail and workers are killed.
+func (w *world) submitted(
 	ctx context.Context, out io.Writer, id, queue string, workflow any,
 ) (sum temporalpayvault.Summary, err error) {
-	began, requests, faulty, killed, frozen := time.Now(), w.requests.Load(), w.faulty.Load(), w.killed, w.frozen
-	w.harmful.Store(true)
-	defer w.harmful.Store(false)
-	err = w.amidKills(ctx, w.cards/batch, func() error {
+	var took time.Duration
+	err = w.harmed(ctx, out, id, opSubmit, w.cards/batch, func() error {
+		began := time.Now()
+		defer func() { took = time.Since(began) }()
 		run, err := w.start(ctx, id, queue, workflow, w.jobOf(id))
 		if err != nil {
 			return err
 		}
 		return run.Get(ctx, &sum)
 	})
-	took := time.Since(began)
-	say(out, "%s: %d cards in %v, %.0f a second; %d requests, %d of them failed, %d workers killed, %d frozen",
-		id, w.cards,
-		took.Round(time.Millisecond), float64(w.cards)/took.Seconds(),
-		w.requests.Load()-requests, w.faulty.Load()-faulty, w.killed-killed, w.frozen-frozen)
+	say(out, "%s: %d cards in %v, %.0f a second",
+		id, w.cards, took.Round(time.Millisecond), float64(w.cards)/took.Seconds())
 	return sum, err
 }

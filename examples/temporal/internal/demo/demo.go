@@ -57,13 +57,16 @@ func Dial(ctx context.Context) (client.Client, error) {
 // Help says how to start what the programs need.
 func Help(w io.Writer, err error) {
 	fmt.Fprintf(w, "%v\n\nStart the development server, the emulator, and then this:\n"+
-		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n", err)
+		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n"+
+		"\nThe first comes with the CLI, of which others than v1.5.1 may not build:\n"+
+		"\n  go install github.com/temporalio/cli/cmd/temporal@v1.5.1\n", err)
 }
 
 // File is a source of cards in files: a reference is the name of one, whose lines have number, expiry and ID of a card.
+// Empty lines are left out. Its errors say what has to be mended, and nothing of a card.
 type File struct{}
 
-// Snapshot counts the lines, and hashes them.
+// Snapshot counts the lines, and hashes them. It reads all of them, so that nothing is sent of a file with a bad one.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
 	hash := sha256.New()
 	for line, err := range lines(ref) {
@@ -88,9 +91,6 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 			continue
 		}
 		fields := strings.SplitN(line, ",", 3)
-		if len(fields) != 3 {
-			return nil, temporal.NewNonRetryableApplicationError(fmt.Sprint("line ", n, " has no three fields"), "File", nil)
-		}
 		cards = append(cards, payvault.AccountUpdaterCard{
 			CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1], CardID: fields[2],
 		})
@@ -105,13 +105,21 @@ func lines(name string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
 		if err != nil {
-			yield("", err)
+			yield("", toMend(err.Error()))
 			return
 		}
 		defer file.Close() //nolint:errcheck // it is only read
 		scanner := bufio.NewScanner(file)
-		for scanner.Scan() {
-			if !yield(scanner.Text(), nil) {
+		for n := 1; scanner.Scan(); n++ {
+			line := scanner.Text()
+			if line == "" {
+				continue
+			}
+			if strings.Count(line, ",") < 2 {
+				yield("", toMend(fmt.Sprint("line ", n, " has no three fields")))
+				return
+			}
+			if !yield(line, nil) {
 				return
 			}
 		}
@@ -120,6 +128,9 @@ func lines(name string) iter.Seq2[string, error] {
 		}
 	}
 }
+
+// toMend is an error that somebody has to see: it is not tried again, and its text goes into the history.
+func toMend(text string) error { return temporal.NewNonRetryableApplicationError(text, "File", nil) }
 
 // MakeUp writes a file of made-up cards.
 func MakeUp(name string, n int) error {

@@ -1,8 +1,8 @@
 package demo_test
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"example.com/payvault"
@@ -86,13 +87,24 @@ func TestFile(t *testing.T) {
 	assert.Equal(t, "card-200", cards[0].CardID)
 	assert.Equal(t, "card-249", cards[49].CardID)
 
-	require.NoError(t, os.WriteFile(name, []byte("4111111111111111,1230\n"), 0o600))
+	require.NoError(t, os.WriteFile(name, []byte("4111111111111111,1230,a,b\n\n"), 0o600))
 	other, err := demo.File{}.Snapshot(t.Context(), name)
 	require.NoError(t, err)
+	assert.Equal(t, 1, other.Cards)
 	assert.NotEqual(t, s.Checksum, other.Checksum)
-	_, err = demo.File{}.Cards(t.Context(), name, 0, 1)
-	require.ErrorContains(t, err, "line 1")
-	assert.NotContains(t, err.Error(), "4111")
-	_, err = demo.File{}.Snapshot(t.Context(), name+"x")
-	assert.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// What has to be mended is said, and not tried again for ever; nothing of a card is.
+func TestFile_toMend(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, os.WriteFile(name, []byte("4111111111111111,1230,a\n\n4111111111111112,1230\n"), 0o600))
+	for ref, says := range map[string]string{name: "line 3 has no three fields", name + "x": "no such file"} {
+		_, err := demo.File{}.Snapshot(t.Context(), ref)
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		require.True(t, ok, "%v", err)
+		assert.True(t, app.NonRetryable())
+		assert.Contains(t, app.Message(), says)
+		assert.NotContains(t, err.Error(), "4111")
+	}
 }
