@@ -92,12 +92,13 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *call) wait(ctx context.Context) (err error) {
 	//nolint:contextcheck // of the two, Sending is the one that has the deadline of a walk
 	c.place, err = c.Pace.wait(cmp.Or(c.Sending, ctx), c.Patient)
-	stopped := c.Sending != nil && c.Sending.Err() != nil
-	if stopped && (err != nil || c.attempts > 0) && !is[*HeldError](err) {
+	if c.isStopped() && !is[*HeldError](err) {
 		return ErrStopped
 	}
 	return err
 }
+
+func (c *call) isStopped() bool { return c.Sending != nil && c.Sending.Err() != nil }
 
 // attempt sends the request once and reads the whole response, within the attempt's own deadline.
 func (c *Client) attempt(req *http.Request, call *call) outcome {
@@ -106,6 +107,9 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 	key, err := c.config.Authorization(ctx)
 	if err != nil {
 		return outcome{delivery: NotSent, err: &KeyError{err}}
+	}
+	if call.isStopped() { // while the key was waited for
+		return outcome{delivery: NotSent, err: ErrStopped}
 	}
 	if !slices.Contains(call.keys, key) {
 		call.keys = append(call.keys, key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,7 @@ type Pace struct {
 	limiter   *rate.Limiter
 	until     time.Time // nothing is sent before
 	jitter    float64   // is added to a wait, as a share of it, so that clients do not come back all at once
-	searching bool      // nothing is known of what the service permits, until it refuses again
+	searching bool      // for what the service permits, until its second refusal
 	firstAt   time.Time // of the first refusal
 	refusedAt time.Time // of the last one
 	cutAt     time.Time // of the last cut; what was sent before is part of its cause
@@ -53,6 +54,8 @@ const (
 	firstRate    = 1           // a second, at least
 	lowestRate   = 0.1         // a second
 	rateCut      = 0.8         // by a refusal
+	searchGrowth = math.Ln2    // doubles it in a second, until the second refusal
+	growth       = 0.05        // from then on
 	mostJitter   = 0.1         // of a wait
 	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
 )
@@ -137,9 +140,13 @@ func (p *Pace) leave(w *waiter) {
 // held is how long nothing is sent.
 func (p *Pace) held() time.Duration { return max(0, time.Until(p.until)) }
 
-// timeOf is how long some requests take at the rate of now.
+// timeOf is how long some requests take at the rate of now, which their answers raise.
 func (p *Pace) timeOf(requests float64) time.Duration {
-	return time.Duration(requests / float64(p.limiter.Limit()) * float64(time.Second))
+	grows := growth
+	if p.searching {
+		grows = searchGrowth
+	}
+	return time.Duration(math.Log1p(grows*requests/float64(p.limiter.Limit())) / grows * float64(time.Second))
 }
 
 // next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile.
@@ -176,11 +183,10 @@ func (p *Pace) answered(at place) {
 	switch r := p.limiter.Limit(); {
 	case at.at.Before(p.firstAt): // what was in flight at the first refusal says what is permitted
 		p.limiter.SetLimit(max(r, rateCut*p.recent()))
-		p.searching = p.recent() <= firstRate
 	case p.searching:
-		p.limiter.SetLimit(r + min(r, 1)) // e times as fast each second
+		p.limiter.SetLimit(r + min(searchGrowth, r))
 	default:
-		p.limiter.SetLimit(r + min(r, 5)/100) // by a twentieth each second, and slower for less than 5
+		p.limiter.SetLimit(r + min(growth, r/100))
 	}
 }
 
@@ -201,11 +207,11 @@ func (p *Pace) refused(at place, after time.Duration) {
 	if first || at.at.After(p.cutAt) {
 		p.cutAt, p.jitter = now, mostJitter*rand.Float64() //nolint:gosec // jitter need not be unpredictable
 		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
-		p.searching = first && p.recent() <= firstRate
+		p.searching = first
 	}
 	p.limited.Store(true)
 	if after == 0 {
-		after = p.timeOf(1)
+		after = time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 	}
 	if until := now.Add(after + time.Duration(p.jitter*float64(after))); until.After(p.until) {
 		p.until = until

@@ -97,7 +97,7 @@ func (c *call) retryable() bool {
 
 // permanent reports whether the same failure would follow again at once.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || is[*KeyError](err) ||
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || is[*KeyError](err) ||
 		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
 }
 

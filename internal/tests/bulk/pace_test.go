@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,7 +97,8 @@ func TestPaceOfBulkWork(t *testing.T) {
 		share       float64
 	}
 	forEach(t, []test{
-		{20, 20, 200, 0.85}, {20, 20, 2000, 0.95}, {200, 200, 2000, 0.85}, {5, 5, 500, 0.85}, {200, 0, 2000, 0.5},
+		{20, 20, 200, 0.85}, {20, 20, 2000, 0.95}, {200, 200, 2000, 0.85}, {5, 5, 1000, 0.9},
+		{200, 0, 2000, 0.5}, {200, 5, 2000, 0.6}, {20, 5, 2000, 0.9},
 	}, func(t *testing.T, test test) {
 		t.Helper()
 		for _, retryAfter := range []string{"", "1"} {
@@ -166,7 +168,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Equal(t, "rate_limited", payvault.CallResult{Err: err}.ErrorClass())
 		e := service.AsError(t, err)
-		assert.InDelta(t, 24, e.RetryAfter.Seconds(), 2, "behind the others")
+		assert.InDelta(t, 22, e.RetryAfter.Seconds(), 2, "behind the others")
 		assert.Zero(t, e.Attempts)
 		assert.True(t, payvault.SafeToRetry(err))
 		_, err = c.AccountUpdater.Submit(brief, []card{newCard(0)})
@@ -255,6 +257,20 @@ func TestPaceOfABurst(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(start), 2*time.Second)
 		sendAll(t, c, 500)
 		assert.LessOrEqual(t, time.Since(start), time.Minute)
+	})
+	synctest.Test(t, func(t *testing.T) { // those in flight say little of what is permitted
+		s := refusing(refuses{time.Millisecond, succeeds}, refuses{time.Millisecond, succeeds}, refuses{time.Millisecond, ""})
+		for b := range s.submitAll(t, stream(100_000, nil), atATime(4)) {
+			require.NoError(t, b.Err)
+		}
+		assert.LessOrEqual(t, time.Since(s.start), 15*time.Second)
+	})
+	synctest.Test(t, func(t *testing.T) { // nor are calls turned away that will have their turn
+		c := refusing(times(1, "")...).client(t)
+		sendAll(t, c, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		together(100, func() { assert.NoError(t, send(ctx, c)) })
 	})
 }
 
@@ -351,6 +367,18 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 		require.ErrorContains(t, err, "status 429 Too Many Requests: the walk was stopped: journal: disk full")
 		assert.NotContains(t, err.Error(), "connection failed")
 		assert.LessOrEqual(t, len(s.seen), 8)
+	})
+	synctest.Test(t, func(t *testing.T) { // and what waits for its key
+		s, j, asked := &fake{}, newJournal(t, nil), atomic.Int32{}
+		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
+		slow := payvault.WithKeySource(func(context.Context) (string, error) {
+			<-time.After(time.Duration(asked.Add(1)) * time.Second)
+			return service.APIKey, nil
+		})
+		for b := range s.client(t, slow).AccountUpdater.SubmitAll(t.Context(), stream(800, nil), j.options(4)) {
+			assert.True(t, b.Err == nil || b.Index > 0, "%v", b.Err)
+		}
+		assert.Len(t, s.seen, 1)
 	})
 }
 
