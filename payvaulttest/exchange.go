@@ -51,7 +51,6 @@ var noOperation = &openapi.Operation{Method: "other", Path: "none"} //nolint:goc
 // exchange answers a request.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
 	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
-	defer x.log(r.Context())
 	x.request = newRequest(r, x.name(), s.service.clock())
 	x.account, x.refused = s.service.accounts.authenticate(r)
 	if o == noOperation {
@@ -59,6 +58,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Ope
 	}
 	x.fault = s.faults.take(x.name())
 	defer s.feed.Begin(o.ID, string(x.fault.Kind))()
+	defer x.log(r.Context()) // before it is pending no more
 	switch x.fault.Kind {
 	case ResetConnection:
 		s.requests.add(x.request)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -112,7 +113,8 @@ func TestInspectRequests(t *testing.T) {
 		`{"channel_id":1,"sales_rep":1}`).ok(t)["app"].(map[string]any)
 	i.partner().get(t, fmt.Sprintf("/platform/application/%.0f/validate", app["app_id"]))
 	got = i.newest(t)
-	assert.Equal(t, []any{200.0, 2.0, true}, []any{got["status"], got["code"], got["performed"]})
+	assert.Equal(t, []any{200.0, 2.0, true, false},
+		[]any{got["status"], got["code"], got["performed"], got["failed"]}, "values that miss are no failure")
 }
 
 // The code is the one that was sent, whatever a fault made of it; "performed" is what was done.
@@ -409,10 +411,21 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
-// A request that hangs is shown while it does, though its fault is spent.
+// writes is a writer that calls a function.
+type writes func()
+
+func (f writes) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+// A request that hangs is shown while it does, though its fault is spent, and until its record is written.
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
-	i := inspected{newInvoice(t), nil}
+	var i inspected
+	var logged string // the state as the record is written
+	look := writes(func() { logged = i.ask(t, "GET", "/state", "") })
+	i.api = newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(look, nil))))
 	i.page = payvaulttest.Inspect(i.srv)
 	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Times: 1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -429,6 +442,7 @@ func TestInspectPending(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-given, context.Canceled)
 	i.srv.Close() // the record is there
+	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)
 }
 

@@ -53,6 +53,9 @@ at a click. The same as JSON, masked:
   curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
   curl -X DELETE http://127.0.0.1:8701/faults                           disarm all
 
+A client may have its answer a moment before the request is in the list: wait until "pending" of /state is empty, or
+until "total" of /requests is what you expect.
+
 Of several faults that fit a request, the one armed first strikes, and only that one.
 
 Flags:

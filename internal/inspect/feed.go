@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/payvault"
 )
 
 const (
@@ -175,6 +177,12 @@ func (d *Delivery) set(a slog.Attr) {
 	}
 }
 
+// fails reports whether something went wrong, or was made to. A validation that finds values missing does what it is for.
+func (r *Request) fails() bool {
+	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2
+	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
+}
+
 func (f *Feed) addRequest(request Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +190,7 @@ func (f *Feed) addRequest(request Request) {
 	f.last++
 	request.Number = f.last
 	request.Operation = cmp.Or(request.Operation, none)
-	request.Failed = request.Status/100 != 2 || request.Code != nil && *request.Code != 0 || request.Fault != ""
+	request.Failed = request.fails()
 	c := class{request.Operation, request.Failed}
 	if f.requests[c] == nil {
 		f.requests[c] = &arrivals{}
@@ -200,7 +208,7 @@ func (f *Feed) addDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin shows a request until it is ended.
+// Begin shows a request until it is ended. Its record comes before that, so that it is always shown.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.watched.Load() {
 		return func() {}
@@ -213,6 +221,7 @@ func (f *Feed) Begin(operation, fault string) (end func()) {
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		f.changes++
 		delete(f.pending, p)
 	}
 }

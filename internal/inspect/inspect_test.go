@@ -296,21 +296,26 @@ func TestFilter(t *testing.T) {
 	arrive(feed, slog.String("operation", list), slog.Int("status", 200))
 	arrive(feed)
 	arrive(feed, slog.String("operation", create), slog.Int("status", 200), slog.String("fault", "delay"))
+	const validate = "applications.validate"
+	arrive(feed, slog.String("operation", validate), slog.Int("status", 200), slog.Int("code", 2))
+	arrive(feed, slog.String("operation", validate), slog.Int("status", 200), slog.Int("code", 7))
+	arrive(feed, slog.String("operation", validate), slog.Int("status", 400), slog.Int("code", 2))
+	all := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for query, want := range map[string][]int64{
-		"": {1, 2, 3, 4, 5, 6}, "?operation=" + list: {2, 3, 4}, "?failed=true": {2, 3, 5, 6}, "?failed=1": {2, 3, 5, 6},
-		"?operation=" + list + "&failed=true": {2, 3}, "?operation=invoices.send": nil, "?failed=false": {1, 2, 3, 4, 5, 6},
-		"?operation=&failed=": {1, 2, 3, 4, 5, 6}, "?operation=none": {5}, "?operation=none&failed=true": {5},
+		"": all, "?operation=" + list: {2, 3, 4}, "?failed=true": {2, 3, 5, 6, 8, 9}, "?failed=1": {2, 3, 5, 6, 8, 9},
+		"?operation=" + list + "&failed=true": {2, 3}, "?operation=invoices.send": nil, "?failed=false": all,
+		"?operation=&failed=": all, "?operation=none": {5}, "?operation=none&failed=true": {5},
 	} {
 		var news batch
 		require.NoError(t, json.Unmarshal(ask(h, request("GET", "/requests"+query, "")).Body.Bytes(), &news))
 		var got []int64
 		for _, r := range news.Requests {
 			got = append(got, r.Number)
-			assert.Equal(t, r.Number != 1 && r.Number != 4, r.Failed)
+			assert.Equal(t, r.Number != 1 && r.Number != 4 && r.Number != 7, r.Failed)
 		}
 		assert.Equal(t, want, got, query)
 		assert.EqualValues(t, len(want), news.Matching, query)
-		assert.EqualValues(t, 6, news.Total)
+		assert.EqualValues(t, 9, news.Total)
 	}
 	for query, want := range map[string]string{
 		"?failed=x":                           `{"error":"failed is true or false"}`,
@@ -467,6 +472,9 @@ func TestPending(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		defer feed.Begin("", "")()
+		before := feed.changed()
+		feed.Begin("", "")()
+		assert.Equal(t, before+2, feed.changed(), "the pages hear of its end, too")
 		var state struct {
 			Pending []Pending `json:"pending"`
 		}
