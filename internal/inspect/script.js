@@ -10,7 +10,8 @@ let listed; // of the emulator whose requests are shown
 let fresh = true; // the next batch begins the list anew
 let chosen; // the number of the request that is shown
 let fading;
-let held; // batches that wait while a pointer is down, or rows would slip away under it
+let held; // batches that wait while the main button is down, or rows would slip away under it
+let holding; // the timer that ends this at last
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -49,6 +50,7 @@ const paused = () => at('pause').ariaPressed === 'true';
 
 function connect() {
   source?.close();
+  held &&= []; // they are of the filter before
   fresh = true;
   const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
   source = new EventSource('events?' + query);
@@ -72,12 +74,20 @@ function showConnection() {
   at('connection').textContent = paused() ? 'paused' + others : 'live';
 }
 
-at('live').onpointerdown = () => { held ??= []; };
-window.onpointerup = window.onpointercancel = () => setTimeout(() => { // after the click
+at('live').onpointerdown = ({button}) => {
+  if (button !== 0 || paused()) return;
+  held ??= [];
+  clearTimeout(holding);
+  holding = setTimeout(release, 1500);
+};
+const released = () => setTimeout(release); // after the click
+for (const event of ['pointerup', 'pointercancel', 'contextmenu', 'blur']) addEventListener(event, released);
+
+function release() {
   const batches = held ?? [];
   held = undefined;
   if (!paused()) batches.forEach(addRequests);
-});
+}
 
 // A page that is not seen gives its connection back: a browser has six for all pages of a host.
 document.onvisibilitychange = () => {
@@ -110,7 +120,7 @@ function addRequests(batch) {
 
 function requestRow(request) {
   const name = named(request.operation);
-  const choose = make('button', {type: 'button', className: 'link', onclick: () => choosing(request, name, choose)});
+  const choose = make('button', {type: 'button', className: 'link', onclick: (event) => choosing(request, name, choose, event.detail === 0)});
   if (request.number === chosen) choose.ariaCurrent = 'true';
   if (request.failed) choose.append('✗ ');
   name.split(/(?<=[._])/).forEach((part) => choose.append(part, make('wbr')));
@@ -128,7 +138,7 @@ const clock = (time) => new Date(time).toLocaleTimeString('en', {
   hourCycle: 'h23', hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3,
 });
 
-function choosing(request, name, button) {
+function choosing(request, name, button, byKeyboard) {
   const detail = at('detail');
   chosen = request.number;
   document.querySelector('#live [aria-current]')?.removeAttribute('aria-current');
@@ -150,10 +160,15 @@ function choosing(request, name, button) {
   detail.hidden = false;
   const {top, bottom} = detail.getBoundingClientRect();
   const below = top >= at('live').parentElement.getBoundingClientRect().bottom; // and not beside the list
-  if (!below || bottom <= innerHeight) return;
-  detail.querySelector('h3').focus();
-  detail.scrollIntoView();
+  const away = below && bottom > innerHeight;
+  if (away || byKeyboard) detail.querySelector('h3').focus();
+  if (away) detail.scrollIntoView();
 }
+
+// Escape leads from the detail back to its row.
+at('detail').onkeydown = ({key}) => {
+  if (key === 'Escape') (document.querySelector('#live [aria-current]') ?? at('live').parentElement).focus();
+};
 
 // State: at most once a second
 
@@ -235,7 +250,8 @@ function showArmed(faults) {
     }
     const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
     const target = fault.operation || 'every request';
-    const kind = [fault.kind, fault.status, fault.delay, fault.after_commit && 'when performed'].filter(Boolean).join(' ');
+    const kind = [fault.kind, fault.rate && `${fault.rate} a second`, fault.status, fault.delay,
+      fault.after_commit && 'when performed'].filter(Boolean).join(' ');
     at(id).firstChild.textContent = `${kind}, ${target}: struck ${fault.struck}, ${left}`;
   }
 }
@@ -267,7 +283,7 @@ function copier({go, label, kind}) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(go);
-      say('Copied the line of Go');
+      say('Copied the line of Go' + (go.includes('fillIn') ? ': write what is meant in place of fillIn' : ''));
     } catch {
       say('The browser does not let this page copy: select the line', true);
     }

@@ -28,6 +28,7 @@ import (
 func TestRequestAppears(t *testing.T) {
 	t.Parallel()
 	p := open(t)
+	p.do(chromedp.EmulateViewport(1280, 800))
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 	require.NoError(t, p.send())
 
@@ -40,10 +41,14 @@ func TestRequestAppears(t *testing.T) {
 	detail := p.text("#detail")
 	assert.Contains(t, detail, "POST /platform/invoice/{invoice_id}/send")
 	assert.Regexp(t, `outcome\s+performed`, detail)
-	assert.Equal(t, "H3", eval[string](p, `document.activeElement.tagName`), "the detail is far below the list")
+	assert.Equal(t, "H3", eval[string](p, `document.activeElement.tagName`), "the detail is many rows away")
+	p.do(chromedp.KeyEvent(kb.Escape))
+	assert.True(t, eval[bool](p, `document.activeElement.matches('#live [aria-current]')`), "and the way back is short")
 	assert.Contains(t, detail, `"email_address": [`)
 	p.waitFor(`document.querySelector('#table-invoices').textContent.includes('outstanding')`)
 	assert.Contains(t, p.text("#table-performed-operations summary"), "1")
+	eval[any](p, `document.querySelector('#table-invoices tbody tr').id = 'same'`)
+	assert.True(t, eval[bool](p, `refresh().then(() => !!document.querySelector('#same'))`), "what is selected stays so")
 
 	require.Error(t, p.send())
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
@@ -72,6 +77,10 @@ func TestArmedIsSeen(t *testing.T) {
 	assert.Equal(t, "Armed: 503", p.text("#said"))
 	eval[any](p, "scrollTo(0, 0)")
 	assert.Less(t, top("#strikes"), 100.0)
+	p.click(`[aria-label^="Arm: Permit"]`)
+	p.waitFor(`document.querySelector('#armed').innerText.includes('permit rate 5 a second, every request')`)
+	p.click("#armed li:last-child button")
+	p.waitFor(`document.querySelector('#armed').children.length === 1`)
 	p.click("#strikes")
 	p.waitFor(`document.querySelector('#armed').getBoundingClientRect().bottom < innerHeight`)
 	p.click(`[aria-label="Arm: 503"]`)
@@ -150,12 +159,42 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	p := open(t)
 	require.Error(t, p.send())
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
-	p.waitFor(`document.querySelector("#live button").dispatchEvent(new PointerEvent("pointerdown", {bubbles: true}))`)
+	p.press(0)
 	require.Error(t, p.send())
 	p.waitFor(`held.length > 0`)
 	p.waitFor(`document.querySelectorAll("#live tbody tr").length === 1`)
 	p.waitFor(`window.dispatchEvent(new PointerEvent("pointerup"))`)
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+
+	for _, end := range []string{"pointercancel", "contextmenu", "blur"} {
+		p.press(0)
+		p.waitFor(`held && window.dispatchEvent(new Event("` + end + `"))`)
+		p.waitFor(`held === undefined`)
+	}
+	p.press(2)
+	assert.True(t, eval[bool](p, `held === undefined`), "it is for the menu")
+
+	p.press(0)
+	require.Error(t, p.send())
+	p.waitFor(`held.length > 0`)
+	p.choose("#only", "customers.list")
+	p.waitFor(`held.some((batch) => batch.matching === 0)`)
+	p.waitFor(`window.dispatchEvent(new PointerEvent("pointerup"))`)
+	p.waitFor(`document.querySelector('#count').innerText === '3 in all, 0 fit'`)
+	assert.Zero(t, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), "those before the filter are gone")
+
+	eval[any](p, `document.querySelector('#live').dispatchEvent(new PointerEvent('pointerdown'))`)
+	p.waitFor(`held === undefined`) // nothing else ended it
+	p.click("#pause")
+	p.press(0)
+	assert.True(t, eval[bool](p, `held === undefined`), "there is nothing to hold")
+}
+
+// press presses a button on the list until something but time ends it.
+func (p *tab) press(button int) {
+	p.Helper()
+	eval[any](p, fmt.Sprintf(`{document.querySelector('#live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
+		clearTimeout(holding)}`, button))
 }
 
 // The filters are those of the stream, so that a rare failure is not lost among many requests.
@@ -236,7 +275,8 @@ func TestManyTabs(t *testing.T) {
 // Tabs that are all in sight leave the page room to act.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	first := open(t)
+	p := first
 	for range 4 {
 		p = p.another()
 		p.waitFor(`document.querySelector('#presets button')`)
@@ -245,6 +285,8 @@ func TestManyTabsInSight(t *testing.T) {
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed li')`)
 	assert.Len(t, p.srv.Faults(), 1)
+	first.see(false)
+	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
 }
 
 // another opens the page of the same server in one more tab.
@@ -353,6 +395,34 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// An answer that was overtaken by another changes nothing.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	srv, late := payvaulttest.NewServer(), make(chan struct{})
+	inspect := payvaulttest.Inspect(srv)
+	p := openPage(t, srv, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/late":
+			close(late)
+			return // the browser complains of anything but success
+		case r.URL.Path == "/presets" && r.FormValue("times") == "7":
+			<-late
+		}
+		inspect.ServeHTTP(w, r)
+	}))
+	shown := eval[string](p, `(async () => {
+		at('times').value = '7';
+		const first = showPresets();
+		at('times').value = '3';
+		await showPresets();
+		await fetch('late');
+		await first;
+		return at('presets').textContent;
+	})()`)
+	assert.Contains(t, shown, "Times: 3}")
+	assert.NotContains(t, shown, "Times: 7}")
+}
+
 // What is copied is Go that compiles in a test.
 func TestCopiedLineCompiles(t *testing.T) {
 	t.Parallel()
@@ -381,6 +451,11 @@ func TestCopiedLineCompiles(t *testing.T) {
 	copied := eval[string](p, `navigator.clipboard.readText()`)
 	assert.Equal(t, p.text("#armed code"), copied)
 	assert.Contains(t, copied, "(payvaulttest.Fault{Kind: payvaulttest.Respond, Times: 1, Status: 503})")
+	_, err = p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "m"})
+	require.NoError(t, err)
+	eval[any](p, `refresh()`)
+	p.click(`#armed [aria-label="Copy the line of Go: other code"]`)
+	p.waitFor(`document.querySelector('#said').innerText.endsWith('write what is meant in place of fillIn')`)
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
@@ -491,6 +566,8 @@ func TestLayout(t *testing.T) {
 				"the requests are cut off")
 			ground := map[string]string{"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 28)"}[screen.scheme]
 			assert.Equal(t, ground, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
+			assert.Less(t, eval[int](p, `{const table = document.querySelector('#table-applications'); table.open = true;
+				table.querySelector('tbody tr').clientHeight}`), 350, "a word in each line")
 			eval[any](p, `{document.documentElement.style.fontSize = '200%';
 				document.querySelectorAll('details').forEach((each) => { each.open = true; })}`)
 			assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0,
@@ -512,6 +589,7 @@ func (p *tab) fill() {
 	ctx, client := p.Context(), p.srv.Client()
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 	p.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 5001, CustomerID: "CUST5001"})
+	p.srv.Applications.Seed(payvaulttest.Application{ID: 3})
 	_, err := client.Tokens.Tokenize(ctx,
 		&payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"})
 	require.NoError(p, err)
