@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/time/rate"
 
@@ -53,7 +55,7 @@ const (
 	// a second, and answers the others like RateLimit. The clients of [Server.Client] ignore overload: give them
 	// [payvault.WithRetryPolicy] with a zero policy to see what other clients do, their waits included.
 	PermitRate FaultKind = "permit rate"
-	// Redirect answers with Status (307 if zero) and Location.
+	// Redirect answers with Status (307 if zero), which is one of 3xx, and Location.
 	Redirect FaultKind = "redirect"
 	// EmptyBody answers with Status (200 if zero) and no body.
 	EmptyBody FaultKind = "empty body"
@@ -127,7 +129,9 @@ func (s *Server) Faults() []ArmedFault {
 	defer s.faults.mu.Unlock()
 	list := make([]ArmedFault, 0, len(s.faults.list))
 	for _, armed := range s.faults.list {
-		list = append(list, armed.ArmedFault)
+		fault := armed.ArmedFault
+		fault.Header = fault.Header.Clone()
+		list = append(list, fault)
 	}
 	return list
 }
@@ -189,12 +193,32 @@ func (f *Fault) check(operations []*openapi.Operation) error {
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode && !cuts, "the status permits no body"),
 		fits(!cuts || !f.AfterCommit || f.Status == 0 || f.Body != "", "the status is that of what is performed"),
 		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
-		fits(f.Times <= 1e9, "the times are above 1e9"),
+		fits(f.Times <= 1e9 && f.Code >= -1e9 && f.Code <= 1e9, "the times are above 1e9, or the code is beyond it"),
+		fits(f.Size <= 1e10, "the size is above 1e10"),
 		fits(f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
 		fits(f.Kind != PermitRate || f.Rate > 0 && f.Rate <= 1e6, "the rate is not above zero, or above 1e6"),
 		fits(f.Kind != Delay || f.Delay > 0, "the delay is not above zero"),
+		fits(f.Kind != Redirect || f.Location != "", "a redirect needs a location"),
+		fits(f.Kind != Redirect || f.Status == 0 || f.Status/100 == 3, "the status is not one of 3xx"),
+		fits(isSent(f.Header) && isSent(http.Header{"Retry-After": {f.RetryAfter}, "Location": {f.Location}}),
+			"a header is not well-formed, or is Content-Length or Transfer-Encoding"),
 	)
+}
+
+// headerName is what HTTP takes as the name of a header.
+var headerName = regexp.MustCompile("^[-0-9A-Za-z!#$%&'*+.^_`|~]+$")
+
+// isSent reports whether a header is sent as it is: the server leaves out or changes others without a word.
+func isSent(header http.Header) bool {
+	for name, values := range header {
+		framing := slices.Contains([]string{"Content-Length", "Transfer-Encoding"}, http.CanonicalHeaderKey(name))
+		control := func(value string) bool { return strings.ContainsFunc(value, unicode.IsControl) }
+		if framing || !headerName.MatchString(name) || slices.ContainsFunc(values, control) {
+			return false
+		}
+	}
+	return true
 }
 
 type armedFault struct {

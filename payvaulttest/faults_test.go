@@ -509,6 +509,7 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	header := http.Header{"X-Test": {"one"}}
 	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Header: header})
 	header.Set("X-Test", "two")
+	a.srv.Faults()[0].Header.Set("X-Test", "three")
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
@@ -555,6 +556,19 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a negative size":       {Kind: payvaulttest.OversizedBody, Size: -1},
 		"a size without JSON":   {Kind: payvaulttest.GzipBomb, Size: 10},
 		"the code of success":   {Kind: payvaulttest.OtherCode, Message: "declined"},
+		"a redirect to nowhere": {Kind: payvaulttest.Redirect},
+		"a redirect with a 200": {Kind: payvaulttest.Redirect, Status: 200, Location: "/"},
+		"a redirect with a 400": {Kind: payvaulttest.Redirect, Status: 400, Location: "/"},
+		"two lines of location": {Kind: payvaulttest.Redirect, Location: "/\nX: y"},
+		"two lines of waiting":  {Kind: payvaulttest.RateLimit, RetryAfter: "1\r\nX: y"},
+		"two lines of a header": {Kind: payvaulttest.Respond, Header: http.Header{"X": {"y", "z\n"}}},
+		"a bad name":            {Kind: payvaulttest.Respond, Header: http.Header{"bad name\n": {"y"}}},
+		"no name":               {Kind: payvaulttest.EmptyBody, Header: http.Header{"": {"y"}}},
+		"another length":        {Kind: payvaulttest.Respond, Header: http.Header{"content-length": {"3"}}},
+		"another encoding":      {Kind: payvaulttest.Respond, Header: http.Header{"Transfer-Encoding": {"chunked"}}},
+		"a great code":          {Kind: payvaulttest.OtherCode, Code: 1e9 + 1},
+		"a small code":          {Kind: payvaulttest.OtherCode, Code: -1e9 - 1},
+		"a great size":          {Kind: payvaulttest.GzipBomb, Size: 1e10 + 1},
 		"no rate":               {Kind: payvaulttest.PermitRate},
 		"a rate after it":       {Kind: payvaulttest.PermitRate, Rate: 1, AfterCommit: true},
 		"a reset after it":      {Kind: payvaulttest.ResetConnection, AfterCommit: true},

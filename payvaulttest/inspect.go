@@ -105,7 +105,7 @@ func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.P
 		{"503", Fault{Kind: Respond, Times: times, Status: http.StatusServiceUnavailable}},
 		{"Hang until the client gives up", Fault{Kind: Hang, Times: times}},
 		{"Cut the answer of what is performed", Fault{Kind: CutBody, Times: times, AfterCommit: true}},
-		{"Permit 5 requests a second", Fault{Kind: PermitRate, Rate: 5, RetryAfter: "1"}}, // until it is disarmed
+		{"Permit 5 requests a second until disarmed", Fault{Kind: PermitRate, Rate: 5, RetryAfter: "1"}},
 	} {
 		fault := preset.fault
 		fault.Operation = operation
@@ -131,6 +131,7 @@ func (i inspector) Armed() []inspect.Armed {
 func (f *armedFault) inspected() inspect.Armed {
 	armed := inspect.Armed{
 		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind), Status: f.Status, Performed: f.AfterCommit,
+		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size,
 		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
 	}
 	if f.Delay > 0 {

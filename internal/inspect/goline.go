@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -29,9 +30,11 @@ func GoLine(fault any) string {
 			text = "payvault.Op" + camel(v.String())
 		case field.Type == reflect.TypeFor[time.Duration]():
 			text = duration(time.Duration(v.Int()))
-		case field.Name == "RetryAfter" && isRetryAfter(v.String()):
+		case field.Name == "RetryAfter" && RetryAfter(v.String()) != mark:
 			text = strconv.Quote(v.String())
-		case v.CanInt() || v.CanFloat() || v.Kind() == reflect.Bool:
+		case v.CanFloat():
+			text = string(Rate(v.Float()))
+		case v.CanInt() || v.Kind() == reflect.Bool:
 			text = fmt.Sprint(v)
 		}
 		if Hide(text) != text {
@@ -42,11 +45,22 @@ func GoLine(fault any) string {
 	return "if _, err := srv.Inject(payvaulttest.Fault{" + strings.Join(fields, ", ") + "}); err != nil { t.Fatal(err) }"
 }
 
-// isRetryAfter reports whether a text is what Retry-After may hold: seconds, or a date.
-func isRetryAfter(text string) bool {
+// RetryAfter is a Retry-After header as it is shown: seconds, a date, nothing, or a mark for anything else.
+func RetryAfter(text string) string {
 	_, isNoNumber := strconv.ParseUint(text, 10, 32)
 	_, isNoDate := http.ParseTime(text)
-	return isNoNumber == nil || isNoDate == nil
+	if text != "" && isNoNumber != nil && isNoDate != nil {
+		return mark
+	}
+	return text
+}
+
+// Rate is a rate as it is shown: to nine digits, which are no card number, or nothing if it is zero.
+func Rate(rate float64) json.Number {
+	if rate == 0 {
+		return ""
+	}
+	return json.Number(strconv.FormatFloat(rate, 'g', 9, 64))
 }
 
 func duration(d time.Duration) string {

@@ -51,12 +51,18 @@ type Armed struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"operation"` // empty for all
 	Kind      string `json:"kind"`
-	Status    int    `json:"status,omitempty"` // these three as they were armed
+	Status    int    `json:"status,omitempty"` // these as they were armed
 	Delay     string `json:"delay,omitempty"`
 	Performed bool   `json:"after_commit,omitempty"`
-	Struck    int    `json:"struck"`
-	Left      int    `json:"left"` // -1 for all until it is removed
-	Go        string `json:"go"`   // the line that does the same
+	Code      int    `json:"code,omitempty"`
+	Size      int64  `json:"size,omitempty"`
+
+	Rate       json.Number `json:"rate,omitempty"`        // of [Rate]
+	RetryAfter string      `json:"retry_after,omitempty"` // of [RetryAfter]
+
+	Struck int    `json:"struck"`
+	Left   int    `json:"left"` // -1 for all until it is removed
+	Go     string `json:"go"`   // the line that does the same
 }
 
 // A Preset is a fault at a click.
@@ -124,7 +130,7 @@ func guard(next http.Handler) http.Handler {
 func isLoopback(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	ip, err := netip.ParseAddr(name)
-	return name == "localhost" || err == nil && ip.IsLoopback()
+	return strings.EqualFold(name, "localhost") || err == nil && ip.IsLoopback()
 }
 
 func (h *handler) file(name, contentType string) http.HandlerFunc {

@@ -13,6 +13,8 @@ const (
 	shapeDepth = 8
 	shapeNodes = 200
 	shapeList  = 3 // elements of a list that are shown
+
+	mark = "•••" // stands for what is not shown
 )
 
 // Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts
@@ -41,7 +43,7 @@ func (s *shape) mask(value any, depth int) any {
 	case nil:
 		return "null"
 	case string:
-		return "•••"
+		return mark
 	case bool:
 		return "flag"
 	case map[string]any:
@@ -107,26 +109,81 @@ func addNames(names map[string]bool, value any) {
 	}
 }
 
-// long is what might be a card number in a text, with or without separators, but for the colon before a port.
-var long = regexp.MustCompile(`\d(?:[^0-9A-Za-z:]*\d){11,}`)
+// uuid is a text that has long runs of digits by chance.
+var uuid = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b`)
 
-var separators = regexp.MustCompile(`\D+`)
-
-// Hide masks what might be a card number in a text.
+// Hide masks what might be a card number in a text: all but the first four and the last six of twelve digits or more in
+// a row, and of a number that is written in groups of three digits or more, the first of them four or more, whatever
+// stands between them. UUIDs are left alone.
 func Hide(text string) string {
-	return long.ReplaceAllStringFunc(text, func(number string) string {
-		return cardnumber.Mask(separators.ReplaceAllString(number, ""))
-	})
+	if at := uuid.FindStringIndex(text); at != nil {
+		return Hide(text[:at[0]]) + text[at[0]:at[1]] + Hide(text[at[1]:])
+	}
+	all, masked := []rune(text), []rune(text)
+	groups := digitGroups(all)
+	for i, places := range groups {
+		if len(places) < 4 {
+			continue
+		}
+		if len(places) >= 12 {
+			maskPlaces(masked, places)
+		}
+		for _, next := range groups[i+1:] {
+			if places = slices.Concat(places, next); len(next) < 3 || len(places) > 19 {
+				break
+			}
+			number := ""
+			for _, at := range places {
+				number += string('0' + digit(all[at]))
+			}
+			if cardnumber.Checked(number) {
+				maskPlaces(masked, places)
+			}
+		}
+	}
+	return string(masked)
 }
 
-// hide masks what might be a card number in each cell, and all of a cell that has a key in it.
+// digit is the value of a digit, of the full width of a Chinese character too, or -1.
+func digit(r rune) rune {
+	for _, zero := range "0\uFF10" {
+		if r >= zero && r <= zero+9 {
+			return r - zero
+		}
+	}
+	return -1
+}
+
+// digitGroups are the places of digits that stand in a row.
+func digitGroups(text []rune) [][]int {
+	var groups [][]int
+	for i, r := range text {
+		switch {
+		case digit(r) < 0:
+		case i == 0 || digit(text[i-1]) < 0:
+			groups = append(groups, []int{i})
+		default:
+			groups[len(groups)-1] = append(groups[len(groups)-1], i)
+		}
+	}
+	return groups
+}
+
+func maskPlaces(text []rune, places []int) {
+	for _, at := range places[4 : len(places)-6] {
+		text[at] = 'x'
+	}
+}
+
+// hide masks what might be a card number in each cell, and all of a cell that has a key in it,
+// in whatever case.
 func (t Table) hide(keys []string) {
 	for _, row := range t.Rows {
 		for i, cell := range row {
 			text := fmt.Sprint(cell)
-			hidden := Hide(text)
-			if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(text, key) }) {
-				hidden = "•••"
+			hidden, lower := Hide(text), strings.ToLower(text)
+			if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(lower, strings.ToLower(key)) }) {
+				hidden = mark
 			}
 			if hidden != text {
 				row[i] = hidden

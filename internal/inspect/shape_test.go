@@ -43,12 +43,22 @@ func TestHide(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"ID4111111111111111 of 20261122": "ID4111xxxxxx111111 of 20261122",
-		"4111-1111-1111-1111":            "4111xxxxxx111111",
-		"a 4111 1111. 1111_1111 b":       "a 4111xxxxxx111111 b",
-		"2026-11-22T16:05:07.123+01:00":  "2026-11-22T16:05:07.123+01:00",
-		"192.168.1.20:8080":              "192.168.1.20:8080",
+		"４１１１１１１１１１１１１１１１":               "４１１１xxxxxx１１１１１１",
+		"4111-1111-1111-1111":            "4111-xxxx-xx11-1111",
+		"a 4111 1111. 1111_1111 b":       "a 4111 xxxx. xx11_1111 b",
+		"4111x1111x1111x1111":            "4111xxxxxxxx11x1111",
+		"4111:1111:1111:1111":            "4111:xxxx:xx11:1111",
+		"12345 4111 1111 1111 1111 678":  "12345 4111 xxxx xx11 1111 678",
+		"3782 822463 10005":              "3782 xxxxx3 10005",
+		"411111111111-1111":              "4111xxxxxx11-1111",
 	} {
 		assert.Equal(t, want, Hide(text))
+	}
+	for _, text := range []string{
+		"2026-11-22T16:05:07.123+01:00", "192.168.1.20:8080", "192.168.100.200", "223.255.255.201:443", "INV-2026-11-22-0001",
+		"INV-20261122-000007", "4111 1111 1111 1112", "550e8400-e29b-41d4-a716-446655440000",
+	} {
+		assert.Equal(t, text, Hide(text))
 	}
 }
 
@@ -101,7 +111,8 @@ func TestGoLine(t *testing.T) {
 		"Kind: payvaulttest.RateLimit, Times: fillIn, RetryAfter: \"120\"": {
 			Kind: "rate limit", Times: 4929123456781234, RetryAfter: "120",
 		},
-		"Kind: payvaulttest.CutBody, AfterCommit: true": {Kind: "cut body", AfterCommit: true},
+		"Kind: payvaulttest.PermitRate, Rate: 0.333333333": {Kind: "permit rate", Rate: 1.0 / 3},
+		"Kind: payvaulttest.CutBody, AfterCommit: true":    {Kind: "cut body", AfterCommit: true},
 		"Kind: payvaulttest.Respond, Header: fillIn, Body: fillIn": {
 			Kind: "respond", Body: "canary",
 			Header: map[string][]string{"X": {"canary"}},
