@@ -33,7 +33,7 @@ type fault struct {
 // A fakeEmulator has one record, and the faults that were injected.
 type fakeEmulator struct{ armed []Armed }
 
-func (e *fakeEmulator) Keys() []string { return []string{"a-key", "other"} }
+func (e *fakeEmulator) Keys() []string { return []string{"a-key", "Another"} }
 
 func (e *fakeEmulator) AllCommits() map[payvault.Operation]int {
 	return map[payvault.Operation]int{"invoices.send": 2}
@@ -264,6 +264,7 @@ func TestRecord(t *testing.T) {
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
 		"url", "canary")
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "an event with A-Key")
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "another")
 	slog.New(feed).Info("other", "operation", "canary")
 	slog.New(feed).With("operation", "canary").WithGroup("canary").Info("other")
 
@@ -281,7 +282,7 @@ func TestRecord(t *testing.T) {
 	}, got)
 	state := ask(h, request("GET", "/state", "")).Body.String()
 	const now = `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)"`
-	assert.Regexp(t, `"rows":\[\[`+now+`,"W","•••",0,""\],\[`+now+`,"W","e",200,"refused"\]\]`, state)
+	assert.Regexp(t, `"rows":\[\[`+now+`,"W","•••",0,""\],\[`+now+`,"W","•••",0,""\],\[`+now+`,"W","e",200,"refused"\]\]`, state)
 	assert.Contains(t, state, `"commits":{"invoices.send":2}`)
 	assert.NotContains(t, body+state, "canary")
 }
