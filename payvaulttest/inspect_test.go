@@ -155,7 +155,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"nothing"}`:                         `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
 		`{"kind":"delay"}`:                           "the delay is not above zero",
-		`{"Kind":"hang"}`:                            "which are operation, kind, times, after_commit, status, header, body, ",
+		`{"Kind":"hang"}`:                            "are operation, kind, times, after_commit, status, header, body, ",
 		`{"kind":"hang","operation":"x"}`:            "the operation does not exist",
 		`{"kind":"hang","canary":1}`:                 "no JSON object with fields of a fault only",
 		`{"kind":"delay","delay":"canary"}`:          "the delay is no duration",
@@ -217,7 +217,9 @@ func TestInspectRecords(t *testing.T) {
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
 		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
-	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "I", FromContact: "canary", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3}})
+	i.srv.Invoices.Seed(payvaulttest.Invoice{
+		ID: "I", FromContact: "canary", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
+	})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
 	})

@@ -177,7 +177,7 @@ func (d *Delivery) set(a slog.Attr) {
 	}
 }
 
-// fails reports whether something went wrong, or was made to. A validation that finds values missing does what it is for.
+// fails reports whether something went wrong, or was made to. A validation that finds values missing has not failed.
 func (r *Request) fails() bool {
 	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing

@@ -132,11 +132,11 @@ func Hide(text string) string {
 			if places = slices.Concat(places, next); len(next) < 3 || len(places) > 19 {
 				break
 			}
-			number := ""
+			var number []rune
 			for _, at := range places {
-				number += string('0' + digit(all[at]))
+				number = append(number, '0'+digit(all[at]))
 			}
-			if cardnumber.Checked(number) {
+			if cardnumber.Checked(string(number)) {
 				maskPlaces(masked, places)
 			}
 		}

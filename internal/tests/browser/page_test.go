@@ -193,7 +193,7 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 // press presses a button on the list until something but time ends it.
 func (p *tab) press(button int) {
 	p.Helper()
-	eval[any](p, fmt.Sprintf(`{document.querySelector('#live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
+	eval[any](p, fmt.Sprintf(`{at('live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
 		clearTimeout(holding)}`, button))
 }
 
