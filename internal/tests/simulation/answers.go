@@ -139,8 +139,8 @@ func (x *exchange) success() []byte {
 	return x.kind.idPattern.ReplaceAll(doc, []byte("${1}"+id+"${2}"))
 }
 
-// codePattern finds the result code of a document.
-var codePattern = regexp.MustCompile(`"r?code":\s*("[^"]*"|[^,}\s]+)`)
+// codePattern finds the result code of a document, whose name counts in any case.
+var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
 // oddCode gives the document another result code. One that was performed never says that it was refused, and one that
 // was not never that it was.

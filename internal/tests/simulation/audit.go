@@ -102,7 +102,11 @@ func (c *caller) auditOutcome(o *outcome) {
 		return
 	}
 	hidden := copiesUnseen(c.run.Caller) && e.Attempts > 1 // one of an attempt before
-	if e.Delivery == payvault.NotSent && n.heads > n.turned && c.plan.Form != formWalk && !hidden {
+	turned := n.turned
+	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
+		turned += n.forbidden
+	}
+	if e.Delivery == payvault.NotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
 		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
 	}
 	alone := len(c.run.Calls) == 1 && c.plan.Form != formWalk && c.plan.Form != formBulk && n.turned == 0
