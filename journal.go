@@ -36,7 +36,7 @@ type BatchState struct {
 type BatchOutcome struct {
 	Status     BatchStatus // what became of it
 	Cards      int         // how many the batch has; 0 if that is not known
-	RequestID  string      // if it was accepted
+	RequestID  string      // if it was accepted; 12 digits or more in a row are cleared, as in errors
 	StatusCode int         // HTTP status of the error; 0 if no response arrived
 	Code       string      // platform code of the error
 	Message    string      // of the service, or what else went wrong, cleared as errors are; on one line
@@ -56,10 +56,11 @@ const (
 
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
-	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start, RequestID: oneLine(b.RequestID)}
-	if o.Cards == 0 {
+	if b.Start == b.End {
 		return BatchOutcome{Status: BatchEnd}
 	}
+	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start}
+	o.RequestID = oneLine(newEraser(nil).clean(b.RequestID)[0])
 	if e, failed := errors.AsType[*Error](b.Err); failed {
 		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
 		o.Message = oneLine(cmp.Or(e.Message, e.Detail))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -730,9 +731,13 @@ func TestNoCardData(t *testing.T) {
 	inject(t, srv, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
 	})
-	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
-	got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(300), options))
-	require.Len(t, got, 3)
+	echo := &http.Client{Transport: slow{"4111111111111111"}} // as the ID of the request
+	echoing, err := payvault.NewClient("https://service.test", "key", payvault.WithHTTPClient(echo))
+	require.NoError(t, err)
+	for i, client := range []*payvault.Client{srv.Client(), echoing} {
+		options := &payvault.SubmitAllOptions{Journal: j, Job: fmt.Sprint("job ", i)}
+		require.Len(t, collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300), options)), 3)
+	}
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	size := 0

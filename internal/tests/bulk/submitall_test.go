@@ -641,6 +641,15 @@ func TestJournalOfWhatFailed(t *testing.T) {
 	}
 }
 
+// TestJournalOfANumber: what looks like a card number is yielded as it came, and not recorded.
+func TestJournalOfANumber(t *testing.T) {
+	t.Parallel()
+	const number = "4111111111111111"
+	s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+number+`"}}`, 0)}, newJournal(t, nil)
+	assert.Equal(t, number, j.run(&s, 1)[0].RequestID)
+	assert.NotContains(t, j.known[0].Outcome.RequestID, "1111")
+}
+
 // TestJournalThatFails ends the walk, with its error, and cuts nothing off that is in flight.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
