@@ -393,6 +393,30 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
+// TestCommitsAreShared by what comes at the same time.
+func TestCommitsAreShared(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		const batches = 400
+		j := opened(t, place, sqlpayvault.WithLease(time.Hour)) // so that nothing but its commits are signs of life
+		var running sync.WaitGroup
+		for batch := range batches {
+			running.Go(func() {
+				_, err := j.Begin(t.Context(), job, batch)
+				assert.NoError(t, err)
+			})
+		}
+		running.Wait()
+		db, err := sql.Open(driverOf(place))
+		require.NoError(t, err)
+		var commits int
+		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT beat FROM payvault_jobs`).Scan(&commits))
+		assert.Less(t, commits, batches/4)
+		require.NoError(t, db.Close())
+	})
+}
+
 // TestWritersInAnyOrder: journals that begin and end the same batches never wait for each other.
 func TestWritersInAnyOrder(t *testing.T) {
 	t.Parallel()
