@@ -87,7 +87,7 @@ func (j *Journal) commit(ops []*op) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	var failed error
-	for len(ops) > 0 {
+	for {
 		err := j.apply(ctx, ops)
 		failed = cmp.Or(failed, err)
 		again := err != nil && ctx.Err() == nil
@@ -101,9 +101,10 @@ func (j *Journal) commit(ops []*op) {
 			close(o.done)
 			return true
 		})
-		if len(ops) > 0 {
-			<-time.After(pause)
+		if len(ops) == 0 {
+			return
 		}
+		<-time.After(pause)
 	}
 }
 
