@@ -648,7 +648,7 @@ func (t droppingTx) Commit() error {
 	if !t.armed.CompareAndSwap(true, false) {
 		return t.Tx.Commit()
 	}
-	finish := t.Tx.Rollback
+	finish := t.Rollback
 	if t.after {
 		finish = t.Tx.Commit
 	}
