@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 )
 
 // Journal is told of each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided,
@@ -36,7 +37,7 @@ type BatchState struct {
 type BatchOutcome struct {
 	Status     BatchStatus // what became of it
 	Cards      int         // how many the batch has; 0 if that is not known
-	RequestID  string      // if it was accepted
+	RequestID  string      // if it was accepted; cleared if it may be a card number
 	StatusCode int         // HTTP status of the error; 0 if no response arrived
 	Code       string      // platform code of the error
 	Message    string      // of the service, or what else went wrong, cleared as errors are; on one line
@@ -54,12 +55,18 @@ const (
 	BatchEnd      BatchStatus = "end"      // the stream ended before it
 )
 
+// cardNumber may be one: 12 digits in a row, or as many in a text without letters. UUIDs have some.
+//
+//nolint:gochecknoglobals // never changed
+var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
+
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
-	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start, RequestID: oneLine(b.RequestID)}
-	if o.Cards == 0 {
+	if b.Start == b.End {
 		return BatchOutcome{Status: BatchEnd}
 	}
+	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start}
+	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
 	if e, failed := errors.AsType[*Error](b.Err); failed {
 		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
 		o.Message = oneLine(cmp.Or(e.Message, e.Detail))

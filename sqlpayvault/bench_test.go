@@ -16,16 +16,16 @@ import (
 )
 
 // slow accepts every submission after 5 ms.
-type slow struct{}
+type slow struct{ requestID string }
 
-func (slow) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := httptrace.ContextClientTrace(req.Context())
 	trace.GotConn(httptrace.GotConnInfo{})
 	if _, err := io.Copy(io.Discard, req.Body); err != nil {
 		return nil, err
 	}
 	<-time.After(5 * time.Millisecond)
-	const body = `{"code":0,"message":"Success","data":{"request_id":"AUSREQUEST8003"}}`
+	body := `{"code":0,"message":"Success","data":{"request_id":"` + s.requestID + `"}}`
 	return &http.Response{
 		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
 	}, nil
@@ -33,7 +33,7 @@ func (slow) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // BenchmarkSubmitAll sends batches of 100 cards, 32 in flight, each of which takes 5 ms.
 func BenchmarkSubmitAll(b *testing.B) {
-	transport := payvault.WithHTTPClient(&http.Client{Transport: slow{}})
+	transport := payvault.WithHTTPClient(&http.Client{Transport: slow{"AUSREQUEST8003"}})
 	client, err := payvault.NewClient("https://service.test", "key", transport)
 	require.NoError(b, err)
 	run := func(b *testing.B, options payvault.SubmitAllOptions) {

@@ -22,6 +22,10 @@ type op struct {
 	done    chan struct{} // closed when it is committed, or has failed
 }
 
+// final reports whether it is an End that no Begin follows. After another one a run may have begun the batch again,
+// and to record it once more would undo that.
+func (o *op) final() bool { return o.outcome != nil && o.outcome.Status != payvault.BatchNotSent }
+
 // begun is the status of a batch that has not ended.
 const begun = "begun"
 
@@ -77,15 +81,30 @@ func (j *Journal) group(ops ...*op) []*op {
 	return ops
 }
 
+// commit commits operations together. What is known of a batch for good is tried again until the time is over: the
+// connection may be all that was lost, and nobody should have to look up that batch.
 func (j *Journal) commit(ops []*op) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err := j.apply(ctx, ops)
-	for _, o := range ops {
-		if err != nil {
-			o.err = fmt.Errorf("sqlpayvault: %w", err)
+	var failed error
+	for {
+		err := j.apply(ctx, ops)
+		failed = cmp.Or(failed, err)
+		again := err != nil && ctx.Err() == nil
+		ops = slices.DeleteFunc(ops, func(o *op) bool {
+			if again && o.final() {
+				return false
+			}
+			if err != nil {
+				o.err = fmt.Errorf("sqlpayvault: %w", failed)
+			}
+			close(o.done)
+			return true
+		})
+		if len(ops) == 0 {
+			return
 		}
-		close(o.done)
+		<-time.After(pause)
 	}
 }
 

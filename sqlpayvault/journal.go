@@ -29,7 +29,8 @@ var (
 
 const (
 	defaultLease = 5 * time.Second
-	timeout      = 10 * time.Second // of a transaction
+	timeout      = 10 * time.Second // of a transaction, and of all that try one again
+	pause        = 100 * time.Millisecond
 )
 
 // Journal is a [payvault.Journal] in a database. It holds the lease of each job that it has begun a batch of until
@@ -148,7 +149,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (payvault.Ba
 	return o.state, err
 }
 
-// End records what came of a batch, as [payvault.Journal] says. It needs no lease.
+// End records what came of a batch, as [payvault.Journal] says. It needs no lease. When the database fails, such as by
+// a connection that drops, it tries again for 10 s, but for a batch that was not sent: that stays of unknown outcome.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	o := &op{key: key{job, batch}, outcome: &outcome, done: make(chan struct{})}
 	defer j.release(o.key) // what cannot be recorded stays begun, and of unknown outcome

@@ -1,6 +1,7 @@
 package sqlpayvault
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +17,23 @@ func TestSettings(t *testing.T) {
 	var synchronous int
 	require.NoError(t, j.db.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&synchronous))
 	assert.Equal(t, 2, synchronous, "FULL")
+	require.NoError(t, j.Close())
+}
+
+// TestTransaction: it excludes other writers from its start, or it would fail when they write between its statements.
+func TestTransaction(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := Open(t.Context(), path)
+	require.NoError(t, err)
+	tx, err := j.transaction(t.Context())
+	require.NoError(t, err)
+	other, err := sql.Open("sqlite", path) // which waits for nobody
+	require.NoError(t, err)
+	_, err = other.ExecContext(t.Context(), "DELETE FROM payvault_jobs")
+	require.ErrorContains(t, err, "locked")
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, other.Close())
 	require.NoError(t, j.Close())
 }
 

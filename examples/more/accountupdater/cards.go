@@ -33,8 +33,8 @@ func eachCard(path string, hash io.Writer, yield func(payvault.AccountUpdaterCar
 	defer file.Close() //nolint:errcheck // it was only read
 	rows := csv.NewReader(file)
 	row, err := rows.Read()
-	if heading := "card_number,exp_date,card_id"; err == nil && strings.Join(row, ",") != heading {
-		return errors.New("the first line is not " + heading)
+	if heading := "card_number,exp_date,card_id"; strings.Join(row, ",") != heading {
+		return errors.Join(errors.New("the first line is not "+heading), err)
 	}
 	for row, err = rows.Read(); err == nil; row, err = rows.Read() {
 		if _, malformed := time.Parse("0106", row[1]); row[0] == "" || malformed != nil {

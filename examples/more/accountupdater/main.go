@@ -4,7 +4,7 @@
 //
 // It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
 // by the journal beside the file. What was being sent when the program died may have arrived: each run reports it and
-// none sends it again, see package sqlpayvault. Cards that are new or corrected go into a file of another name.
+// none sends it again, see package sqlpayvault. What is new, corrected or for another service goes into another file.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the cards, made-up ones
 // without -cards, go to an emulator that ends with the program, and so does the journal.
@@ -46,7 +46,7 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 	if err != nil {
 		return err
 	}
-	job := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
+	target := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
 	journal := cards + ".journal"
 	if client == nil {
 		fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
@@ -66,17 +66,17 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 	} else if cards == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	}
-	return submit(ctx, client, cards, journal, job, out)
+	return submit(ctx, client, cards, journal, target, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
-func submit(ctx context.Context, client *payvault.Client, cards, file, job string, out io.Writer) (err error) {
+func submit(ctx context.Context, client *payvault.Client, cards, file, target string, out io.Writer) (err error) {
 	total, sum := 0, ""
 	for range readCards(cards, func(all string, failed error) { sum, err = all, failed }) {
 		total++
 	}
-	if err != nil {
-		return err
+	if err != nil || total == 0 {
+		return cmp.Or(err, errors.New(cards+" has no cards"))
 	}
 	if _, missing := os.Stat(file); missing == nil {
 		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
@@ -86,7 +86,8 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	if err := sameCards(ctx, journal, job, sum); err != nil {
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: "cards"} // all that a journal is of
+	if err := sameJob(ctx, options, target+", cards "+sum); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	ctx, halt := context.WithCancelCause(ctx)
@@ -95,7 +96,6 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 			halt(cmp.Or(failed, errors.New(cards+" has changed")))
 		}
 	})
-	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: job}
 	bar := progress.New(out, "cards", total)
 	accepted, unknown, left := 0, 0, total
 	for batch := range client.AccountUpdater.SubmitAll(ctx, stream, options) {
@@ -111,8 +111,8 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 		case errors.Is(e, payvault.ErrOutcomeUnknown):
 			unknown += n
 			fallthrough
-		default: // the first line of the file is the heading
-			fmt.Fprintf(out, "lines %d to %d: %v\n", batch.Start+2, batch.End+1, e)
+		default: // lines would be wrong where a card has none, or two
+			fmt.Fprintf(out, "cards %d to %d: %v\n", batch.Start+1, batch.End, e)
 		}
 		left -= n
 		bar.Add(n)
@@ -126,13 +126,13 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, job strin
 	return err
 }
 
-// sameCards has the journal keep the sum of the cards, as a batch that they do not have, and refuses others.
-func sameCards(ctx context.Context, journal payvault.Journal, job, sum string) error {
-	known, err := journal.Begin(ctx, job, -1)
+// sameJob has the journal keep what it is about, as a batch that the cards do not have, and refuses anything else.
+func sameJob(ctx context.Context, o *payvault.SubmitAllOptions, about string) error {
+	known, err := o.Journal.Begin(ctx, o.Job, -1)
 	if err == nil && known.Outcome == nil {
-		err = journal.End(ctx, job, -1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: sum})
-	} else if err == nil && known.Outcome.Message != sum {
-		err = errors.New("it is of other cards: put those that are new or corrected into a file of another name")
+		err = o.Journal.End(ctx, o.Job, -1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: about})
+	} else if err == nil && known.Outcome.Message != about {
+		err = fmt.Errorf("it is of %s, not %s: put new cards into another file", known.Outcome.Message, about)
 	}
 	return err
 }

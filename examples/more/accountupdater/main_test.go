@@ -191,6 +191,10 @@ func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
 	for text, want := range map[string]string{
+		"":     "the first line is not card_number,exp_date,card_id",
+		"\n\n": "the first line is not card_number,exp_date,card_id",
+		"card\"s,exp_date,card_id\n4111111111111111,0130,c1\n": "the first line is not card_number,exp_date,card_id",
+		heading:                                   "has no cards",
 		"4111111111111111,0130,c1\n":              "the first line is not card_number,exp_date,card_id",
 		heading + "4111111111111111,0130\n":       "wrong number of fields",
 		heading + "4111111111111111,\"0130,c1\n":  "extraneous or missing",
@@ -204,6 +208,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "4111")
 		assert.Zero(t, f.srv.Commits(payvault.OpAccountUpdaterSubmit))
+		assert.NoFileExists(t, f.cards+".journal")
 	}
 }
 
@@ -224,7 +229,7 @@ func TestFileThatHasChanged(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(f.cards, []byte(change(string(content))), 0o600))
 			_, err = f.run(t.Context(), io.Discard)
-			require.ErrorContains(t, err, "it is of other cards")
+			require.ErrorContains(t, err, "put new cards into another file")
 			assert.Equal(t, 250, f.arrived(t))
 		})
 	}
@@ -270,6 +275,37 @@ func TestBaseURLs(t *testing.T) {
 		f.variables["PAYVAULT_BASE_URL"] += "/"
 	}
 	assert.Equal(t, 250, f.arrived(t))
+}
+
+// TestJournalOfAnotherService, which may be another name of the same one, is refused.
+func TestJournalOfAnotherService(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 250)
+	_, err := f.run(t.Context(), io.Discard)
+	require.NoError(t, err)
+	for name, value := range map[string]string{
+		"PAYVAULT_BASE_URL": strings.Replace(f.srv.URL, "127.0.0.1", "localhost", 1), "PAYVAULT_MERCHANT_ID": "4",
+	} {
+		was := f.variables[name]
+		f.variables[name] = value
+		_, err = f.run(t.Context(), io.Discard)
+		require.ErrorContains(t, err, "put new cards into another file")
+		f.variables[name] = was
+	}
+	assert.Equal(t, 250, f.arrived(t))
+}
+
+// TestBlankLines: the cards of a batch are told by their place among the cards, wherever their lines are.
+func TestBlankLines(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 0)
+	text := "card_number,exp_date,card_id\n" + strings.Repeat("\n4111111111111111,0130,c1\n", 250)
+	require.NoError(t, os.WriteFile(f.cards, []byte(text), 0o600))
+	inject(t, f.srv, payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 5, Message: "Example refusal"})
+	out, err := f.run(t.Context(), io.Discard)
+	require.ErrorContains(t, err, "not all cards are accepted")
+	assert.Contains(t, out, "cards 1 to 100: payvault: ")
+	assert.Contains(t, out, "cards 201 to 250: payvault: ")
 }
 
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {

@@ -641,6 +641,19 @@ func TestJournalOfWhatFailed(t *testing.T) {
 	}
 }
 
+// TestJournalOfANumber: what may be a card number is yielded as it came, and not recorded. A UUID is.
+func TestJournalOfANumber(t *testing.T) {
+	t.Parallel()
+	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
+	for id, want := range map[string]string{
+		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R4111111111111111": "R[REDACTED]", uuid: uuid,
+	} {
+		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
+		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
+		assert.Equal(t, want, j.known[0].Outcome.RequestID)
+	}
+}
+
 // TestJournalThatFails ends the walk, with its error, and cuts nothing off that is in flight.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
