@@ -56,8 +56,6 @@ const (
 )
 
 // cardNumber may be one: 12 digits in a row, or as many in a text without letters. UUIDs have some.
-//
-//nolint:gochecknoglobals // never changed
 var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
 
 // outcomeOf gives what a journal keeps.
