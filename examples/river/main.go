@@ -1,13 +1,12 @@
-// River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal.
-// Each job submits some cards, and the journal of sqlpayvault in the same database knows what was sent: whatever
-// workers are killed, no batch is sent twice. Run as many of this program as you like, and stop it by ctrl-C. If it was
-// killed, what it had at work goes on after 11 minutes (RescueStuckJobsAfter), for which the next run waits silently.
+// River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal. The
+// journal of sqlpayvault in the same database knows what was sent: whatever workers are killed, no batch is sent twice.
+// Run as many of this program as you like; ctrl-C stops one. What a killed one had at work goes on after 11 minutes
+// (RescueStuckJobsAfter), for which the next run waits silently.
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// When the key is refused, or 20 batches of a process are refused or of unknown outcome, the queue pauses and all
-// processes end. Look at payvault_batches, mend what is wrong, and start again with -resume. PAYVAULT_BASE_URL,
-// PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; without, each process has an emulator.
+// When the key is refused, or 20 batches of a process are refused or unknown, the queue pauses and all processes end.
+// Mend what is wrong, delete the rows of payvault_batches that are to be sent again, and start with -resume.
 package main
 
 import (
@@ -29,6 +28,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/internal/sandbox"
@@ -92,7 +92,6 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	if err = errors.Join(err, journalErr); err != nil {
 		return err
 	}
-	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	river.AddWorker(workers, &worker{client: pv, journal: journal})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
@@ -101,7 +100,9 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	if err != nil {
 		return err
 	}
-	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	states := rivertype.UniqueOptsByStateDefault() // but completed parts, which are looked through again
+	states = slices.DeleteFunc(states, func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
+	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
 	for from := 0; from < n && err == nil; from += perPart {
 		_, err = r.Insert(ctx, part{name, from, min(from+perPart, n)}, once)
 	}
@@ -117,7 +118,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	}
 	ctx = context.WithoutCancel(ctx)
 	accepted, batches := 0, (n+99)/100
-	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
+	err = errors.Join(err, r.Stop(ctx), journal.Close(), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
 		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, name, n, perPart).Scan(&accepted))
 	if err == nil && accepted < batches {
 		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, then start with -resume", accepted, batches)

@@ -168,6 +168,11 @@ func TestRun_pauses(t *testing.T) {
 			accepted := counts(t, pool)["accepted"]
 			assert.Equal(t, 201-lost, accepted)
 			assert.Equal(t, accepted, srv.Commits(op))
+
+			_, err = pool.Exec(t.Context(), "DELETE FROM payvault_batches WHERE status <> 'accepted'")
+			require.NoError(t, err)
+			require.NoError(t, run(t.Context(), pool, srv.Client(), "job", cardsInTest, true), "what was lost is sent again")
+			assert.Equal(t, 201, srv.Commits(op))
 		})
 	}
 }
