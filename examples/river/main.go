@@ -92,6 +92,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	if err = errors.Join(err, journalErr); err != nil {
 		return err
 	}
+	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	river.AddWorker(workers, &worker{client: pv, journal: journal})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
@@ -100,8 +101,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	if err != nil {
 		return err
 	}
-	states := rivertype.UniqueOptsByStateDefault() // but completed parts, which are looked through again
-	states = slices.DeleteFunc(states, func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
+	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // not those that ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
 	for from := 0; from < n && err == nil; from += perPart {
 		_, err = r.Insert(ctx, part{name, from, min(from+perPart, n)}, once)
@@ -116,9 +116,8 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 		err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
 			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, name, queue).Scan(&left)
 	}
-	ctx = context.WithoutCancel(ctx)
-	accepted, batches := 0, (n+99)/100
-	err = errors.Join(err, r.Stop(ctx), journal.Close(), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
+	ctx, accepted, batches := context.WithoutCancel(ctx), 0, (n+99)/100
+	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
 		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, name, n, perPart).Scan(&accepted))
 	if err == nil && accepted < batches {
 		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, then start with -resume", accepted, batches)
