@@ -114,7 +114,8 @@ func optional(required bool) string {
 
 // isRecord reports whether a schema has facts of its own; others are described where they are used.
 func isRecord(schema *openapi3.Schema) bool {
-	return len(schema.Properties) > 0 || schema.AdditionalProperties.Has != nil || schema.Title != ""
+	closed := schema.AdditionalProperties.Has
+	return len(schema.Properties) > 0 || closed != nil && !*closed || schema.Title != ""
 }
 
 // schemaFacts are the properties of a record, and what else it says.
