@@ -28,6 +28,11 @@ func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
 
 func (r *AccountUpdaterRequest) prepare(v *service) {
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
+	for i, card := range r.Cards {
+		if cardnumber.Valid(card.CardNumber) {
+			r.Cards[i].CardNumber = cardnumber.Mask(card.CardNumber)
+		}
+	}
 }
 
 func (r *AccountUpdaterRequest) detach(*service) { r.Cards = slices.Clone(r.Cards) }
@@ -42,7 +47,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
 		p.check(cardnumber.Valid(card.CardNumber), fmt.Sprintf("data[%d].card_number", i), wrongNumber)
-		request.Cards = append(request.Cards, UpdaterCard{cardnumber.Mask(card.CardNumber), card.ExpDate, card.CardID})
+		request.Cards = append(request.Cards, UpdaterCard{card.CardNumber, card.ExpDate, card.CardID})
 	}
 	if err := p.err(); err != nil {
 		return nil, err

@@ -23,6 +23,11 @@ func TestAccountUpdater(t *testing.T) {
 		Cards: []payvaulttest.UpdaterCard{{"4111xxxxxx111111", "1229", "MINE"}, {"5454xxxxxx545454", "0130", ""}},
 	}, requests[0])
 	assert.Equal(t, map[string]any{"request_id": requests[0].RequestID}, data)
+
+	own := []payvaulttest.UpdaterCard{{CardNumber: "4111111111111111"}}
+	seeded := a.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{Cards: own})
+	assert.Equal(t, "4111xxxxxx111111", seeded.Cards[0].CardNumber)
+	assert.Equal(t, "4111111111111111", own[0].CardNumber, "what is given is left as it is")
 }
 
 func TestAccountUpdaterLimit(t *testing.T) {

@@ -40,8 +40,8 @@ func newStore[K comparable, V any, P interface {
 }
 
 // Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled
-// in, such as an ID and the merchant of [Server.Merchant]. It panics if the service could not have such a record;
-// [WithSeed] does not.
+// in, such as an ID and the merchant of [Server.Merchant]. It panics for a record that no documented answer could
+// show; [WithSeed] does not.
 func (r *Store[K, V]) Seed(record V) V {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
