@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
-	"github.com/govalues/decimal"
 
 	"example.com/payvault/internal/jsonskip"
 )
@@ -50,7 +50,7 @@ func (c *resultCode) UnmarshalJSON(b []byte) error {
 		if b[0] == '"' {
 			break
 		}
-		if d, err := decimal.Parse(string(b)); err == nil && d.IsInt() && exactlyParsed(b, d) { // a number such as 0.0
+		if d, ok := exactDecimal(b); ok && d.IsInt() { // a number such as 0.0
 			*c = resultCode(d.Trunc(0).String())
 		}
 	}
@@ -199,6 +199,7 @@ const (
 	mostAllocated = 35 << 20
 	fewElements   = 15_000
 	mostUnread    = 20      // places that are named
+	anyValue      = 16      // garbage of each that a function looks at
 	oddValue      = 1 << 10 // garbage of looking for what it might be
 	largeBody     = 1 << 20
 	maxResponse   = 8 << 20 // of WithMaxResponseBytes by default
@@ -324,6 +325,7 @@ func (r *reader) end(err error) error {
 // value is called by the decoder before each value, and leaves to it what it does not read itself.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	v, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
+	r.allocated += anyValue
 	if err := r.count(v.Type(), dec); err != nil {
 		return r.end(err)
 	}
@@ -435,6 +437,10 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 		r.allocated += 64 + 9*(t.Key().Size()+min(t.Elem().Size(), 128)) + t.Elem().Size()
 	case reflect.Interface: // for what it holds
 		r.allocated += 48
+	case reflect.Struct:
+		if t == reflect.TypeFor[Timestamp]() || t == reflect.TypeFor[time.Time]() {
+			r.allocated += 160 // for its offset
+		}
 	}
 	if r.isFull() {
 		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
@@ -535,17 +541,14 @@ func flag(raw []byte, v reflect.Value) error {
 
 // integer reads 5, 5.0, 5e0 and the same in quotes; an empty text is 0.
 func integer(raw []byte, v reflect.Value) error {
-	text := strings.TrimSpace(string(unquote(raw)))
-	if text == "" {
+	text := bytes.TrimSpace(unquote(raw))
+	if len(text) == 0 {
 		v.SetInt(0)
 		return nil
 	}
-	d, err := decimal.Parse(text)
-	if err != nil || !exactlyParsed([]byte(text), d) {
-		return errNotInteger
-	}
-	whole, _, ok := d.Int64(0)
-	if !ok || !d.IsInt() || v.OverflowInt(whole) {
+	d, isNumber := exactDecimal(text)
+	whole, _, isSmall := d.Int64(0)
+	if !isNumber || !isSmall || !d.IsInt() || v.OverflowInt(whole) {
 		return errNotInteger
 	}
 	v.SetInt(whole)

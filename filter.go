@@ -206,7 +206,8 @@ func (r *pageReply[T]) result() codes { return r.codes }
 
 // counters are for all that lists in a page have.
 func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
-	return json.JoinUnmarshalers(counter[T](r), counter[BillingCard](r), counter[ShippingAddress](r), counter[string](r))
+	return json.JoinUnmarshalers(counter[T](r), counter[BillingCard](r), counter[ShippingAddress](r), counter[string](r),
+		counter[Timestamp](r))
 }
 
 // missing accepts null for no records.

@@ -6,11 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
@@ -187,8 +188,8 @@ func NewAmount(value int64, scale int) (Amount, error) {
 func ParseAmount(s string) (Amount, error) { return parseAmount([]byte(s)) }
 
 func parseAmount(text []byte) (Amount, error) {
-	var d decimal.Decimal
-	if d.UnmarshalText(text) != nil || !exactlyParsed(text, d) {
+	d, ok := exactDecimal(text)
+	if !ok {
 		return Amount{}, errNotAmount
 	}
 	return Amount{d}, nil
@@ -206,19 +207,47 @@ func MustAmount(s string) Amount {
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 
-// exactlyParsed reports whether d is the number of text: decimal.Parse rounds a fraction that is too long.
-func exactlyParsed(text []byte, d decimal.Decimal) bool {
-	if len(text) <= decimal.MaxPrec && !bytes.ContainsAny(text, "eE") {
-		return true
+// exactDecimal reads a decimal number. One that does not fit exactly is refused: decimal.Parse would round it. To read an
+// exponent, or zeros at the end that do not fit, takes no memory.
+func exactDecimal(text []byte) (d decimal.Decimal, ok bool) {
+	e := bytes.IndexAny(text, "eE")
+	switch {
+	case e < 0 && len(text) <= decimal.MaxPrec:
+		err := d.UnmarshalText(text)
+		return d, err == nil
+	case len(text) > longestValue:
+		return d, false
 	}
-	s := string(text)
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	if len(mantissa) > 64 || len(exponent) > 3 {
-		return false // keeps the comparison below small
+	mantissa, shift := text, 0
+	if e >= 0 {
+		var err error
+		if shift, err = strconv.Atoi(string(text[e+1:])); err != nil || max(shift, -shift) > longestValue {
+			return d, false
+		}
+		mantissa = text[:e]
 	}
-	want, ok := new(big.Rat).SetString(s)
-	got, _ := new(big.Rat).SetString(d.String())
-	return ok && got.Cmp(want) == 0
+	digits := bytes.TrimLeft(mantissa, "+-")
+	sign := mantissa[:len(mantissa)-len(digits)]
+	whole, fraction, _ := bytes.Cut(digits, []byte("."))
+	if len(sign) > 1 || len(whole)+len(fraction) == 0 {
+		return d, false
+	}
+	var room [4 * longestValue]byte
+	const zeros = "0000000000000000000000000000000000000000000000000000000000000000" // as far as the point may move
+	padded := append(append(append(room[:0], zeros...), whole...), fraction...)
+	end, point := len(padded), len(zeros)+len(whole)+shift
+	padded = append(padded, zeros...)
+	whole, fraction = bytes.TrimLeft(padded[:point], "0"), padded[point:max(point, end)]
+	for len(whole)+len(fraction) > decimal.MaxPrec {
+		var isZero bool
+		if fraction, isZero = bytes.CutSuffix(fraction, []byte("0")); !isZero {
+			return d, false
+		}
+	}
+	var plain [decimal.MaxPrec + 3]byte
+	number := append(append(append(append(append(plain[:0], sign...), '0'), whole...), '.'), fraction...)
+	err := d.UnmarshalText(number)
+	return d, err == nil
 }
 
 // Decimal returns the number for arithmetic and comparison.
@@ -360,38 +389,40 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseInstant is liberal in the offset, in letters and in blanks. RFC 3339, the form of nearly every answer, takes the
-// parser that the time package keeps for it.
-func parseInstant(b []byte) (time.Time, error) {
-	var t time.Time
-	if t.UnmarshalText(b) == nil {
-		return t, nil
-	}
+// parseInstant is liberal in the offset, in letters and in blanks. It takes no memory but for the offset.
+func parseInstant(b []byte) (t time.Time, err error) {
 	if len(b) > longestValue {
 		return t, errNotInstant
 	}
-	text := strings.ToUpper(string(b))
-	if day := len(time.DateOnly); len(text) > day && text[day] == ' ' {
-		text = text[:day] + "T" + text[day+1:]
-	}
-	text = strings.ReplaceAll(text, " ", "") // before the offset
-	for _, zone := range []string{"UTC", "GMT"} {
-		if before, ok := strings.CutSuffix(text, zone); ok {
-			text = before + "Z"
+	var room [2 * longestValue]byte
+	text := room[:0]
+	for _, c := range b {
+		switch {
+		case c == ' ' && len(text) == len(time.DateOnly):
+			text = append(text, 'T')
+		case c == ',':
+			text = append(text, '.')
+		case c != ' ':
+			text = append(text, byte(unicode.ToUpper(rune(c))))
 		}
 	}
-	clock, offset, at := "15:04:05", "Z07", strings.LastIndexAny(text, "Z+-")
-	if strings.Count(text[:max(0, at)], ":") < 2 {
-		clock = "15:04"
+	for _, zone := range []string{"UTC", "GMT"} {
+		if before, ok := bytes.CutSuffix(text, []byte(zone)); ok {
+			text = append(before, 'Z')
+		}
+	}
+	at := max(0, bytes.LastIndexAny(text, "Z+-"))
+	if bytes.Count(text[:at], []byte(":")) < 2 {
+		text = slices.Insert(text, at, ':', '0', '0')
+		at += len(":00")
 	}
 	switch len(text) - at {
-	case len("+07:00"):
-		offset = "Z07:00"
+	case len("+07"):
+		text = append(text, ":00"...)
 	case len("+0700"):
-		offset = "Z0700"
+		text = slices.Insert(text, at+len("+07"), ':')
 	}
-	t, err := time.Parse(time.DateOnly+"T"+clock+offset, text)
-	if err != nil {
+	if t.UnmarshalText(text) != nil {
 		err = errNotInstant // the standard error would repeat the text
 	}
 	return t, err

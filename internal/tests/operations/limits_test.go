@@ -74,6 +74,9 @@ type (
 		Data []large           `json:"data"`
 		X    map[string]*large `json:"x"`
 	}
+	list[T any] struct { // of which even bytes are read one by one
+		X []T `json:"x"`
+	}
 	ours struct { // types of the package
 		Pairs   []payvault.Pairs           `json:"pairs"`
 		Options []payvault.FieldOption     `json:"options"`
@@ -90,6 +93,9 @@ func readings() map[string]reading {
 		"write": read(payvault.OpCustomersCreate), "payee": read(payvault.OpPayeesCreate),
 		"tokenize": read(payvault.OpTokensTokenize),
 		"any":      into[any], "map": into[map[string]string], "maps": into[maps], "pointers": into[pointers],
+		"amounts": into[list[payvault.Amount]], "instants": into[list[payvault.Timestamp]],
+		"bytes": into[list[byte]], "small": into[list[int8]], "words": into[list[uint16]],
+		"times":  into[list[time.Time]],
 		"arrays": into[arrays], "structs": into[structs], "ours": into[ours],
 	}
 }
@@ -119,6 +125,7 @@ func attacks() []attack {
 		return `{"key":"ownership","value":{"owners":[` + strings.Repeat(`{},`, n-1) + `{}]}},`
 	}
 	cards := func(n int) string { return `{"billing_cards":[` + strings.Repeat(`{},`, n-1) + `{}]},` }
+	again := func(member string) string { return `{` + strings.Repeat(member+`,`, 99) + member + `},` }
 	times := `{"key":"business_services_auth_time","value":"{` + strings.Repeat("1,", 450) + `}"},`
 	return slices.Concat(
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`), of("saved", secret, `"}]}}`, "\xffa"),
@@ -138,6 +145,18 @@ func attacks() []attack {
 		of("saved", fields+`{"key":"a","value":[`, `]}]}}`, `1,`),
 		of("transactions", data, `]}`, `{},`, `{"amt_tran":"1,234.50","batch_date":20260115},`,
 			`{"amt_tran":1,"tran_time":"2026-01-15 10:20 +07"},`),
+
+		// The same names again and again, with values in other forms than documented.
+		of("transactions", data, `]}`, again(`"amt_tran":1e1`), again(`"amt_tran":"1e1"`),
+			again(`"amt_tran":1.00000000000000000000`), again(`"batch_id":"1.00000000000000000000"`),
+			again(`"tran_time":"2026-01-15 10:20 +0531"`)),
+		of("saved", fields, `]}}`, `{"key":"ownership","value":{"owners":[`+
+			strings.TrimSuffix(again(`"interestPercent":1.00000000000000000000`), `,`)+`]}},`),
+		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":1e1`, `,"rec_id":1.00000000000000000000`),
+		of("amounts", `{"code":0,"x":[`, `]}`, `1e1,`, `1.00000000000000000000,`),
+		of("times, instants", `{"code":0,"x":[`, `]}`, `"2026-01-15T00:00:00+05:31",`),
+		of("instants", `{"code":0,"x":[`, `]}`, `"2026-01-15 00:00 +07",`, `"2026-01-15 00:00 +0531",`),
+		of("bytes, small, words", `{"code":0,"x":[`, `]}`, `1,`),
 
 		// Lists that grow, just as much as is read, twice since the last value is odd, and a long text.
 		of("list", data+strings.Repeat(cards(3), 11_600)+`{"rec_id":"1","comments":"`, `"}]}`, `x`),
@@ -288,6 +307,13 @@ func TestHonestPage(t *testing.T) {
 	page, err := client.Subscriptions.Transactions(t.Context(), 1, nil)
 	require.NoError(t, err)
 	assert.Len(t, page.Items, 14_000)
+	client = service.Client(t, service.Nowhere, answer(10_000, `{"merchant_id":"1","tran_time":"2026-01-15 10:20 +0530",`+
+		`"amt_tran":"1.00000000000000000000","amt_refunded":1e1,"dispute_flag":"Y","batch_number":1.0,"batch_id":"17",`+
+		`"subscription_id":"5","batch_date":20260115,"settle_date":"","amt_funded":"1,000.50","auth_code":17,"rcode":0,`+
+		`"rmsg":false,"card_type":1,"purchase_id":2,"pg_id":3,"customer_id":4,"tran_currency":840,"merch_ref_num":5`, ""))
+	page, err = client.Subscriptions.Transactions(t.Context(), 1, nil)
+	require.NoError(t, err)
+	assert.Len(t, page.Items, 10_000)
 }
 
 // ending is a context that ends when the answer has arrived, between two looks at it. It is the body as well, which is
