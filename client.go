@@ -572,11 +572,10 @@ func (r *callReply) result() codes { return r.codes }
 func (*callReply) missing() string { return "" }
 
 // read decodes the codes, and then the caller's type.
-func (r *callReply) read(ctx context.Context, body []byte) error {
-	first := reader{ctx: ctx}
+func (r *callReply) read(first *reader, body []byte) error {
 	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.check(OperationInfo{Op: OpCall}) != nil {
 		return err
 	}
-	own := reader{ctx: ctx, open: true}
+	own := reader{ctx: first.ctx, open: true}
 	return own.decode(body, r.out)
 }

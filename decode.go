@@ -82,8 +82,15 @@ func (c codes) of(op Operation) (own, other resultCode, success string) {
 	return c.Code, resultCode(c.RCode), codeSuccess
 }
 
-// sayBoth reports whether there are two codes of which one says success and one failure.
-func sayBoth(a, b resultCode) bool { return a != "" && b != "" && a.isZero() != b.isZero() }
+// sayBoth reports whether of the code that decides and the other one says success and one failure. Of the other, for
+// which nothing is documented, only a number says anything.
+func sayBoth(own, other resultCode) bool {
+	if own.isZero() {
+		number, _ := strconv.ParseFloat(strings.TrimSpace(string(other)), 64)
+		return number != 0
+	}
+	return own != "" && other.isZero()
+}
 
 // isZero reports whether a code is 0, or looks like it and may well mean success.
 func (c resultCode) isZero() bool {
@@ -149,9 +156,9 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 // operation that changes something it is not lost to a value that cannot be read: unread has the places of those, also
 // with an error.
 func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	r := reader{ctx: ctx, lenient: op.Replay != ReplayRead}
+	r := reader{ctx: ctx, op: op.Op, lenient: op.Replay != ReplayRead}
 	if call, ok := into.(*callReply); ok {
-		err = call.read(ctx, body)
+		err = call.read(&r, body)
 	} else {
 		err = r.read(body, into)
 	}
@@ -180,6 +187,7 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 // documented.
 type reader struct {
 	ctx     context.Context //nolint:containedctx // of the one call of read
+	op      Operation       // which has a code that must be read
 	lenient bool            // go on after a value that cannot be read
 	open    bool            // the type is the caller's own: no value is taken for another
 
@@ -367,7 +375,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return nil
 	}
 	r.allocated += oddValue
-	goOn := r.lenient && dec.StackDepth() > 0 && !isCode(pointer)
+	goOn := r.lenient && dec.StackDepth() > 0 && !decides(r.op, pointer)
 	if goOn && len(r.unread) == mostUnread {
 		return nil
 	}
@@ -410,10 +418,13 @@ func fits(kind jsontext.Kind, of reflect.Kind) bool {
 	return kind == 0
 }
 
-func isCode(pointer any) bool {
+// decides reports whether a value is the code that is documented for an operation. For [Client.Call] either may be.
+func decides(op Operation, pointer any) bool {
 	switch pointer.(type) {
-	case *resultCode, *tokenizeCode:
-		return true
+	case *resultCode:
+		return op != OpTokensTokenize && op != OpCall
+	case *tokenizeCode:
+		return op == OpTokensTokenize
 	}
 	return false
 }

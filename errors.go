@@ -406,7 +406,7 @@ func said(raw jsontext.Value) string {
 // the answer is one: a code that is not success, or a status that refuses the request.
 func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	var f failure
-	lenient := reader{ctx: ctx, lenient: true}
+	lenient := reader{ctx: ctx, op: e.Op, lenient: true}
 	if lenient.read(r.Body, &f) != nil {
 		f = failure{} // and not what stands before the place where it is cut off
 	}
