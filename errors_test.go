@@ -43,6 +43,10 @@ func TestError_text(t *testing.T) {
 			200, `{"code":7,"data":{"order_on":["is not a field\nof the record"],"count":["too large","not now"]}}`,
 			`200 OK: code 7: count too large, not now; order_on is not a field of the record`,
 		},
+		{
+			200, `{"code":7,"message":"no","data":{"41111111":["11111111 bad"]}}`,
+			`200 OK: code 7: no: [REDACTED] bad`, // a number that is spread over a name and its message
+		},
 		{503, `<html>`, `503 Service Unavailable` + unknown},
 		{598, ``, `598` + unknown},
 		{200, `{`, `200 OK: ` + malformed + `not JSON, or cut off` + unknown},
