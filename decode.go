@@ -32,6 +32,7 @@ var (
 	errNotCode = errors.New("not a result code")
 	// errUnreadable is a whole answer that cannot be read, and could not be the next time.
 	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
+	errTooMany    = fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 )
 
 // resultCode is the text of a code or rcode; "" if there is none. If an answer has it twice, the one that is not
@@ -307,8 +308,8 @@ func (r *reader) within(raw jsontext.Value, into any) error {
 	r.lenient = false
 	err := r.decode(raw, into)
 	r.lenient = lenient
-	if r.ctx.Err() == nil && !r.isFull() { // which end the whole answer
-		r.err = nil
+	if err != nil {
+		r.err = r.spent() // which ends the whole answer
 	}
 	return err
 }
@@ -386,7 +387,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	} else if errors.Is(err, errRedacted) {
 		reason = fmt.Errorf("is %w", err)
 	}
-	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
+	reason = fmt.Errorf("%w: %s %w", errUnreadable, cmp.Or(at, "the body"), reason)
 	if goOn {
 		r.note(at, reason)
 		return nil
@@ -453,16 +454,21 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 			r.allocated += 160 // for its offset
 		}
 	}
-	if r.isFull() {
-		return fmt.Errorf("%w: more values than an answer may have", errUnreadable)
-	}
-	if r.values++; r.values%1024 == 0 {
-		return r.ctx.Err()
+	if r.values++; r.isFull() || r.values%1024 == 0 {
+		return r.spent()
 	}
 	return nil
 }
 
 func (r *reader) isFull() bool { return r.allocated > uintptr(max(mostAllocated, r.most)) }
+
+// spent gives the reason to read nothing more, if there is one.
+func (r *reader) spent() error {
+	if r.isFull() {
+		return errTooMany
+	}
+	return r.ctx.Err()
+}
 
 // inList reports whether the next value is an element of a list.
 func inList(dec *jsontext.Decoder) bool {

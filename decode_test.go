@@ -364,6 +364,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		assert.Equal(t, test.want, got, test.body)
 		assert.Equal(t, test.unread, response.Unread, test.body)
 	}
+	misfits := strings.Repeat(`{"key":"card_volume","value":1e19},`, 40_000) + `{}]}}`
 	for _, test := range []struct {
 		call         call
 		body, reason string
@@ -395,6 +396,11 @@ func TestReading_oneOddValue(t *testing.T) {
 		{first, `{"code":0,"data":"","totalRecords":0}`, "/data cannot be read as an array"},
 		{first, `{"code":0,"data":[{},[]]}`, "/data/1 cannot be read as Customer"},
 		{createPayee, `{"code":0,"data":[]}`, "/data/payee_id is missing"},
+		{createPayee, `[{"code":0}]`, "malformed response: the body cannot be read as an object"},
+		{first, `"text"`, "malformed response: the body cannot be read as an object"},
+		{saveData, `{"code":0,"data":{"fields":[` + misfits, "response: more values than an answer may have"},
+		{saveData, `{"code":0,"data":{"fields":[{},` + misfits, "response: more values than an answer may have"},
+		{saveData, `{"code":0,"data":{"fields":[{},{},` + misfits, "response: more values than an answer may have"},
 		{first, `{"code":0,"data":{"customers":[]}}`, "/data cannot be read as an array"},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`,
