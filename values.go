@@ -78,9 +78,9 @@ func unquote(b []byte) []byte {
 // knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
 // text either, also in unexported fields of your own structs.
 //
-// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED] is refused when a Secret is
-// read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
-// [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED], also in quotes, is refused
+// when a Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs],
+// in an [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 //
@@ -132,8 +132,11 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// isMark reports whether a text is that of a redacted secret, which is lost.
-func isMark(text string) bool { return strings.TrimSpace(text) == redacted }
+// isMark reports whether a text is that of a redacted secret, which is lost. It may be in quotes, as of %q.
+func isMark(text string) bool {
+	isAround := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`\\", r) }
+	return strings.TrimFunc(text, isAround) == redacted
+}
 
 // secret is promoted to structs that embed one, or a pointer, which may be nil.
 func (s *Secret) secret() *Secret { return s }

@@ -319,6 +319,14 @@ func TestUnwritable(t *testing.T) {
 			service.Fields{"card_number": {isMark}},
 		},
 		{
+			payvault.TokenizeRequest{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))},
+			service.Fields{"card_number": {isMark}},
+		},
+		{
+			payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}},
+			service.Fields{"report_data": {isMark}},
+		},
+		{
 			payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
 			service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}},
 		},
@@ -349,6 +357,7 @@ func TestUnwritable(t *testing.T) {
 		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
 		"more":                               more(map[string]any{"4111111111111111": lost}),
 		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
+		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: "'" + mark + "'"}}},
 		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),
@@ -481,7 +490,7 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, number, `true`, `{"a":"` + number + `"}`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"\"\\\"[REDACTED]\\\"\""`, number, `true`, `{"a":"` + number + `"}`,
 			`["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))
