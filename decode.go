@@ -545,10 +545,15 @@ var errNullRecord = errors.New("is null")
 var errNotFlag = errors.New("neither true nor false")
 
 func flag(raw []byte, v reflect.Value) error {
-	switch strings.ToLower(strings.TrimSpace(string(unquote(raw)))) {
-	case "true", "t", "y", "yes", "on", "1", "1.0":
+	text := bytes.TrimSpace(unquote(raw))
+	if d, ok := exactDecimal(text); ok && (d.IsZero() || d.IsOne() && d.IsPos()) {
+		v.SetBool(d.IsPos())
+		return nil
+	}
+	switch strings.ToLower(string(text)) {
+	case "true", "t", "y", "yes", "on":
 		v.SetBool(true)
-	case "false", "f", "n", "no", "off", "0", "0.0", "":
+	case "false", "f", "n", "no", "off", "":
 		v.SetBool(false)
 	default:
 		return errNotFlag

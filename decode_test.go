@@ -166,9 +166,9 @@ func odd(value any) []string {
 		return []string{quoted, value.String() + ".0", value.String() + "e0", `"` + value.String() + `.0"`}
 	case bool:
 		if value {
-			return []string{`"true"`, `"Y"`, `"yes"`, `"1"`, `1`}
+			return []string{`"true"`, `"Y"`, `"yes"`, `"1"`, `1`, `1e0`, `"1.00"`}
 		}
-		return []string{`"false"`, `"N"`, `"no"`, `"0"`, `0`, `""`, `null`}
+		return []string{`"false"`, `"N"`, `"no"`, `"0"`, `0`, `""`, `null`, `"0.00"`, `-0`}
 	case string:
 		if _, err := time.Parse(time.DateOnly, value); err == nil {
 			return []string{`"` + value + `T10:20:30Z"`, strings.ReplaceAll(value, "-", "")}
@@ -373,6 +373,11 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":5,"code":0,"data":{"payee_id":4}}`, ": code 5"},
 		{createPayee, `{"code":null,"data":{"payee_id":4}}`, "no result code"},
 		{createPayee, `{"code":0,"data":"text"}`, "/data cannot be read as Payee"},
+		{
+			within(func(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
+				return valueOf(c.Subscriptions.Transactions(ctx, 1, nil, o...))
+			}, "Items", 0), `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read as bool",
+		},
 		{createPayee, `{"code":0,"data":{"payee_id":"P17"}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "/code cannot be read as a result code"},

@@ -58,6 +58,14 @@ func numberText(b []byte) []byte {
 	return unquote(b)
 }
 
+// textOrNone gives the text of a value that may be quoted, and none for null, or for false, as PHP may write none.
+func textOrNone(b []byte) []byte {
+	if string(b) == "false" {
+		return nil
+	}
+	return bytes.TrimSpace(numberText(b))
+}
+
 // unquote gives what is between the quotes of a JSON string, and anything else as it is.
 func unquote(b []byte) []byte {
 	n := len(b)
@@ -265,9 +273,9 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 // grouped is an amount with commas between thousands. Only a point behind them tells that they are no decimal commas.
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
-// UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or null.
+// UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or none: null, false or an empty string.
 func (a *Amount) UnmarshalJSON(b []byte) error {
-	text := bytes.TrimSpace(numberText(b))
+	text := textOrNone(b)
 	if len(text) == 0 {
 		*a = Amount{}
 		return nil
@@ -338,21 +346,31 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time, an offset or a Z behind it, and YYYYMMDD. An empty string, null, 0
-// and 0000-00-00 are no date.
+// behindDay is a time, an offset or both, as they may stand behind a day.
+var behindDay = regexp.MustCompile(`(?i)^(?:[T ](?:[01]\d|2[0-3]):?[0-5]\d(?::?[0-5]\d(?:[.,]\d+)?)?)?` +
+	`(?: ?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?(?: ?(?:UTC|GMT))?$`)
+
+// UnmarshalJSON reads YYYY-MM-DD, also with a time, an offset or a Z behind it, and YYYYMMDD. An empty string, null,
+// false, 0 and 0000-00-00 are no date.
 func (d *Date) UnmarshalJSON(b []byte) error {
-	text := strings.TrimSpace(string(numberText(b)))
-	if i := strings.IndexAny(text, "TtZz +"); i > 0 && strings.Trim(text[i:], "t0123456789:.,+-z UTCGMZ") == "" {
-		text = text[:i]
+	text := bytes.TrimSuffix(textOrNone(b), []byte(".0")) // of a number
+	length := len(time.DateOnly)
+	if bytes.IndexByte(text, '-') != len("2006") {
+		length = len("20060102")
 	}
-	if len(text) == len("20060102") {
-		text = text[:4] + "-" + text[4:6] + "-" + text[6:]
+	length = min(length, len(text))
+	day, behind := string(text[:length]), text[length:]
+	if len(day) == len("20060102") {
+		day = day[:4] + "-" + day[4:6] + "-" + day[6:]
 	}
-	if text == "" && len(b) > 0 || text == noDay || text == "0" {
+	if len(behind) > longestValue || !behindDay.Match(behind) {
+		return errNotDate
+	}
+	if day == "" && len(b) > 0 || day == noDay || day == "0" {
 		*d = Date{}
 		return nil
 	}
-	parsed, err := ParseDate(text)
+	parsed, err := ParseDate(day)
 	*d = parsed
 	return err
 }
@@ -370,16 +388,16 @@ func checkDate(path string, d Date, p *problems) {
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
-// from ISO 8601 with Z, UTC, GMT, +07:00, +0700 or +07, with or without seconds and a fraction; without an offset it is
-// no instant and cannot be read. The zero value is no time: it is read from an empty string, from null, from 0 and from
-// the day 0000-00-00.
+// from ISO 8601 with Z, UTC, GMT, +07:00, +0700 or +07, with or without seconds and a fraction, and in its basic form;
+// without an offset it is no instant and cannot be read. The zero value is no time: it is read from an empty string,
+// from null, false and 0, and from the day 0000-00-00.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
 
 // UnmarshalJSON reads an instant or no time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
-	text := bytes.TrimSpace(numberText(b))
+	text := textOrNone(b)
 	if len(text) == 0 && len(b) > 0 || string(text) == "0" || bytes.HasPrefix(text, []byte(noDay)) {
 		*t = Timestamp{}
 		return nil
@@ -409,7 +427,11 @@ func parseInstant(b []byte) (t time.Time, err error) {
 			text = append(text, byte(unicode.ToUpper(rune(c))))
 		}
 	}
-	for _, zone := range []string{"UTC", "GMT"} {
+	if len(text) > len("20060102T150405") && text[len("20060102")] == 'T' {
+		text = slices.Insert(slices.Insert(text, 6, '-'), 4, '-')
+		text = slices.Insert(slices.Insert(text, 15, ':'), 13, ':')
+	}
+	for _, zone := range []string{"+0000UTC", "UTC", "GMT"} { // the first as Go prints it
 		if before, ok := bytes.CutSuffix(text, []byte(zone)); ok {
 			text = append(before, 'Z')
 		}
