@@ -292,6 +292,7 @@ func TestReading_largePage(t *testing.T) {
 func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
 	first := within(listCustomers, "Items", 0)
+	tokenized := payvault.TokenizeResponse{RCode: "000", CardID: "A"}
 	byCall := func(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
 		var out struct{ N int }
 		err := c.Call(ctx, request("GET"), &out, o...)
@@ -305,8 +306,8 @@ func TestReading_oneOddValue(t *testing.T) {
 	}{
 		{createPayee, `{"code":0,"code":null,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
 		{createPayee, `{"code":null,"code":0,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
-		{tokenize, `{"rcode":0,"card_id":"A"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
-		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
+		{tokenize, `{"rcode":0,"card_id":"A"}`, tokenized, nil},
+		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, tokenized, nil},
 		{byCall, `{"rcode":0,"N":5}`, 5, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[ ]}`, payvault.Confirmation{}, nil},
@@ -315,15 +316,9 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"rcode":{},"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
 		{createPayee, `{"code":0,"rcode":[],"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
 		{createPayee, `{"rcode":true,"code":0,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
-		{tokenize, `{"rcode":"000","card_id":"A","code":"OK"}`, payvault.TokenizeResponse{RCode: "000", CardID: "A"}, nil},
-		{
-			tokenize, `{"rcode":"000","card_id":"A","code":false}`,
-			payvault.TokenizeResponse{RCode: "000", CardID: "A"}, []string{"/code"},
-		},
-		{
-			tokenize, `{"rcode":"000","card_id":"A","code":{}}`,
-			payvault.TokenizeResponse{RCode: "000", CardID: "A"}, []string{"/code"},
-		},
+		{tokenize, `{"rcode":"000","card_id":"A","code":"OK"}`, tokenized, nil},
+		{tokenize, `{"rcode":"000","card_id":"A","code":false}`, tokenized, []string{"/code"}},
+		{tokenize, `{"rcode":"000","card_id":"A","code":{}}`, tokenized, []string{"/code"}},
 		{byCall, `{"code":0,"rcode":{},"N":5}`, 5, []string{"/rcode"}},
 		{byCall, `{"code":[],"rcode":"000","N":5}`, 5, []string{"/code"}},
 		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},

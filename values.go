@@ -218,8 +218,8 @@ func MustAmount(s string) Amount {
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 
-// exactDecimal reads a decimal number. One that does not fit exactly is refused: decimal.Parse would round it. To read an
-// exponent, or zeros at the end that do not fit, takes no memory.
+// exactDecimal reads a decimal number. One that does not fit exactly is refused: decimal.Parse would round it. An
+// exponent, or zeros at the end that do not fit, take no memory.
 func exactDecimal(text []byte) (d decimal.Decimal, ok bool) {
 	e := bytes.IndexAny(text, "eE")
 	switch {
@@ -423,8 +423,10 @@ func parseInstant(b []byte) (t time.Time, err error) {
 			text = append(text, 'T')
 		case c == ',':
 			text = append(text, '.')
+		case c >= 'a' && c <= 'z':
+			text = append(text, c-'a'+'A')
 		case c != ' ':
-			text = append(text, byte(unicode.ToUpper(rune(c))))
+			text = append(text, c)
 		}
 	}
 	if len(text) > len("20060102T150405") && text[len("20060102")] == 'T' {

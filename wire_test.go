@@ -490,7 +490,8 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"\"\\\"[REDACTED]\\\"\""`, number, `true`, `{"a":"` + number + `"}`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"\"\\\"[REDACTED]\\\"\""`,
+			number, `true`, `{"a":"` + number + `"}`,
 			`["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))
