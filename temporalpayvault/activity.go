@@ -186,8 +186,11 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
-		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
+		heartbeat: heartbeat{
+			record: recordHeartbeat, timeout: heartbeatTimeout(ctx), heard: wallClock(),
+			outcomes: map[int]Outcome{}, sending: map[int]bool{},
+		},
+		due: time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if a.record != nil {
 		s.record = a.record
@@ -330,7 +333,10 @@ func (s *submission) checkUnknown() {
 
 // end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
 func (s *submission) end() (*report, error) {
-	s.halt("", nil) // whoever comes now is too late
+	s.halt("", nil)                      // whoever comes now is too late
+	if err := s.isSilent(); err != nil { // what is left may be that of another attempt
+		return nil, temporal.NewApplicationError(err.Error(), TypeSafeToRetry)
+	}
 	p := s.progress()
 	r := &report{Outcomes: p.Outcomes, Stop: s.reason}
 	if s.reason != "" && len(p.Sending) > 0 {

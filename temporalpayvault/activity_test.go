@@ -622,6 +622,54 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 	}
 }
 
+// An attempt that was silent for its heartbeat timeout announces nothing more, though the server takes its heartbeats:
+// it does so after a reset of the activity, when another attempt of the same number is at work.
+func TestHeartbeat_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late, recorded, refused := time.Duration(0), 0, 0
+		h := &heartbeat{
+			timeout: defaultHeartbeat, heard: wallClock(), outcomes: map[int]Outcome{}, sending: map[int]bool{},
+			refused: func(error) { refused++ },
+			record: func(context.Context, progress) error {
+				recorded++
+				<-time.After(late) // of a bubble
+				return nil
+			},
+		}
+		<-time.After(defaultHeartbeat)
+		require.NoError(t, h.announce(t.Context(), 0))
+		late = defaultHeartbeat + time.Second
+		require.ErrorIs(t, h.announce(t.Context(), 1), errSilent, "the server may have it too late")
+		assert.Equal(t, 2, recorded)
+		require.ErrorIs(t, h.announce(t.Context(), 2), errSilent)
+		require.ErrorIs(t, h.flush(t.Context()), errSilent)
+		assert.Equal(t, 2, recorded, "nothing in place of what another attempt has recorded")
+		assert.Equal(t, 3, refused)
+	})
+}
+
+// Nor does it report what is left, which would be handed out again.
+func TestSubmit_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := payvault.NewClient("https://payvault.example", "key")
+		require.NoError(t, err)
+		r := newAttempt(&Activities{Client: c, Cards: slow{deck{n: 200}}}, &progress{Sending: []int{0}})
+		r.refuse = func(progress) error {
+			<-time.After(defaultHeartbeat + time.Second) // of a bubble
+			return nil
+		}
+		o := orderOf(deck{n: 200})
+		o.MaxUnknown = 1
+		_, err = r.submit(o)
+		require.ErrorContains(t, err, TypeSafeToRetry)
+		require.ErrorContains(t, err, errSilent.Error())
+		assert.Equal(t, 1, r.count)
+		<-time.After(2 * defaultHeartbeat) // for the slow source
+	})
+}
+
 // A worker that stops does not wait for the service.
 func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
