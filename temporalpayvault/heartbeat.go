@@ -18,6 +18,7 @@ import (
 type progress struct {
 	Outcomes []Outcome `json:"o,omitempty"` // what is known
 	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
+	Unsent   []int     `json:"u,omitempty"` // those of them that were not performed, which the journal may not have
 }
 
 // heartbeat is the progress of an attempt. Batches that are announced at the same time share a call of the server.
@@ -32,6 +33,7 @@ type heartbeat struct {
 	heard    time.Time // when the last one that the server has was sent, or the attempt began, by the clock on the wall
 	outcomes map[int]Outcome
 	sending  map[int]bool // of the announced batches, whether the server knows
+	unsent   map[int]bool // those of them that were not performed, which the journal has not recorded
 }
 
 // announce returns when the server knows that a batch may be sent.
@@ -59,6 +61,7 @@ func (h *heartbeat) settle(batch int, o *Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sending, batch)
+	delete(h.unsent, batch)
 	if o != nil {
 		h.outcomes[batch] = *o
 	}
@@ -71,6 +74,13 @@ func (h *heartbeat) know(o *Outcome) {
 	if o != nil {
 		h.outcomes[o.Batch] = *o
 	}
+}
+
+// oweUnsent keeps a batch that was not performed announced, for the next attempt to record that in the journal.
+func (h *heartbeat) oweUnsent(batch int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unsent[batch] = true
 }
 
 // flush records the progress.
@@ -137,7 +147,10 @@ func (h *heartbeat) progress() progress {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
-	return progress{slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending))}
+	return progress{
+		slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending)),
+		slices.Sorted(maps.Keys(h.unsent)),
+	}
 }
 
 // testRun is the run of the SDK's test environments, which have no client for activities. No server gives that ID.
