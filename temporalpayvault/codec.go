@@ -111,7 +111,8 @@ func each(
 //
 // Without a codec that encrypts, the converters refuse values with a Secret, which Temporal's own converters write as
 // [REDACTED]. A codec says that it has encrypted one by the encoding binary/encrypted of what it returns, as that of
-// [NewCodec] does; what other codecs say is not checked any further. In the details of a failure a text that says so stands for them.
+// [NewCodec] does; what other codecs say is not checked any further. In the details of a failure a text that says so
+// stands for them.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -154,7 +155,9 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	return p, err
 }
 
-var errNoCodec = errors.New("temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts")
+var errNoCodec = errors.New(
+	"temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts",
+)
 
 // withSecret writes the texts of secrets, if the codec encrypts them.
 func (c *secretConverter) withSecret(value any) (*commonpb.Payload, error) {
