@@ -186,8 +186,11 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
-		heartbeat: heartbeat{record: recordHeartbeat, outcomes: map[int]Outcome{}, sending: map[int]bool{}},
-		due:       time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
+		heartbeat: heartbeat{
+			record: recordHeartbeat, timeout: heartbeatTimeout(ctx), heard: wallClock(),
+			outcomes: map[int]Outcome{}, sending: map[int]bool{}, unsent: map[int]bool{},
+		},
+		due: time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if a.record != nil {
 		s.record = a.record
@@ -214,6 +217,9 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 			s.owed, s.sending[i] = append(s.owed, i), true
 		}
 	}
+	for _, i := range known.Unsent {
+		s.owed, s.sending[i], s.unsent[i] = append(s.owed, i), true, true
+	}
 	for i := o.Span.From; i < o.Span.To; i++ {
 		if _, decided := s.outcomes[i]; !decided {
 			s.todo = append(s.todo, i)
@@ -230,7 +236,7 @@ type submission struct {
 
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
-	owed     []int        // those of them whose outcome is known, and may not be in the journal
+	owed     []int        // those of them of which it is known what came, and may not be in the journal
 	journal  payvault.Journal
 	refusals int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
@@ -330,7 +336,10 @@ func (s *submission) checkUnknown() {
 
 // end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
 func (s *submission) end() (*report, error) {
-	s.halt("", nil) // whoever comes now is too late
+	s.halt("", nil)                      // whoever comes now is too late
+	if err := s.isSilent(); err != nil { // what is left may be that of another attempt
+		return nil, temporal.NewApplicationError(err.Error(), TypeSafeToRetry)
+	}
 	p := s.progress()
 	r := &report{Outcomes: p.Outcomes, Stop: s.reason}
 	if s.reason != "" && len(p.Sending) > 0 {
@@ -474,8 +483,11 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 	}
 	s.know(outcome)
 	err := s.journal.End(ctx, job, i, o)
-	if err == nil || outcome == nil {
+	switch {
+	case err == nil:
 		s.settle(i, nil)
+	case outcome == nil:
+		s.oweUnsent(i)
 	}
 	return err
 }
@@ -483,7 +495,18 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 // recordAgain records what the journal may not have, though the heartbeat of an attempt before has it.
 func (s *submission) recordAgain(ctx context.Context) error {
 	for _, i := range s.owed {
-		o := s.outcomes[i]
+		o, decided := s.outcomes[i]
+		if !decided {
+			o.Status = payvault.BatchNotSent
+			state, err := s.journal.Begin(ctx, s.Job, i)
+			if err != nil {
+				return errJournal(": " + err.Error())
+			}
+			if state.Outcome != nil { // another workflow has sent it since
+				s.settle(i, nil)
+				continue
+			}
+		}
 		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
 			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code,
 			Message: o.Reason,

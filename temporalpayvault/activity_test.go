@@ -142,6 +142,68 @@ func TestSubmit_journalFailsAtPause(t *testing.T) {
 	assert.Equal(t, 1, srv.Commits(op))
 }
 
+// What was turned away while the journal failed is sent by the next attempt, unless another workflow has sent it since.
+func TestSubmit_journalFailsAtUnsent(t *testing.T) {
+	t.Parallel()
+	for name, since := range map[string]*payvault.BatchOutcome{
+		"begun": nil, "sent since": {Status: payvault.BatchAccepted, Cards: 100, RequestID: "r"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, b, d := newServer(t), newBook(), deck{n: 450}
+			b.fail = func(int) bool { return true }
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
+			o := orderOf(d)
+			o.Journal, o.InFlight, o.MaxUnknown = true, 1, 1
+			r := newAttempt(&Activities{Client: once(srv), Cards: d, Journal: b}, nil)
+			_, err := r.submit(o)
+			require.ErrorContains(t, err, TypeSafeToRetry)
+			last := r.recorded()
+			require.Contains(t, last.Unsent, 0)
+			assert.Subset(t, last.Sending, last.Unsent)
+
+			r = newAttempt(&Activities{Client: srv.Client(), Cards: d, Journal: b}, &last)
+			_, err = r.submit(o)
+			require.ErrorContains(t, err, TypeSafeToRetry)
+			assert.Equal(t, last, r.recorded(), "it is still owed")
+
+			b.fail, b.rows["job 0"] = nil, since
+			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d, Journal: b}, &last).submit(o)
+			require.NoError(t, err)
+			assert.Empty(t, done.Stop)
+			assert.Len(t, done.Outcomes, 5)
+			for i, outcome := range done.Outcomes {
+				assert.Equal(t, payvault.BatchAccepted, outcome.Status, i)
+				assert.Equal(t, payvault.BatchAccepted, b.rows["job "+strconv.Itoa(i)].Status)
+			}
+			times := map[int]int{0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
+			if since != nil {
+				delete(times, 0)
+			}
+			assert.Equal(t, times, performed(t, srv))
+		})
+	}
+}
+
+// What the journal is told again is the whole outcome.
+func TestSubmit_recordAgain(t *testing.T) {
+	t.Parallel()
+	srv, b, d := newServer(t), newBook(), deck{n: 150}
+	known := []Outcome{
+		{Batch: 0, Status: payvault.BatchAccepted, RequestID: "r"},
+		{Batch: 1, Status: payvault.BatchRefused, StatusCode: 422, Code: "7", Reason: "bad"},
+	}
+	o := orderOf(d)
+	o.Journal = true
+	before := &progress{Outcomes: known, Sending: []int{0, 1}}
+	_, err := newAttempt(&Activities{Client: srv.Client(), Cards: d, Journal: b}, before).submit(o)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]*payvault.BatchOutcome{
+		"job 0": {Status: payvault.BatchAccepted, Cards: 100, RequestID: "r"},
+		"job 1": {Status: payvault.BatchRefused, Cards: 50, StatusCode: 422, Code: "7", Message: "bad"},
+	}, b.rows)
+}
+
 // A journal that is added to a job does not know what was sent before.
 func TestSubmit_journalAdded(t *testing.T) {
 	t.Parallel()
@@ -620,6 +682,54 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An attempt that was silent for its heartbeat timeout announces nothing more, though the server takes its heartbeats:
+// it does so after a reset of the activity, when another attempt of the same number is at work.
+func TestHeartbeat_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late, recorded, refused := time.Duration(0), 0, 0
+		h := &heartbeat{
+			timeout: defaultHeartbeat, heard: wallClock(), outcomes: map[int]Outcome{}, sending: map[int]bool{},
+			refused: func(error) { refused++ },
+			record: func(context.Context, progress) error {
+				recorded++
+				<-time.After(late) // of a bubble
+				return nil
+			},
+		}
+		<-time.After(defaultHeartbeat)
+		require.NoError(t, h.announce(t.Context(), 0))
+		late = defaultHeartbeat + time.Second
+		require.ErrorIs(t, h.announce(t.Context(), 1), errSilent, "the server may have it too late")
+		assert.Equal(t, 2, recorded)
+		require.ErrorIs(t, h.announce(t.Context(), 2), errSilent)
+		require.ErrorIs(t, h.flush(t.Context()), errSilent)
+		assert.Equal(t, 2, recorded, "nothing in place of what another attempt has recorded")
+		assert.Equal(t, 3, refused)
+	})
+}
+
+// Nor does it report what is left, which would be handed out again.
+func TestSubmit_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := payvault.NewClient("https://payvault.example", "key")
+		require.NoError(t, err)
+		r := newAttempt(&Activities{Client: c, Cards: slow{deck{n: 200}}}, &progress{Sending: []int{0}})
+		r.refuse = func(progress) error {
+			<-time.After(defaultHeartbeat + time.Second) // of a bubble
+			return nil
+		}
+		o := orderOf(deck{n: 200})
+		o.MaxUnknown = 1
+		_, err = r.submit(o)
+		require.ErrorContains(t, err, TypeSafeToRetry)
+		require.ErrorContains(t, err, errSilent.Error())
+		assert.Equal(t, 1, r.count)
+		<-time.After(2 * defaultHeartbeat) // for the slow source
+	})
 }
 
 // A worker that stops does not wait for the service.

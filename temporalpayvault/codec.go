@@ -110,13 +110,15 @@ func each(
 // in a history. A value with a [payvault.Secret] is passed whole.
 //
 // Without a codec that encrypts, the converters refuse values with a Secret, which Temporal's own converters write as
-// [REDACTED]. In the details of a failure a text that says so stands for them.
+// [REDACTED]. A codec says that it has encrypted one by the encoding binary/encrypted of what it returns, as that of
+// [NewCodec] does; what other codecs say is not checked any further. In the details of a failure a text that says so
+// stands for them.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
 			converter.NewNilPayloadConverter(), converter.NewByteSlicePayloadConverter(),
 			converter.NewProtoJSONPayloadConverter(), converter.NewProtoPayloadConverter(),
-			&secretConverter{converter.NewJSONPayloadConverter(), encrypts(codec), inFailures},
+			&secretConverter{converter.NewJSONPayloadConverter(), codec, inFailures},
 		)
 		if codec == nil {
 			return plain
@@ -137,8 +139,8 @@ func encrypts(c converter.PayloadCodec) bool {
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
-	encrypted  bool
-	inFailures bool // it must not refuse: the SDK would panic, and never tell the server of the failure
+	codec      converter.PayloadCodec // may be nil
+	inFailures bool                   // it must not refuse: the SDK would panic, and never tell the server of the failure
 }
 
 // ToPayload converts a value.
@@ -146,21 +148,39 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	if !(search{}).holdsSecret(reflect.ValueOf(value)) {
 		return c.JSONPayloadConverter.ToPayload(value)
 	}
-	refusal := errors.New("temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts")
-	switch {
-	case c.encrypted:
-	case c.inFailures:
-		return c.JSONPayloadConverter.ToPayload(refusal.Error())
-	default:
-		return nil, refusal
+	p, err := c.withSecret(value)
+	if err != nil && c.inFailures {
+		return c.JSONPayloadConverter.ToPayload(errNoCodec.Error())
+	}
+	return p, err
+}
+
+var errNoCodec = errors.New(
+	"temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts",
+)
+
+// withSecret writes the texts of secrets, if the codec encrypts them.
+func (c *secretConverter) withSecret(value any) (*commonpb.Payload, error) {
+	if c.codec == nil {
+		return nil, errNoCodec
 	}
 	wire, err := payvault.MarshalWire(value)
 	if err != nil {
 		return nil, err
 	}
-	return &commonpb.Payload{
+	p := &commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(c.Encoding())}, Data: wire,
-	}, nil
+	}
+	if !marksEncrypted(c.codec, p) {
+		return nil, errNoCodec
+	}
+	return p, nil
+}
+
+// marksEncrypted reports whether a codec says that it encrypts a payload.
+func marksEncrypted(codec converter.PayloadCodec, p *commonpb.Payload) bool {
+	out, err := codec.Encode([]*commonpb.Payload{p})
+	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
 }
 
 // search has the places that were looked at, of values that hold themselves.

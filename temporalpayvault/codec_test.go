@@ -156,6 +156,36 @@ func TestNewConverters(t *testing.T) {
 	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
 }
 
+// wrapped is a codec of somebody else.
+type wrapped struct{ converter.PayloadCodec }
+
+// A codec that does not encrypt is none, whosoever it is.
+func TestNewConverters_otherCodecs(t *testing.T) {
+	t.Parallel()
+	secret := payvault.NewSecret(number)
+	for name, test := range map[string]struct {
+		codec    converter.PayloadCodec
+		encrypts bool
+	}{
+		"zlib":       {converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}), false},
+		"reads only": {wrapped{newCodec(t, "", "a")}, false},
+		"encrypts":   {wrapped{newCodec(t, "a", "a")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data, failures := NewConverters(test.codec)
+			_, err := data.ToPayload(secret)
+			assert.Equal(t, test.encrypts, err == nil, err)
+			err = failures.FailureToError(failures.ErrorToFailure(temporal.NewApplicationError("bad", "T", secret)))
+			var app *temporal.ApplicationError
+			require.ErrorAs(t, err, &app)
+			var details string
+			require.NoError(t, app.Details(&details))
+			assert.Equal(t, test.encrypts, details == number, details)
+		})
+	}
+}
+
 // Values that hold themselves are searched like others; JSON has its own word on them.
 func TestNewConverters_endless(t *testing.T) {
 	t.Parallel()

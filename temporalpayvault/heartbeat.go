@@ -18,6 +18,7 @@ import (
 type progress struct {
 	Outcomes []Outcome `json:"o,omitempty"` // what is known
 	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
+	Unsent   []int     `json:"u,omitempty"` // those of them that were not performed, which the journal may not have
 }
 
 // heartbeat is the progress of an attempt. Batches that are announced at the same time share a call of the server.
@@ -25,11 +26,14 @@ type heartbeat struct {
 	record func(context.Context, progress) error // returns when the server has it
 	turn   sync.Mutex                            // held while one is recorded, so that they arrive in order
 
-	refused func(error) // called when the attempt is to end
+	refused func(error)   // called when the attempt is to end
+	timeout time.Duration // after which the server takes a silent attempt for lost
 
 	mu       sync.Mutex
+	heard    time.Time // when the last one that the server has was sent, or the attempt began, by the clock on the wall
 	outcomes map[int]Outcome
 	sending  map[int]bool // of the announced batches, whether the server knows
+	unsent   map[int]bool // those of them that were not performed, which the journal has not recorded
 }
 
 // announce returns when the server knows that a batch may be sent.
@@ -57,6 +61,7 @@ func (h *heartbeat) settle(batch int, o *Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sending, batch)
+	delete(h.unsent, batch)
 	if o != nil {
 		h.outcomes[batch] = *o
 	}
@@ -71,6 +76,13 @@ func (h *heartbeat) know(o *Outcome) {
 	}
 }
 
+// oweUnsent keeps a batch that was not performed announced, for the next attempt to record that in the journal.
+func (h *heartbeat) oweUnsent(batch int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unsent[batch] = true
+}
+
 // flush records the progress.
 func (h *heartbeat) flush(ctx context.Context) error {
 	h.turn.Lock()
@@ -79,8 +91,15 @@ func (h *heartbeat) flush(ctx context.Context) error {
 }
 
 func (h *heartbeat) write(ctx context.Context) error {
-	p := h.progress()
-	if err := h.record(ctx, p); err != nil {
+	began, p := wallClock(), h.progress()
+	err := h.isSilent()
+	if err == nil {
+		err = h.record(ctx, p)
+	}
+	if err == nil { // else another attempt may have begun before the server had this heartbeat
+		err = h.isSilent()
+	}
+	if err != nil {
 		if isRefused(err) {
 			h.refused(err)
 		}
@@ -88,6 +107,7 @@ func (h *heartbeat) write(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.heard = began
 	for _, batch := range p.Sending {
 		if _, announced := h.sending[batch]; announced {
 			h.sending[batch] = true
@@ -96,13 +116,30 @@ func (h *heartbeat) write(ctx context.Context) error {
 	return nil
 }
 
+var errSilent = errors.New("nothing has come from this attempt for its heartbeat timeout")
+
+// isSilent returns an error if another attempt may be at work. The server does not always refuse this one then: it
+// tells attempts by their numbers, which begin again when an activity is reset.
+func (h *heartbeat) isSilent() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if wallClock().Sub(h.heard) > h.timeout {
+		return errSilent
+	}
+	return nil
+}
+
+// wallClock goes on while a machine is suspended, which the monotonic clock may not.
+func wallClock() time.Time { return time.Now().Round(0) }
+
 // isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work,
 // since the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
 func isRefused(err error) bool {
 	_, unknown := errors.AsType[*serviceerror.NotFound](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return unknown || late || errors.Is(err, context.DeadlineExceeded) || temporal.IsCanceledError(err) ||
-		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
+	return unknown || late || errors.Is(err, errSilent) || errors.Is(err, context.DeadlineExceeded) ||
+		temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) ||
+		errors.Is(err, activity.ErrActivityReset)
 }
 
 // progress returns a copy.
@@ -110,7 +147,10 @@ func (h *heartbeat) progress() progress {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
-	return progress{slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending))}
+	return progress{
+		slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending)),
+		slices.Sorted(maps.Keys(h.unsent)),
+	}
 }
 
 // testRun is the run of the SDK's test environments, which have no client for activities. No server gives that ID.
@@ -123,10 +163,13 @@ func recordHeartbeat(ctx context.Context, p progress) error {
 		activity.RecordHeartbeat(ctx, p)
 		return nil
 	}
-	timeout := orDefault(info.HeartbeatTimeout, defaultHeartbeat)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatTimeout(ctx))
 	defer cancel()
 	return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken, p)
+}
+
+func heartbeatTimeout(ctx context.Context) time.Duration {
+	return orDefault(activity.GetInfo(ctx).HeartbeatTimeout, defaultHeartbeat)
 }
 
 // keepAlive calls beat from time to time, until the function that it returns is called.
@@ -134,7 +177,7 @@ func keepAlive(ctx context.Context, beat func()) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(orDefault(activity.GetInfo(ctx).HeartbeatTimeout, defaultHeartbeat) / 3)
+		ticker := time.NewTicker(heartbeatTimeout(ctx) / 3)
 		defer ticker.Stop()
 		for {
 			select {

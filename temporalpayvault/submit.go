@@ -18,7 +18,8 @@ import (
 // fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
-	// a job whose snapshot has changed sends nothing of what it has read, and pauses.
+	// a job whose snapshot has changed sends nothing of what it has read, and pauses. So it has to be cheap: one that
+	// reads all cards each time reads them once for each activity.
 	Snapshot(ctx context.Context, ref string) (Snapshot, error)
 	// Cards returns the cards from position start to position end, which is not included.
 	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
