@@ -67,7 +67,7 @@ func Help(w io.Writer, err error) {
 type File struct{}
 
 // Snapshot counts the lines, and hashes them. It reads all of them, so that nothing is sent of a file with a bad one. A
-// job asks for it once for each activity: where files are large, keep what it has found while size and time are the same.
+// job asks for it once for each activity: keep what it has found, if files are large, while size and time are the same.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
 	hash := sha256.New()
 	for line, err := range lines(ref) {
