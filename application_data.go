@@ -359,14 +359,18 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err != nil {
 		return r.end(err)
 	}
-	if secret, ok := value.(Secret); ok && isMark(secret.Reveal()) {
-		if !r.lenient {
-			return errRedacted
-		}
-		value = nil
-		r.note(string(dec.StackPointer())+"/value", errRedacted)
-	}
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
+	_, misfit := f.misfit()
+	secret, _ := value.(Secret)
+	switch isLost := isMark(secret.Reveal()); {
+	case isLost && !r.lenient:
+		return errRedacted
+	case isLost:
+		f.Value, misfit = nil, true
+	}
+	if misfit {
+		r.note(string(dec.StackPointer())+"/value", errUnreadable)
+	}
 	return nil
 }
 

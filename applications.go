@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -75,16 +74,6 @@ func (d *savedData) missing() string {
 		return "fields"
 	}
 	return ""
-}
-
-// misfits are the places of values that did not fit their fields.
-func (d *savedData) misfits() (places []string) {
-	for i, field := range d.Fields {
-		if _, ok := field.misfit(); ok {
-			places = append(places, fmt.Sprintf("/data/fields/%d/value", i))
-		}
-	}
-	return places
 }
 
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed

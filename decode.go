@@ -171,10 +171,7 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	}
 	field := into.missing()
 	if field == "" {
-		if saved, ok := into.(*platformReply[savedData]); ok {
-			r.unread = append(r.unread, saved.Data.misfits()...)
-		}
-		return r.unread[:min(len(r.unread), mostUnread)], nil
+		return r.unread, nil
 	}
 	for i, at := range r.unread {
 		if strings.HasPrefix(field+"/", at+"/") {

@@ -423,7 +423,7 @@ func TestReading_misfit(t *testing.T) {
 		got, err := within(saveData, 0, "Value")(t.Context(), answering(t, 200, body), payvault.WithResponse(&response))
 		require.NoError(t, err)
 		assert.Equal(t, payvault.NewSecret(value), got)
-		assert.Equal(t, []string{"/data/fields/1/settings/required", "/data/fields/0/value"}, response.Unread)
+		assert.Equal(t, []string{"/data/fields/0/value", "/data/fields/1/settings/required"}, response.Unread)
 	}
 }
 

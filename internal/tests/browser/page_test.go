@@ -300,16 +300,21 @@ func (p *tab) another() *tab {
 	return next
 }
 
+// openTwo opens the page of an emulator, in whose place another one can be put.
+func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
+	t.Helper()
+	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])
+	t.Cleanup(before.Close)
+	t.Cleanup(after.Close)
+	page.Store(new(payvaulttest.Inspect(before)))
+	current := func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }
+	return openPage(t, before, http.HandlerFunc(current)), before, after, page
+}
+
 // When the emulator is started again, nothing of the one before stays: its numbers are given again.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	before, after := payvaulttest.NewServer(), payvaulttest.NewServer()
-	t.Cleanup(before.Close)
-	t.Cleanup(after.Close)
-	var page atomic.Pointer[http.Handler]
-	page.Store(new(payvaulttest.Inspect(before)))
-	current := func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }
-	p := openPage(t, before, http.HandlerFunc(current))
+	p, before, after, page := openTwo(t)
 	p.click(`[aria-label="Arm: 503"]`)
 	require.Error(t, p.send())
 	p.click(`[aria-label="Arm: 503"]`)
@@ -337,14 +342,7 @@ func TestRestart(t *testing.T) {
 // A page that is paused keeps what it shows when the emulator is started again, and says so.
 func TestRestartWhilePaused(t *testing.T) {
 	t.Parallel()
-	before, after := payvaulttest.NewServer(), payvaulttest.NewServer()
-	t.Cleanup(before.Close)
-	t.Cleanup(after.Close)
-	var page atomic.Pointer[http.Handler]
-	page.Store(new(payvaulttest.Inspect(before)))
-	p := openPage(t, before, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(*page.Load()).ServeHTTP(w, r)
-	}))
+	p, before, after, page := openTwo(t)
 	require.Error(t, p.send())
 	p.waitFor(`document.querySelector('#live button')`)
 	p.click("#live tbody button")
