@@ -86,11 +86,15 @@ func (c codes) of(op Operation) (own, other resultCode, success string) {
 // sayBoth reports whether of the code that decides and the other one says success and one failure. Of the other, for
 // which nothing is documented, only a number says anything.
 func sayBoth(own, other resultCode) bool {
-	if own.isZero() {
+	switch {
+	case own == "" || other == "":
+		return false
+	case own.isZero():
 		number, _ := strconv.ParseFloat(strings.TrimSpace(string(other)), 64)
 		return number != 0
+	default:
+		return other.isZero()
 	}
-	return own != "" && other.isZero()
 }
 
 // isZero reports whether a code is 0, or looks like it and may well mean success.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -152,8 +153,10 @@ func (c *Client) timeout(call *call) time.Duration {
 	return timeout
 }
 
-// readBody closes the body. One within the limit is read to its end, so that its connection can be used again. What it
-// returns may be kept for long, and has little memory to spare.
+// mostAhead is the most memory, in bytes, that is taken for a body because its length was announced.
+const mostAhead = 1 << 20
+
+// readBody closes the body. One within the limit is read to its end, so that its connection can be used again.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil
@@ -165,9 +168,19 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, ErrTooLarge
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, max(limit+1, limit)))
+	body, err := readAll(io.LimitReader(resp.Body, max(limit+1, limit)), resp.ContentLength)
 	if int64(len(body)) > limit {
 		return body[:limit], ErrTooLarge
 	}
 	return body, err
+}
+
+// readAll reads to the end. A size that is announced is believed as long as that costs little memory.
+func readAll(from io.Reader, size int64) ([]byte, error) {
+	if size <= 0 || size > mostAhead {
+		return io.ReadAll(from)
+	}
+	body := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := body.ReadFrom(from)
+	return body.Bytes(), err
 }

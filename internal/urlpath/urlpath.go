@@ -2,6 +2,7 @@
 package urlpath
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
@@ -38,30 +39,22 @@ func param(segment string) (string, bool) {
 // Fill returns a copy of base whose path has the segments of the template appended, with the values in place of its
 // parameters. Each value is escaped, so that whatever its text is, it stays one segment.
 func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
-	u, root, rootEscaped := *base, base.Path, base.EscapedPath()
-	if strings.HasSuffix(rootEscaped, "/") { // and not %2F, which belongs to the last segment
-		root, rootEscaped = root[:len(root)-1], rootEscaped[:len(rootEscaped)-1]
-	}
-	path := append(make([]byte, 0, 128), root...)
-	escaped := append(make([]byte, 0, 128), rootEscaped...)
+	path := append(make([]byte, 0, 128), base.EscapedPath()...)
+	path = bytes.TrimSuffix(path, []byte("/")) // and not %2F, which belongs to the last segment
 	for segment := range strings.SplitSeq(strings.TrimPrefix(template, "/"), "/") {
-		text := segment
 		if name, ok := param(segment); ok {
 			if len(values) == 0 {
 				return nil, fmt.Errorf("%s: %w", name, ErrSegment)
 			}
-			text, values = values[0], values[1:]
-			if err := Check(text); err != nil {
+			segment, values = values[0], values[1:]
+			if err := Check(segment); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		path = append(append(path, '/'), text...)
-		escaped = append(append(escaped, '/'), url.PathEscape(text)...)
+		path = append(append(path, '/'), url.PathEscape(segment)...)
 	}
-	u.Path = string(path)
-	u.RawPath = u.Path // said even where it says nothing new: without it net/url would escape "!" in the base's path
-	if string(escaped) != u.Path {
-		u.RawPath = string(escaped)
-	}
-	return &u, nil
+	u, err := *base, error(nil)
+	u.RawPath = string(path) // said even where it says nothing new: without it net/url would escape "!" in the base's path
+	u.Path, err = url.PathUnescape(u.RawPath)
+	return &u, err
 }
