@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,7 +20,6 @@ type Job struct {
 	From    uint64 // the first seed
 	Count   uint64
 	Workers int
-	For     time.Duration // no scenario begins after that; 0 for no limit
 	Most    int           // failures after which the job ends
 	AsDrawn bool          // failures are not shrunk
 	Report  func(Summary) // called now and then, if it is not nil
@@ -78,8 +78,8 @@ type driver struct {
 	summary Summary
 }
 
-// Drive plays a job.
-func (w *World) Drive(t *testing.T, job Job) Summary {
+// Drive plays a job. No scenario begins after the end of the context.
+func (w *World) Drive(ctx context.Context, t *testing.T, job Job) Summary {
 	t.Helper()
 	d := &driver{World: w, job: job, start: time.Now(), summary: Summary{Struck: map[string]int{}}}
 	d.next.Store(job.From)
@@ -87,7 +87,7 @@ func (w *World) Drive(t *testing.T, job Job) Summary {
 		for range max(1, job.Workers) {
 			t.Run("worker", func(t *testing.T) {
 				t.Parallel()
-				d.work(t)
+				d.work(ctx, t)
 			})
 		}
 	})
@@ -95,11 +95,11 @@ func (w *World) Drive(t *testing.T, job Job) Summary {
 	return d.summary
 }
 
-func (d *driver) work(t *testing.T) {
+func (d *driver) work(ctx context.Context, t *testing.T) {
 	t.Helper()
-	for {
+	for ctx.Err() == nil && !d.hasFailed() {
 		seed := d.next.Add(1) - 1
-		if seed >= d.job.From+d.job.Count || d.ended() {
+		if seed >= d.job.From+d.job.Count {
 			return
 		}
 		result := d.watched(t, Draw(seed))
@@ -114,10 +114,10 @@ func (d *driver) work(t *testing.T) {
 	}
 }
 
-func (d *driver) ended() bool {
+func (d *driver) hasFailed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.job.Most > 0 && len(d.summary.Failures) >= d.job.Most || d.job.For > 0 && time.Since(d.start) > d.job.For
+	return d.job.Most > 0 && len(d.summary.Failures) >= d.job.Most
 }
 
 func (d *driver) failed(f Failure) {

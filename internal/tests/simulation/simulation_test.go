@@ -44,7 +44,8 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		count = min(count, 500)
 	}
-	summary := newWorld(t).Drive(t, Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1})
+	job := Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1}
+	summary := newWorld(t).Drive(t.Context(), t, job)
 	for i := range summary.Failures {
 		t.Error(summary.Failures[i].String())
 	}

@@ -6,15 +6,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +35,7 @@ func main() {
 	flag.Uint64Var(&job.From, "from", 1, "the first seed")
 	flag.Uint64Var(&job.Count, "n", 1000000, "how many scenarios")
 	flag.IntVar(&job.Workers, "workers", runtime.GOMAXPROCS(0), "how many at a time")
-	flag.DurationVar(&job.For, "for", 0, "time after which no more scenarios begin")
+	limit := flag.Duration("for", 1000*time.Hour, "time after which no more scenarios begin")
 	flag.IntVar(&job.Most, "failures", 3, "failures after which it ends")
 	shrink := flag.Bool("shrink", true, "look for the simplest scenario that fails")
 	testdata := flag.String("testdata", "../../../testdata", "the documented answers")
@@ -48,7 +51,9 @@ func main() {
 			replay(t, world, scenario(t, *seed, *file), *times)
 			return
 		}
-		play(t, world, job)
+		ctx, cancel := context.WithTimeout(t.Context(), *limit)
+		defer cancel()
+		play(ctx, t, world, job)
 	}
 	// Package synctest wants a test to run in.
 	all := func(_, _ string) (bool, error) { return true, nil }
@@ -89,15 +94,22 @@ func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times 
 	fmt.Printf("%s\n%s\n%d broken\n%s\n", text, trace, len(result.Failures), broken)
 }
 
-func play(t *testing.T, world *simulation.World, job simulation.Job) {
+// play ends early, with all that came of it, when the process is asked to end.
+func play(ctx context.Context, t *testing.T, world *simulation.World, job simulation.Job) {
 	t.Helper()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	began, goroutines := heap(), runtime.NumGoroutine()
 	job.Report = func(s simulation.Summary) {
-		line, _, _ := strings.Cut(s.String(), "\n")
-		fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.TimeOnly), line)
+		text := s.String()
+		if s.Scenarios%tableEvery != 0 {
+			text, _, _ = strings.Cut(text, "\n")
+		}
+		next := job.From + uint64(s.Scenarios) //nolint:gosec // positive
+		fmt.Fprintf(os.Stderr, "%s up to seed %d: %s\n", time.Now().UTC().Format(time.TimeOnly), next-1, text)
 	}
 	job.Failed = func(f simulation.Failure) { fmt.Println(f.String()) }
-	summary := world.Drive(t, job)
+	summary := world.Drive(ctx, t, job)
 	if len(summary.Failures) > 0 {
 		t.Fail()
 	}
@@ -108,6 +120,9 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 		t.Fail()
 	}
 }
+
+// tableEvery is after how many scenarios the table of faults is printed, so that it survives the process.
+const tableEvery = 100_000
 
 // mostHeap is what may be left in caches, in KiB.
 const mostHeap = 4 << 10
