@@ -467,6 +467,9 @@ func messages(raw jsontext.Value) (texts []string, plain bool) {
 	return texts, plain
 }
 
+// quotes reports whether e repeats texts of the service.
+func (e *Error) quotes() bool { return len(e.Code)+len(e.Message)+len(e.Detail)+len(e.Fields) > 0 }
+
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
 	clean := newEraser(secrets).clean

@@ -230,11 +230,13 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
-	private := out.private()
-	for _, key := range r.Keys {
-		private = append(private, keyOf(key), strings.TrimPrefix(key, basic))
+	if failed.quotes() {
+		private := out.private()
+		for _, key := range r.Keys {
+			private = append(private, keyOf(key), strings.TrimPrefix(key, basic))
+		}
+		failed.clear(private)
 	}
-	failed.clear(private)
 	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
 		return nil, nil
 	}
