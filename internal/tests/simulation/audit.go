@@ -25,7 +25,7 @@ func (c *caller) audit() {
 	if secret := leaked(c.texts.String(), c.kind.secrets()); secret != "" {
 		c.fail("%q stands in an error, a log record or a trace:\n%s", secret, c.texts.String())
 	}
-	if !c.plan.Shared && !reflect.DeepEqual(c.own, newRequests()) {
+	if !c.plan.Shared && !reflect.DeepEqual(c.own, newRequests(c.plan.Op)) {
 		c.fail("its request has changed")
 	}
 }
@@ -159,7 +159,10 @@ func chain(err error) []string {
 // leaked returns the first of the secrets that stands in a text, as it is or in a form in which it can be read.
 func leaked(text string, secrets []string) string {
 	unescaped := unescape(text)
-	lower, plain := strings.ToLower(text+"\n"+unescaped), plain(unescaped)
+	lower, plain := strings.ToLower(unescaped), plain(unescaped)
+	if unescaped != text {
+		lower += "\n" + strings.ToLower(text)
+	}
 	for _, secret := range secrets {
 		if strings.Contains(lower, strings.ToLower(secret)) {
 			return secret
@@ -196,7 +199,9 @@ func plainOf(text string) string { return plain(text) }
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n', unicode.IsLetter(r), unicode.IsDigit(r):
+		case r == '\n', '0' <= r && r <= '9', 'a' <= r && r <= 'z':
+			return r
+		case unicode.IsLetter(r), unicode.IsDigit(r):
 			return unicode.ToLower(r)
 		}
 		return -1

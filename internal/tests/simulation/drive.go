@@ -38,7 +38,7 @@ type Summary struct {
 type Failure struct {
 	Scenario Scenario // shrunk
 	Broken   []string
-	Trace    []string
+	Trace    Trace
 	Note     string // how it was shrunk
 }
 
@@ -48,8 +48,8 @@ func (f *Failure) String() string {
 	if err != nil {
 		return err.Error()
 	}
-	broken, trace := strings.Join(f.Broken, "\n"), strings.Join(f.Trace, "\n")
-	return fmt.Sprintf("seed %d, %s:\n%s\n%s\n%s\n", f.Scenario.Seed, f.Note, broken, scenario, trace)
+	broken := strings.Join(f.Broken, "\n")
+	return fmt.Sprintf("seed %d, %s:\n%s\n%s\n%s\n", f.Scenario.Seed, f.Note, broken, scenario, f.Trace)
 }
 
 // String is a table of the faults that struck.
@@ -63,8 +63,8 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// stuckAfter is how long a scenario may take, of real time.
-const stuckAfter = time.Minute
+// stuckAfter is how long a scenario may take, of real time, on a machine that is busy with other work.
+const stuckAfter = 5 * time.Minute
 
 // driver plays a job.
 type driver struct {

@@ -256,13 +256,20 @@ func (c *http1) timeOut(goesOn bool) {
 	}
 }
 
+// zippers are kept: each is of a megabyte.
+//
+//nolint:gochecknoglobals // nothing lasts in them
+var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 // zip compresses a body, as the step says.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb
 	}
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w := zippers.Get().(*gzip.Writer) //nolint:forcetypeassert // it holds nothing else
+	defer zippers.Put(w)
+	w.Reset(&b)
 	_, _ = w.Write(body)
 	_ = w.Close()
 	zipped := b.Bytes()

@@ -65,7 +65,7 @@ type requests struct {
 	customer    payvault.CustomerCreateRequest
 	payee       payvault.PayeeCreateRequest
 	application payvault.ApplicationCreateRequest
-	data        payvault.ApplicationData
+	data        *payvault.ApplicationData // nil unless it is sent: it is large
 	dispute     payvault.DisputeResponse
 	cancel      payvault.SubscriptionCancelRequest
 	invoice     payvault.InvoiceSendRequest
@@ -79,7 +79,11 @@ type requests struct {
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-func newRequests() *requests {
+// mostRequests is an operation with which newRequests makes all of them.
+const mostRequests = payvault.OpApplicationsSaveData
+
+// newRequests makes those of an operation, and the small ones.
+func newRequests(op payvault.Operation) *requests {
 	card, cvv := payvault.NewSecret(canaryCard), payvault.NewSecret(canaryCVV)
 	routing, account := payvault.NewSecret(canaryRouting), payvault.NewSecret(canaryAccount)
 	q := &requests{
@@ -100,13 +104,6 @@ func newRequests() *requests {
 			Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: routing, DDANumber: account},
 		},
 		application: payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42},
-		data: payvault.ApplicationData{
-			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
-			BankRouting: routing, BankAccountNumber: account,
-			Ownership: payvault.Ownership{
-				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
-			},
-		},
 		dispute: payvault.DisputeResponse{
 			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", evidence),
 		},
@@ -120,6 +117,15 @@ func newRequests() *requests {
 			Method: http.MethodPut, Path: []string{"platform", "thing", canaryCallPath},
 			Body: map[string]any{"card_number": card, "last": "end"},
 		},
+	}
+	if op == payvault.OpApplicationsSaveData {
+		q.data = &payvault.ApplicationData{
+			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
+			BankRouting: routing, BankAccountNumber: account,
+			Ownership: payvault.Ownership{
+				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
+			},
+		}
 	}
 	q.tokenizeOld = q.tokenize
 	q.tokenizeOld.CardID = "CARDID1004"
@@ -264,7 +270,7 @@ func singles() []kind {
 			op: payvault.OpApplicationsSaveData, same: true, carries: canaryAccount,
 			private: []string{canaryTaxID, canarySSN, canaryRouting, canaryAccount, canaryApp},
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), q.data, opts...)
+				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), *q.data, opts...)
 				return "", err
 			},
 		},

@@ -21,9 +21,27 @@ import (
 // Result is what came of a scenario.
 type Result struct {
 	Failures []string
-	Trace    []string       // of both sides, in the order of time
+	Trace    Trace
 	Struck   map[string]int // how often each fault struck
 	Calls    int            // pages and batches are calls too
+}
+
+// Trace is what happened on both sides, in the order of time. It becomes text when it is printed, which few are.
+type Trace []event
+
+type event struct {
+	at           time.Duration
+	side, format string
+	args         []any
+}
+
+// String gives a line to each event.
+func (t Trace) String() string {
+	var b strings.Builder
+	for _, e := range t {
+		fmt.Fprintf(&b, "%12v %-8s %s\n", e.at, e.side, fmt.Sprintf(e.format, e.args...))
+	}
+	return b.String()
 }
 
 // unit is a request of the caller: a call, or a batch of one.
@@ -65,7 +83,7 @@ type run struct {
 	held     map[payvault.Operation][2]time.Time // when the service refused it, and when it may be asked again
 	wire     []*stream                           // from client to service, of all connections
 	failures []string
-	events   []string
+	events   Trace
 	struck   map[string]int
 	calls    []*caller
 }
@@ -81,7 +99,7 @@ const longestScenario = 24 * time.Hour
 func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	t.Helper()
 	r := &run{
-		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
+		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(mostRequests),
 		held: map[payvault.Operation][2]time.Time{},
 	}
 	defer func() {
@@ -148,7 +166,7 @@ func (r *run) play(ctx context.Context) {
 		c.audit()
 	}
 	r.auditBudget()
-	if !reflect.DeepEqual(r.shared, newRequests()) {
+	if !reflect.DeepEqual(r.shared, newRequests(mostRequests)) {
 		r.fail(-1, "a request that was shared has changed")
 	}
 }
@@ -225,12 +243,12 @@ func (r *run) strike(fault string) {
 	r.struck[fault]++
 }
 
+// trace keeps the arguments until the trace is printed: nothing may change them.
 func (r *run) trace(side, format string, args ...any) {
-	at := time.Since(r.start)
-	text := fmt.Sprintf(format, args...)
+	e := event{time.Since(r.start), side, format, args}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, fmt.Sprintf("%12v %-8s %s", at, side, text))
+	r.events = append(r.events, e)
 }
 
 func (r *run) fail(call int, format string, args ...any) {

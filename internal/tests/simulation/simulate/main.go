@@ -90,8 +90,8 @@ func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times 
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace, broken := strings.Join(result.Trace, "\n"), strings.Join(result.Failures, "\n")
-	fmt.Printf("%s\n%s\n%d broken\n%s\n", text, trace, len(result.Failures), broken)
+	broken := strings.Join(result.Failures, "\n")
+	fmt.Printf("%s\n%s%d broken\n%s\n", text, result.Trace, len(result.Failures), broken)
 }
 
 // play ends early, with all that came of it, when the process is asked to end.
