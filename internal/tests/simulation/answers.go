@@ -130,13 +130,13 @@ func (x *exchange) success() []byte {
 		pages := max(1, x.run.Calls[x.call].Length)
 		return x.run.world.page(x.kind.op, x.page, pages)
 	}
-	doc := x.run.world.documents[x.kind.op]
-	if x.kind.issues == "" {
-		return doc
+	doc, issues := x.run.world.issuing[x.kind.op]
+	if !issues {
+		return x.run.world.documents[x.kind.op]
 	}
 	id := strconv.FormatInt(500000+x.run.serial.Add(1), 10)
 	x.run.note(x.unit, func(n *record) { n.issued = append(n.issued, id) })
-	return x.kind.idPattern.ReplaceAll(doc, []byte("${1}"+id+"${2}"))
+	return slices.Concat(doc.before, []byte(id), doc.after)
 }
 
 // codePattern finds the result code of a document, whose name counts in any case.

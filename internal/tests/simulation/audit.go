@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"example.com/payvault"
 )
@@ -25,7 +26,7 @@ func (c *caller) audit() {
 	if secret := leaked(c.texts.String(), c.kind.secrets()); secret != "" {
 		c.fail("%q stands in an error, a log record or a trace:\n%s", secret, c.texts.String())
 	}
-	if !c.plan.Shared && !reflect.DeepEqual(c.own, newRequests(c.plan.Op)) {
+	if c.kind.sent != nil && !reflect.DeepEqual(c.kind.sent(c.own), c.kind.sent(unchanged)) {
 		c.fail("its request has changed")
 	}
 }
@@ -93,7 +94,11 @@ func (c *caller) auditOutcome(o *outcome) {
 		return
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
-	if e.Delivery == payvault.NotSent && e.Attempts == 0 && o.life > 0 && n.heads > n.turned {
+	turned := n.turned
+	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
+		turned += n.forbidden
+	}
+	if e.Delivery == payvault.NotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
 		// A job that ends before it has asked its journal about a batch speaks of this life only.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
@@ -102,10 +107,6 @@ func (c *caller) auditOutcome(o *outcome) {
 		return
 	}
 	hidden := copiesUnseen(c.run.Caller) && e.Attempts > 1 // one of an attempt before
-	turned := n.turned
-	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
-		turned += n.forbidden
-	}
 	if e.Delivery == payvault.NotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
 		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
 	}
@@ -197,13 +198,14 @@ func plainOf(text string) string { return plain(text) }
 
 // plain keeps letters, digits and ends of lines.
 func plain(text string) string {
-	return strings.Map(func(r rune) rune {
+	kept := make([]byte, 0, len(text))
+	for _, r := range text {
 		switch {
 		case r == '\n', '0' <= r && r <= '9', 'a' <= r && r <= 'z':
-			return r
+			kept = append(kept, byte(r))
 		case unicode.IsLetter(r), unicode.IsDigit(r):
-			return unicode.ToLower(r)
+			kept = utf8.AppendRune(kept, unicode.ToLower(r))
 		}
-		return -1
-	}, text)
+	}
+	return string(kept)
 }

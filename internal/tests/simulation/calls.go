@@ -52,7 +52,7 @@ func (r *run) newCaller(n int) *caller {
 	plan := &r.Calls[n]
 	c := &caller{run: r, n: n, plan: plan, kind: kindOf(plan.Op, plan.Form), own: r.shared}
 	if !plan.Shared {
-		c.own = newRequests(plan.Op)
+		c.own = newRequests()
 	}
 	return c
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,7 @@ type kind struct {
 	private []string // canaries that its request carries, so that its errors are cleared of them
 	issues  string   // the field of its answer that holds a new ID
 
-	idPattern *regexp.Regexp
+	sent func(q *requests) any // what of them it sends, and must not change; nil for nothing
 	// do makes the call and returns the ID that the service has issued.
 	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
 }
@@ -65,7 +64,7 @@ type requests struct {
 	customer    payvault.CustomerCreateRequest
 	payee       payvault.PayeeCreateRequest
 	application payvault.ApplicationCreateRequest
-	data        *payvault.ApplicationData // nil unless it is sent: it is large
+	data        payvault.ApplicationData
 	dispute     payvault.DisputeResponse
 	cancel      payvault.SubscriptionCancelRequest
 	invoice     payvault.InvoiceSendRequest
@@ -79,11 +78,12 @@ type requests struct {
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-// mostRequests is an operation with which newRequests makes all of them.
-const mostRequests = payvault.OpApplicationsSaveData
+// unchanged are the requests as they have to be after a call.
+//
+//nolint:gochecknoglobals // never changed
+var unchanged = newRequests()
 
-// newRequests makes those of an operation, and the small ones.
-func newRequests(op payvault.Operation) *requests {
+func newRequests() *requests {
 	card, cvv := payvault.NewSecret(canaryCard), payvault.NewSecret(canaryCVV)
 	routing, account := payvault.NewSecret(canaryRouting), payvault.NewSecret(canaryAccount)
 	q := &requests{
@@ -104,6 +104,13 @@ func newRequests(op payvault.Operation) *requests {
 			Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: routing, DDANumber: account},
 		},
 		application: payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42},
+		data: payvault.ApplicationData{
+			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
+			BankRouting: routing, BankAccountNumber: account,
+			Ownership: payvault.Ownership{
+				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
+			},
+		},
 		dispute: payvault.DisputeResponse{
 			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", evidence),
 		},
@@ -117,15 +124,6 @@ func newRequests(op payvault.Operation) *requests {
 			Method: http.MethodPut, Path: []string{"platform", "thing", canaryCallPath},
 			Body: map[string]any{"card_number": card, "last": "end"},
 		},
-	}
-	if op == payvault.OpApplicationsSaveData {
-		q.data = &payvault.ApplicationData{
-			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
-			BankRouting: routing, BankAccountNumber: account,
-			Ownership: payvault.Ownership{
-				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
-			},
-		}
 	}
 	q.tokenizeOld = q.tokenize
 	q.tokenizeOld.CardID = "CARDID1004"
@@ -158,11 +156,6 @@ func makeKinds() []kind {
 		}
 		if !found {
 			all = append(all, tabled(info.Op))
-		}
-	}
-	for i := range all {
-		if k := &all[i]; k.issues != "" {
-			k.idPattern = regexp.MustCompile(`("` + k.issues + `":\s*"?)[^",\s]+("?)`)
 		}
 	}
 	return all
@@ -216,6 +209,7 @@ func singles() []kind {
 	return []kind{
 		{
 			op: payvault.OpTokensTokenize, rcode: true, carries: canaryWallet, private: payment, issues: "card_id",
+			sent: func(q *requests) any { return &q.tokenize },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Tokens.Tokenize(ctx, &q.tokenize, opts...)
 				return idOf(r, err, func() string { return r.CardID })
@@ -224,6 +218,7 @@ func singles() []kind {
 		{
 			op: payvault.OpTokensTokenize, form: formCard, same: true, rcode: true,
 			carries: canaryWallet, private: payment, issues: "card_id",
+			sent: func(q *requests) any { return &q.tokenizeOld },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Tokens.Tokenize(ctx, &q.tokenizeOld, opts...)
 				return idOf(r, err, func() string { return r.CardID })
@@ -232,6 +227,7 @@ func singles() []kind {
 		{
 			op: payvault.OpCustomersCreate, carries: canaryAccount,
 			private: []string{canaryCard, canaryCVV, canaryRouting, canaryAccount}, issues: "customer_id",
+			sent: func(q *requests) any { return &q.customer },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Customers.Create(ctx, &q.customer, opts...)
 				return idOf(r, err, func() string { return r.ID })
@@ -239,15 +235,20 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpCustomersList, reads: true, list: true, private: []string{canaryFilter},
+			sent: func(q *requests) any { return &q.list },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Customers.List(ctx, &q.list, opts...)
 				return idOf(r, err, none)
 			},
 		},
-		{op: payvault.OpCustomersList, form: formWalk, reads: true, list: true, private: []string{canaryFilter}},
+		{
+			op: payvault.OpCustomersList, form: formWalk, reads: true, list: true,
+			private: []string{canaryFilter}, sent: func(q *requests) any { return &q.list },
+		},
 		{
 			op: payvault.OpPayeesCreate, carries: canaryAccount,
 			private: []string{canaryRouting, canaryAccount}, issues: "payee_id",
+			sent: func(q *requests) any { return &q.payee },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Payees.Create(ctx, &q.payee, opts...)
 				return idOf(r, err, func() string { return fmt.Sprint(r.ID) })
@@ -261,6 +262,7 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpApplicationsCreate, carries: "sales_rep", issues: "app_id",
+			sent: func(q *requests) any { return &q.application },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Applications.Create(ctx, &q.application, opts...)
 				return idOf(r, err, func() string { return fmt.Sprint(r.App.ID) })
@@ -269,8 +271,9 @@ func singles() []kind {
 		{
 			op: payvault.OpApplicationsSaveData, same: true, carries: canaryAccount,
 			private: []string{canaryTaxID, canarySSN, canaryRouting, canaryAccount, canaryApp},
+			sent:    func(q *requests) any { return q.data },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), *q.data, opts...)
+				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), q.data, opts...)
 				return "", err
 			},
 		},
@@ -283,6 +286,7 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpDisputesRespond, carries: "%%EOF", private: []string{canaryDispute},
+			sent: func(q *requests) any { return &q.dispute },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				return "", c.Disputes.Respond(ctx, payvault.DisputeID(number(canaryDispute)), &q.dispute, opts...)
 			},
@@ -290,6 +294,7 @@ func singles() []kind {
 		{
 			op: payvault.OpSubscriptionsTransactions, reads: true, list: true,
 			private: []string{canarySub, canaryFilter},
+			sent:    func(q *requests) any { return &q.list },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Subscriptions.Transactions(ctx, subscription, &q.list, opts...)
 				return idOf(r, err, none)
@@ -297,10 +302,11 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpSubscriptionsTransactions, form: formWalk, reads: true, list: true,
-			private: []string{canarySub, canaryFilter},
+			private: []string{canarySub, canaryFilter}, sent: func(q *requests) any { return &q.list },
 		},
 		{
 			op: payvault.OpSubscriptionsCancel, carries: "JANE1", private: []string{canarySub},
+			sent: func(q *requests) any { return &q.cancel },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.Subscriptions.Cancel(ctx, subscription, &q.cancel, opts...)
 				return idOf(r, err, none)
@@ -308,6 +314,7 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpInvoicesSend, carries: "jane@example.com", private: []string{canaryInvoice},
+			sent: func(q *requests) any { return &q.invoice },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				return "", c.Invoices.Send(ctx, canaryInvoice, &q.invoice, opts...)
 			},
@@ -315,6 +322,7 @@ func singles() []kind {
 		{
 			op: payvault.OpAccountUpdaterSubmit, carries: canaryCard,
 			private: []string{canaryCard}, issues: "request_id",
+			sent: func(q *requests) any { return q.cards },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				r, err := c.AccountUpdater.Submit(ctx, q.cards, opts...)
 				return idOf(r, err, func() string { return r.RequestID })
@@ -322,7 +330,7 @@ func singles() []kind {
 		},
 		{
 			op: payvault.OpAccountUpdaterSubmit, form: formBulk, carries: canaryCard,
-			private: []string{canaryCard}, issues: "request_id",
+			private: []string{canaryCard}, issues: "request_id", sent: func(q *requests) any { return q.cards },
 		},
 		{
 			op: payvault.OpWebhooksAddEvent, private: []string{canaryWebhook},
@@ -334,6 +342,7 @@ func singles() []kind {
 		{
 			op: payvault.OpCall, method: http.MethodPut, path: "/platform/thing/" + canaryCallPath, carries: `"end"`,
 			private: []string{canaryCard, canaryCallPath},
+			sent:    func(q *requests) any { return q.call },
 			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
 				return "", c.Call(ctx, q.call, nil, opts...)
 			},

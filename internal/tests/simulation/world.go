@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,8 +27,9 @@ const basePath = "/base"
 
 // World is what all scenarios share; none of them changes it.
 type World struct {
-	documents   map[payvault.Operation][]byte // the documented answers
-	pages       map[payvault.Operation]pageDocument
+	documents   map[payvault.Operation][]byte      // the documented answers
+	issuing     map[payvault.Operation]cutDocument // those of them with a new ID
+	pages       map[payvault.Operation]cutDocument // a record of each page
 	certificate tls.Certificate
 	untrusted   tls.Certificate
 	roots       *x509.CertPool
@@ -35,13 +37,14 @@ type World struct {
 	bomb        []byte // compressed
 }
 
-// pageDocument is what pages are made of: a record, and where its ID stands.
-type pageDocument struct{ before, after []byte }
+// cutDocument is what stands before an ID and after it.
+type cutDocument struct{ before, after []byte }
 
 // NewWorld reads the documented answers from the folder testdata of the repository.
 func NewWorld(testdata string) (*World, error) {
 	w := &World{
-		documents: map[payvault.Operation][]byte{}, pages: map[payvault.Operation]pageDocument{},
+		documents: map[payvault.Operation][]byte{},
+		issuing:   map[payvault.Operation]cutDocument{}, pages: map[payvault.Operation]cutDocument{},
 		token: "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+canaryKey)), roots: x509.NewCertPool(),
 	}
 	for _, info := range payvault.Operations() {
@@ -57,6 +60,12 @@ func NewWorld(testdata string) (*World, error) {
 		payvault.OpCustomersList: "customer_id", payvault.OpSubscriptionsTransactions: "purchase_id",
 	}
 	for _, k := range kinds() {
+		if k.issues != "" {
+			pattern := regexp.MustCompile(`"` + k.issues + `":\s*"?([^",\s]+)`)
+			doc := w.documents[k.op]
+			at := pattern.FindSubmatchIndex(doc)
+			w.issuing[k.op] = cutDocument{doc[:at[2]], doc[at[3]:]}
+		}
 		if k.list {
 			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil { // which nobody reads
 				return nil, err
@@ -82,7 +91,7 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 		return err
 	}
 	before, after, _ := bytes.Cut(record, []byte(mark))
-	w.pages[op] = pageDocument{before, after}
+	w.pages[op] = cutDocument{before, after}
 	return nil
 }
 

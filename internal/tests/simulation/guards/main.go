@@ -80,6 +80,11 @@ func guards() []guard {
 		},
 		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},
 		{
+			"a code and an rcode that contradict each other", "decode.go",
+			"case sayBoth(own, other):",
+			"case sayBoth(own, other) && op.Op == \"\":",
+		},
+		{
 			"a code of a 5xx is no refusal", "errors.go",
 			"return e.StatusCode < 500 && e.Code != \"\" && !resultCode(e.Code).isZero()",
 			"return e.Code != \"\" && !resultCode(e.Code).isZero()",
@@ -140,6 +145,12 @@ func guards() []guard {
 			"\tif !w.admit(b, turn, next) {\n",
 			"\t<-turn\n\tw.submit(b, cards)\n\tcards = nil\n\tif !w.admit(b, turn, next) {\n",
 		},
+		{
+			"journal: the end is recorded only of a whole stream", "submitall.go",
+			"\tif w.over() == nil {\n\t\tw.record(end)",
+			"\t{\n\t\tw.record(end)",
+		},
+		{"journal: what it was not asked about is not safe to retry", "submitall.go", "e.unasked = true", ""},
 		{
 			"observers hear of a call that panics", "exchange.go",
 			"observers.end(ctx, call, callResult(result, into, took, unread, err))",
