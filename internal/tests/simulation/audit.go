@@ -202,7 +202,7 @@ func plain(text string) string {
 	for _, r := range text {
 		switch {
 		case r == '\n', '0' <= r && r <= '9', 'a' <= r && r <= 'z':
-			kept = append(kept, byte(r))
+			kept = append(kept, byte(r)) //nolint:gosec // of ASCII
 		case unicode.IsLetter(r), unicode.IsDigit(r):
 			kept = utf8.AppendRune(kept, unicode.ToLower(r))
 		}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,10 +19,11 @@ type Job struct {
 	From    uint64 // the first seed
 	Count   uint64
 	Workers int
-	Most    int           // failures after which the job ends
-	AsDrawn bool          // failures are not shrunk
-	Report  func(Summary) // called now and then, if it is not nil
-	Failed  func(Failure) // called at once, if it is not nil
+	Done    <-chan struct{} // no scenario begins when it is closed
+	Most    int             // failures after which the job ends
+	AsDrawn bool            // failures are not shrunk
+	Report  func(Summary)   // called now and then, if it is not nil
+	Failed  func(Failure)   // called at once, if it is not nil
 }
 
 // Summary is what came of a job so far.
@@ -78,8 +78,8 @@ type driver struct {
 	summary Summary
 }
 
-// Drive plays a job. No scenario begins after the end of the context.
-func (w *World) Drive(ctx context.Context, t *testing.T, job Job) Summary {
+// Drive plays a job.
+func (w *World) Drive(t *testing.T, job Job) Summary {
 	t.Helper()
 	d := &driver{World: w, job: job, start: time.Now(), summary: Summary{Struck: map[string]int{}}}
 	d.next.Store(job.From)
@@ -87,7 +87,7 @@ func (w *World) Drive(ctx context.Context, t *testing.T, job Job) Summary {
 		for range max(1, job.Workers) {
 			t.Run("worker", func(t *testing.T) {
 				t.Parallel()
-				d.work(ctx, t)
+				d.work(t)
 			})
 		}
 	})
@@ -95,9 +95,9 @@ func (w *World) Drive(ctx context.Context, t *testing.T, job Job) Summary {
 	return d.summary
 }
 
-func (d *driver) work(ctx context.Context, t *testing.T) {
+func (d *driver) work(t *testing.T) {
 	t.Helper()
-	for ctx.Err() == nil && !d.hasFailed() {
+	for !d.ended() {
 		seed := d.next.Add(1) - 1
 		if seed >= d.job.From+d.job.Count {
 			return
@@ -114,7 +114,12 @@ func (d *driver) work(ctx context.Context, t *testing.T) {
 	}
 }
 
-func (d *driver) hasFailed() bool {
+func (d *driver) ended() bool {
+	select {
+	case <-d.job.Done:
+		return true
+	default:
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.job.Most > 0 && len(d.summary.Failures) >= d.job.Most

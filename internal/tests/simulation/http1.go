@@ -267,7 +267,7 @@ func (x *exchange) zip(body []byte) []byte {
 		return x.run.world.bomb
 	}
 	var b bytes.Buffer
-	w := zippers.Get().(*gzip.Writer) //nolint:forcetypeassert // it holds nothing else
+	w := zippers.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // it holds nothing else
 	defer zippers.Put(w)
 	w.Reset(&b)
 	_, _ = w.Write(body)

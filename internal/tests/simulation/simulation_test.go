@@ -44,8 +44,7 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		count = min(count, 500)
 	}
-	job := Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1}
-	summary := newWorld(t).Drive(t.Context(), t, job)
+	summary := newWorld(t).Drive(t, Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1})
 	for i := range summary.Failures {
 		t.Error(summary.Failures[i].String())
 	}

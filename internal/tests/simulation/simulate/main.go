@@ -51,9 +51,13 @@ func main() {
 			replay(t, world, scenario(t, *seed, *file), *times)
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), *limit)
+		// Asked to end, it prints what came of the scenarios so far.
+		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		ctx, cancel := context.WithTimeout(ctx, *limit)
 		defer cancel()
-		play(ctx, t, world, job)
+		job.Done = ctx.Done()
+		play(t, world, job)
 	}
 	// Package synctest wants a test to run in.
 	all := func(_, _ string) (bool, error) { return true, nil }
@@ -94,22 +98,19 @@ func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times 
 	fmt.Printf("%s\n%s%d broken\n%s\n", text, result.Trace, len(result.Failures), broken)
 }
 
-// play ends early, with all that came of it, when the process is asked to end.
-func play(ctx context.Context, t *testing.T, world *simulation.World, job simulation.Job) {
+func play(t *testing.T, world *simulation.World, job simulation.Job) {
 	t.Helper()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	began, goroutines := heap(), runtime.NumGoroutine()
 	job.Report = func(s simulation.Summary) {
 		text := s.String()
 		if s.Scenarios%tableEvery != 0 {
 			text, _, _ = strings.Cut(text, "\n")
 		}
-		next := job.From + uint64(s.Scenarios) //nolint:gosec // positive
-		fmt.Fprintf(os.Stderr, "%s up to seed %d: %s\n", time.Now().UTC().Format(time.TimeOnly), next-1, text)
+		last := job.From + uint64(s.Scenarios) - 1 //nolint:gosec // positive
+		fmt.Fprintf(os.Stderr, "%s up to seed %d: %s\n", time.Now().UTC().Format(time.TimeOnly), last, text)
 	}
 	job.Failed = func(f simulation.Failure) { fmt.Println(f.String()) }
-	summary := world.Drive(ctx, t, job)
+	summary := world.Drive(t, job)
 	if len(summary.Failures) > 0 {
 		t.Fail()
 	}
