@@ -106,7 +106,7 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
-		{"redaction of card numbers", "erase.go", "digits.mark(cardNumbers(digits.text), ends)", ""},
+		{"redaction of card numbers", "erase.go", "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
 		{
 			"redaction of what is escaped", "erase.go",
 			`if signs != "" && !strings.ContainsAny(all, signs)`,
@@ -191,7 +191,7 @@ func run(only string, n int, limit time.Duration) error {
 		}
 		found, err := try(scratch, g, n, limit)
 		if err != nil {
-			return fmt.Errorf("%s: %w", g.name, err)
+			fmt.Fprintf(os.Stderr, "%s: %v\n", g.name, err)
 		}
 		if found == "" {
 			found = "- | not found |"
