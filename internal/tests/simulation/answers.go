@@ -112,7 +112,7 @@ func (x *exchange) content(d die) []byte {
 	case "mutated":
 		return x.mutated(d)
 	case "large":
-		return append(x.success(), bytes.Repeat([]byte(" "), int(x.run.Client.MaxBytes))...)
+		return slices.Concat(x.success(), bytes.Repeat([]byte(" "), int(x.run.Client.MaxBytes)))
 	case "endless":
 		return x.run.world.page(x.kind.op, x.page, x.page+2)
 	case "repeated page":
@@ -168,10 +168,11 @@ func (x *exchange) oddCode(d die) []byte {
 // bothCodes says both that the request was performed, which it was not, and that it was refused.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
-		if x.kind.rcode {
-			return append(found, `,"code":7`...)
+		other := `,"code":7`
+		if !x.kind.rcode {
+			other = pick(d, []string{`,"rcode":"051"`, other})
 		}
-		return append(found, pick(d, []string{`,"rcode":"051"`, `,"code":7`})...)
+		return slices.Concat(found, []byte(other))
 	})
 }
 

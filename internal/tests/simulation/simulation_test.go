@@ -44,11 +44,13 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		count = min(count, 500)
 	}
-	summary := newWorld(t).Drive(t, Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1})
+	w := newWorld(t)
+	summary := w.Drive(t, Job{From: *firstSeed, Count: count, Workers: runtime.GOMAXPROCS(0), Most: 1})
 	for i := range summary.Failures {
 		t.Error(summary.Failures[i].String())
 	}
 	t.Log(summary)
+	assert.Equal(t, newWorld(t).documents, w.documents, "a scenario has changed what all share")
 }
 
 // TestKept plays the scenarios in which a defect was found.
