@@ -50,7 +50,12 @@ func guards() []guard {
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.unsure", "return true"},
 		{"most attempts", retry, "call.attempts-call.waited < call.max", "call.attempts-call.waited <= call.max"},
 		{"budget of retries", retry, "call.again = c.budget.take(call.cost)", "c.budget.take(call.cost)"},
-		{"a refusal holds all calls of its operation back", retry, "call.Pace.refused(call.place, after)", ""},
+		{"a refusal is waited for", retry, "call.Pace.refused(call.place, after)", ""},
+		{
+			"a refusal holds all calls of its operation back", "exchange.go",
+			"c.core.paces[op.Op]",
+			"transport.NewPace()",
+		},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
 		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
 		{
