@@ -155,7 +155,11 @@ func guards() []guard {
 			"\tif w.over() == nil {\n\t\tw.record(end)",
 			"\t{\n\t\tw.record(end)",
 		},
-		{"journal: what it was not asked about is not safe to retry", "submitall.go", "e.unasked = true", "e.unasked = false"},
+		{
+			"journal: what it was not asked about is not safe to retry", "submitall.go",
+			"e.unasked = true",
+			"e.unasked = false",
+		},
 		{
 			"observers hear of a call that panics", "exchange.go",
 			"observers.end(ctx, call, callResult(result, into, took, unread, err))",
