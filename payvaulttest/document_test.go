@@ -106,7 +106,7 @@ func (f failing) RoundTrip(*http.Request) (*http.Response, error) {
 func TestFaultsAreListed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	twice := payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Operation: payvault.OpCustomersList, Times: 2}
+	twice := payvaulttest.Fault{Kind: payvaulttest.Respond, Operation: payvault.OpCustomersList, Times: 2}
 	inject(t, a.srv, twice)
 	always := payvaulttest.Fault{Kind: payvaulttest.Hang, Operation: payvault.OpInvoicesSend}
 	remove := inject(t, a.srv, always)

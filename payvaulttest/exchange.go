@@ -59,14 +59,9 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Ope
 	x.fault = s.faults.take(x.name())
 	defer s.feed.Begin(o.ID, string(x.fault.Kind))()
 	defer x.log(r.Context()) // before it is pending no more
-	switch x.fault.Kind {
-	case ResetConnection:
+	if x.fault.Kind == ResetConnection {
 		s.requests.add(x.request)
-	case DropDuringRead:
-		some, _ := io.ReadAll(io.LimitReader(r.Body, 512))
-		x.request.Size, x.request.body = int64(len(some)), seal(some)
-		s.requests.add(x.request)
-	default:
+	} else {
 		x.read()
 	}
 	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)

@@ -78,7 +78,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 	}
 	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
 		return inspect.Armed{}, errors.New("that is no JSON object with fields of a fault only, which are operation, kind, " +
-			"times, after_commit, status, header, body, delay, retry_after, location, code, message, size and rate")
+			"times, after_commit, status, header, body, delay, retry_after, code, message, size and rate")
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)
@@ -87,7 +87,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		}
 		in.Fault.Delay = delay
 	}
-	if err := in.check(i.service.document.Operations); err != nil {
+	if err := in.check(); err != nil {
 		return inspect.Armed{}, err
 	}
 	return i.faults.add(in.Fault).inspected(), nil
@@ -109,7 +109,7 @@ func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.P
 	} {
 		fault := preset.fault
 		fault.Operation = operation
-		if err := fault.check(i.service.document.Operations); err != nil {
+		if err := fault.check(); err != nil {
 			return nil, err
 		}
 		list = append(list, inspect.Preset{Label: preset.label, Fault: fault, Go: inspect.GoLine(fault)})

@@ -153,19 +153,19 @@ func TestInspectRefusesFaults(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	for text, want := range map[string]string{
-		`{"kind":"nothing"}`:                         `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
-		`{"kind":"delay"}`:                           "the delay is not above zero",
-		`{"Kind":"hang"}`:                            "are operation, kind, times, after_commit, status, header, body, ",
-		`{"kind":"hang","operation":"x"}`:            "the operation does not exist",
-		`{"kind":"hang","canary":1}`:                 "no JSON object with fields of a fault only",
-		`{"kind":"delay","delay":"canary"}`:          "the delay is no duration",
-		`{"kind":"permit rate"}`:                     "the rate is not above zero",
-		`{"kind":"permit rate","rate":4242e12}`:      "or above 1e6",
-		`{"kind":"slow drip","status":304}`:          "the status permits no body",
-		`{"kind":"hang","times":4929000000006}`:      "the times are above 1e9",
-		`{"kind":"canary","operation":"canary"}`:     "there is no such kind",
-		`{"kind":"gzip bomb","size":4929000000006}`:  "the size is above 1e10",
-		`{"kind":"other code","code":4929000000006}`: "the code is beyond it",
+		`{"kind":"nothing"}`:                             `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
+		`{"kind":"delay"}`:                               "the delay is not above zero",
+		`{"Kind":"hang"}`:                                "are operation, kind, times, after_commit, status, header, body, ",
+		`{"kind":"hang","operation":"x"}`:                "the operation does not exist",
+		`{"kind":"hang","canary":1}`:                     "no JSON object with fields of a fault only",
+		`{"kind":"delay","delay":"canary"}`:              "the delay is no duration",
+		`{"kind":"permit rate"}`:                         "the rate is not above zero",
+		`{"kind":"permit rate","rate":4242e12}`:          "or above 1e6",
+		`{"kind":"slow drip","status":304}`:              "the status permits no body",
+		`{"kind":"hang","times":4929000000006}`:          "the times are above 1e9",
+		`{"kind":"canary","operation":"canary"}`:         "there is no such kind",
+		`{"kind":"oversized body","size":4929000000006}`: "the size is above 1e10",
+		`{"kind":"other code","code":4929000000006}`:     "the code is beyond it",
 		`{`:                                      "no JSON object",
 		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
 
@@ -186,7 +186,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 	i.ask(t, "POST", "/faults", `{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"120"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"rate limit","retry_after":"canary"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"other code","code":-7}`)
-	i.ask(t, "POST", "/faults", `{"kind":"gzip bomb","size":1000}`)
+	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000}`)
 	armed := i.ask(t, "GET", "/faults", "")
 	for _, fields := range []string{
 		`"delay":"2s","struck":0`, `"rate":0.333333333,"retry_after":"120","struck":0`, `"rate limit","retry_after":"•••",`,
@@ -347,7 +347,6 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
 		{Kind: payvaulttest.OtherCode, Message: "merchant-api-key", Code: 5},
-		{Kind: payvaulttest.Redirect, Location: "TOP"},
 		{Kind: payvaulttest.PermitRate, Rate: 5, RetryAfter: "TOP"},
 		{Kind: payvaulttest.SlowDrip, Delay: 4929000000006},
 	} {
@@ -362,7 +361,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		assert.NotContains(t, page, secret)
 	}
 	for _, line := range []string{
-		"Respond, Times: 2, Header: fillIn, Body: fillIn}", "OtherCode, Code: 5, Message: fillIn}", "Location: fillIn}",
+		"Respond, Times: 2, Header: fillIn, Body: fillIn}", "OtherCode, Code: 5, Message: fillIn}",
 		"RetryAfter: fillIn, Rate: 5}", "Delay: fillIn}",
 	} {
 		assert.Contains(t, page, line, "what is hidden is not left out: the line would compile")
@@ -497,7 +496,7 @@ func faultText(t *testing.T, kind string, fields ...string) string {
 	t.Helper()
 	values := map[string]any{
 		"status": 303, "header": http.Header{"X": {"y"}}, "body": "z", "delay": "1500us", "retry_after": "120",
-		"location": "/", "code": 7, "message": "m", "size": 1000, "rate": 0.5,
+		"code": 7, "message": "m", "size": 1000, "rate": 0.5,
 	}
 	fault := map[string]any{"kind": kind, "times": 2}
 	for _, field := range fields {
@@ -520,9 +519,9 @@ func TestInspectFaultFields(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.JSONEq(t, string(list), i.ask(t, "POST", "/faults", "{}"))
-	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate", "redirect": "location"}
+	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate"}
 	for kind, fields := range documented {
-		for field := range strings.FieldsSeq("status header body delay retry_after location code message size rate") {
+		for field := range strings.FieldsSeq("status header body delay retry_after code message size rate") {
 			given := slices.DeleteFunc([]string{field, needed[kind]}, func(f string) bool { return f == "" })
 			text := faultText(t, kind, given...)
 			if answer := i.ask(t, "POST", "/faults", text); slices.Contains(fields, field) {
@@ -543,11 +542,9 @@ func TestInspectGoLines(t *testing.T) {
 	for _, info := range payvault.Operations() {
 		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
-	kinds := documentedFaults(t)
-	delete(kinds, "redirect") // its location is always the reader's to fill in
-	for kind, fields := range kinds {
+	for kind, fields := range documentedFaults(t) {
 		arm(faultText(t, kind, slices.DeleteFunc(fields, func(field string) bool {
-			return slices.Contains([]string{"header", "body", "location", "message"}, field) // the reader's to fill in
+			return slices.Contains([]string{"header", "body", "message"}, field) // the reader's to fill in
 		})...))
 	}
 	arm(`{"kind":"slow drip","after_commit":true,"delay":"1500us"}`)

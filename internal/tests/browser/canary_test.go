@@ -52,7 +52,6 @@ func TestCanary(t *testing.T) {
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}},
 		{Kind: payvaulttest.OtherCode, Message: key, Code: 5},
-		{Kind: payvaulttest.Redirect, Location: canary},
 		{Kind: payvaulttest.RateLimit, RetryAfter: canary},
 	} {
 		_, err := p.srv.Inject(fault)
