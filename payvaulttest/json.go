@@ -35,17 +35,3 @@ func bind[T any](text []byte) (v T, err error) {
 func encode(v any) ([]byte, error) {
 	return json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 }
-
-// isPairs reports whether s is the text of a JSON array of single-pair objects.
-func isPairs(s string) bool {
-	var pairs []map[string]jsontext.Value
-	if json.Unmarshal([]byte(s), &pairs) != nil || pairs == nil {
-		return false
-	}
-	for _, pair := range pairs {
-		if len(pair) != 1 {
-			return false
-		}
-	}
-	return true
-}

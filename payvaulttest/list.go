@@ -30,7 +30,7 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	count, page := number(query, "count", 25), number(query, "page", 0)
 	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
-	p.check(!query.Has("order_on") || slices.Contains(columns, order), "order_on", "is not a field of the record")
+	p.check(order == "" || slices.Contains(columns, order), "order_on", "is not a field of the record")
 	var tests []test
 	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
@@ -50,7 +50,12 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 			rows = append(rows, row)
 		}
 	}
-	sortRows(rows, order, query.Get("order_by") == "desc")
+	if order != "" {
+		slices.SortStableFunc(rows, func(a, b row[T]) int { return compare(a.fields[order], b.fields[order]) })
+	}
+	if query.Get("order_by") == "desc" {
+		slices.Reverse(rows)
+	}
 	found, pages := []T{}, slices.Collect(slices.Chunk(rows, count))
 	if page < len(pages) {
 		for _, row := range pages[page] {
@@ -109,23 +114,11 @@ func isDate(text string) bool {
 	return err == nil
 }
 
-// sortRows orders by a field, equal records in their default order; without a field the default order is kept, or
-// reversed.
-func sortRows[T any](rows []row[T], order string, desc bool) {
-	if order == "" {
-		if desc {
-			slices.Reverse(rows)
-		}
-		return
-	}
-	slices.SortStableFunc(rows, func(a, b row[T]) int {
-		if desc {
-			a, b = b, a
-		}
-		m, s := key(a.fields[order])
-		n, t := key(b.fields[order])
-		return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
-	})
+// compare orders two values of a field, or of none.
+func compare(a, b any) int {
+	m, s := key(a)
+	n, t := key(b)
+	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
 // key is what a value sorts by: a number, the instant of a time, or a text. One that is not there is the lowest.

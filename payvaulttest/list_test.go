@@ -59,7 +59,7 @@ func TestQueries(t *testing.T) {
 		"":                                   "abc",
 		"order_by=desc":                      "cba",
 		"order_on=size":                      "abc",
-		"order_on=size&order_by=desc":        "bca",
+		"order_on=size&order_by=desc":        "cba",
 		"order_on=tran_time":                 "cab",
 		"order_on=day":                       "bca",
 		"order_on=flag":                      "acb",
@@ -94,7 +94,7 @@ func TestQueries(t *testing.T) {
 func TestWrongQueries(t *testing.T) {
 	t.Parallel()
 	for raw, field := range map[string]string{
-		"count=0": "count", "count=-1": "count", "order_on=nested": "order_on", "order_on=": "order_on",
+		"count=0": "count", "count=-1": "count", "order_on=nested": "order_on",
 		"filter=nested,EQUALS,1": "filter[0]", "filter=id,LIKE,a": "filter[0]", "filter=id,equals,a": "filter[0]",
 		"filter=day,BETWEEN_DATES,2026-01-02,2026-01-01": "filter[0]", "filter=day,BETWEEN_DATES,2026-01-02": "filter[0]",
 		"filter=day,BETWEEN_DATES,2026-02-01,2026-02-30": "filter[0]", "filter=day,BETWEEN_DATES,x,2026-02-01": "filter[0]",

@@ -149,9 +149,9 @@ func TestOrder(t *testing.T) {
 		{"amt_tran", "desc", "acbed"},
 		{"batch_number", "asc", "cdbae"},
 		{"tran_status", "asc", "bcaed"},
-		{"tran_status", "desc", "aedbc"},
+		{"tran_status", "desc", "deacb"},
 		{"pg_id", "desc", "edcba"},
-		{"settle_date", "desc", "ebacd"},
+		{"settle_date", "desc", "ebdca"},
 	} {
 		t.Run(test.on+" "+test.by, func(t *testing.T) {
 			t.Parallel()

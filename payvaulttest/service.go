@@ -89,8 +89,8 @@ func (c *call) actFor(body any) error {
 	if !ok {
 		return nil
 	}
-	id, ok := integer(fmt.Sprint(given))
-	if !ok {
+	id, err := strconv.ParseInt(fmt.Sprint(given), 10, 64)
+	if err != nil {
 		return problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
 	}
 	c.merchant = payvault.MerchantID(id)
@@ -102,17 +102,10 @@ func (c *call) actFor(body any) error {
 
 // id is an identifier in the path that is a number; what is none has no record.
 func (c *call) id(name string) int64 {
-	id, _ := integer(c.path(name))
-	return id
-}
-
-// integer reads a number that is written in its one plain form: no plus sign, no leading zeros, not too large.
-func integer(text string) (int64, bool) {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	if strconv.FormatInt(n, 10) != text {
-		return 0, false
+	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
+		return id
 	}
-	return n, true
+	return 0
 }
 
 // An action performs an operation. The caller holds the lock.

@@ -79,9 +79,10 @@ type tokenizeResponse struct {
 func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	p := problems{}
 	p.check(!c.account.Partner || in.VendorID == c.account.VendorID, "vendor_id", "must be the partner's own vendor ID")
-	const pairs = "must be the text of a JSON array of single-pair objects"
-	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", pairs)
-	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", pairs)
+	for field, text := range map[string]string{"echo_fields": in.EchoFields, "report_data": in.ReportData} {
+		_, err := payvault.ParsePairs(text)
+		p.check(text == "" || err == nil, field, "must be the text of a JSON array of single-pair objects")
+	}
 	in.check(p, "")
 	if err := p.err(); err != nil {
 		return nil, err
