@@ -48,9 +48,6 @@ func (c *Customer) prepare(v *service) {
 	if c.RecID == 0 {
 		c.RecID = v.ids.number("customer")
 	}
-	if slices.ContainsFunc(slices.Concat(c.ShippingAddresses, c.BillingCards), isNull) {
-		return // to be refused
-	}
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {
@@ -65,16 +62,11 @@ func (c *Customer) prepare(v *service) {
 	}
 }
 
-func isNull(record map[string]any) bool { return record == nil }
-
 func isPrimary(record map[string]any) bool { return record["primary"] == true }
 
 func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
-	if card := v.Cards.rows[id]; card != nil && card.MerchantID == c.NodeID {
-		return card
-	}
-	return nil
+	return v.Cards.of(c.NodeID, id)
 }
 
 // detach also shows the cards as they are now.
@@ -92,17 +84,18 @@ func (c *Customer) detach(v *service) {
 
 // copyParts copies addresses or cards. Of their fields only the email addresses of a card are a list.
 func copyParts(parts []map[string]any) []map[string]any {
-	parts = slices.Clone(parts)
-	for i := range parts {
-		parts[i] = maps.Clone(parts[i])
-		switch emails := parts[i]["billing_email"].(type) {
+	copies := make([]map[string]any, len(parts))
+	for i, part := range parts {
+		copies[i] = map[string]any{}
+		maps.Copy(copies[i], part)
+		switch emails := part["billing_email"].(type) {
 		case []any:
-			parts[i]["billing_email"] = slices.Clone(emails)
+			copies[i]["billing_email"] = slices.Clone(emails)
 		case []string: // of a seed
-			parts[i]["billing_email"] = slices.Clone(emails)
+			copies[i]["billing_email"] = slices.Clone(emails)
 		}
 	}
-	return parts
+	return copies
 }
 
 // show writes into a billing card what answers carry of its payment data.
@@ -128,10 +121,7 @@ type billingRequest struct {
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
 func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
-	record, err := bind[Customer](c.body)
-	if err != nil {
-		return nil, err
-	}
+	record := bind[Customer](c.body)
 	record.NodeID = c.merchant
 	if err := v.checkCustomer(c, &record, &in); err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (v *service) readResponse(parts []Part) (response DisputeResponse, err erro
 		}
 		value, wrong := openapi.Parse(part.Name, part.Content())
 		if wrong == nil {
-			wrong = v.document.response.Check(part.Name, value)
+			wrong = v.document.records["DisputeResponse"].Check(part.Name, value)
 		}
 		if maps.Copy(p, wrong); len(wrong) == 0 {
 			err = json.Unmarshal(part.Content(), &response)

@@ -218,7 +218,7 @@ func TestInspectRecords(t *testing.T) {
 		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{
-		ID: "I", FromContact: "canary", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
+		ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
 	})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},

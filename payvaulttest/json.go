@@ -1,6 +1,8 @@
 package payvaulttest
 
 import (
+	"fmt"
+
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -22,12 +24,15 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bind reads JSON that was checked into a value of the emulator's own.
-func bind[T any](text []byte) (v T, err error) {
-	if len(text) > 0 {
-		err = json.Unmarshal(text, &v)
+// bind reads JSON that the document permits, or nothing, into a value of the emulator's own. It panics if they do not fit.
+func bind[T any](text []byte) (v T) {
+	if len(text) == 0 {
+		return v
 	}
-	return v, err //nolint:wrapcheck // it cannot fail
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(fmt.Errorf("payvaulttest: read what the document permits: %w", err))
+	}
+	return v
 }
 
 // encode writes an answer; only what users hand in can fail.

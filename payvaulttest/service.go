@@ -113,13 +113,7 @@ type action func(*call) (any, error)
 
 // reading is the action of an operation that reads a JSON body.
 func reading[T any](perform func(*call, T) (any, error)) action {
-	return func(c *call) (any, error) {
-		in, err := bind[T](c.body)
-		if err != nil {
-			return nil, err
-		}
-		return perform(c, in)
-	}
+	return func(c *call) (any, error) { return perform(c, bind[T](c.body)) }
 }
 
 func (v *service) actions() map[payvault.Operation]action {

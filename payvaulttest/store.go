@@ -89,12 +89,20 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// find returns the record that the merchant of a call has under a key.
-func (r *Store[K, V]) find(c *call, key K) (*V, error) {
+// of returns the record that a merchant has under a key, or nil.
+func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
-		if _, owner := r.as(row).head(); *owner == c.merchant {
-			return row, nil
+		if _, owner := r.as(row).head(); *owner == merchant {
+			return row
 		}
+	}
+	return nil
+}
+
+// find is of for the merchant of a call, and refuses the call if there is no such record.
+func (r *Store[K, V]) find(c *call, key K) (*V, error) {
+	if row := r.of(c.merchant, key); row != nil {
+		return row, nil
 	}
 	return nil, refuse(http.StatusNotFound, "the merchant has no %s with this ID", r.kind)
 }

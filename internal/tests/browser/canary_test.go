@@ -21,7 +21,7 @@ func TestCanary(t *testing.T) {
 	const canary, number, key, separated = "c4nary", "4929123456781234", "c4narykey", "4929-1234-5678-1236"
 	p := open(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: key, PayeeVault: true}))
 	p.srv.Cards.Seed(payvaulttest.Card{CardNumber: number, CardholderName: canary})
-	p.srv.Invoices.Seed(payvaulttest.Invoice{FromContact: canary, Emails: []string{canary}})
+	p.srv.Invoices.Seed(payvaulttest.Invoice{Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
 	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
 		canary, Events: []string{"e"}})
