@@ -126,11 +126,3 @@ func (s *Server) Partner() Account { return s.service.accounts.copied().partner(
 
 // Accounts returns every account of the server, in the order given.
 func (s *Server) Accounts() []Account { return s.service.accounts.copied() }
-
-// BasicToken returns the value of the Authorization header for an API key, for tests that speak
-// HTTP themselves.
-func BasicToken(apiKey string) string {
-	r := http.Request{Header: http.Header{}}
-	r.SetBasicAuth("", apiKey)
-	return r.Header.Get("Authorization")
-}

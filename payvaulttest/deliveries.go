@@ -28,7 +28,7 @@ var errNotLoopback = errors.New("the notification URL is not on loopback")
 // Delivery is one attempt to notify a webhook. There are no retries.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that has the event
-	Event     string             // its name
+	Event     payvault.Event     // its name
 	Status    int                // of the answer; 0 if there was none
 	Err       error              // why there was no answer
 }
@@ -117,7 +117,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
 	attrs := []slog.Attr{
 		slog.String("webhook_id", string(delivery.WebhookID)),
-		slog.String("event", delivery.Event),
+		slog.String("event", string(delivery.Event)),
 		slog.Int("status", delivery.Status),
 	}
 	if delivery.Err != nil {

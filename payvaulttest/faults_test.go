@@ -3,6 +3,7 @@ package payvaulttest_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host)
 	require.NoError(t, err)
 	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nAuthorization: %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, payvaulttest.BasicToken(a.key))
+		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+a.key)))
 	require.NoError(t, err)
 	tcp, ok := conn.(*net.TCPConn)
 	require.True(t, ok)
@@ -603,7 +604,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
 		a := newAPI(t, opts...)
 		silent, arrived := newSilentReceiver(t)
-		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []string{"e"}})
+		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []payvault.Event{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		<-arrived

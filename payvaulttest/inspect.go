@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"encoding/base64"
 	"errors"
 	"maps"
 	"net/http"
@@ -147,7 +148,7 @@ func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 func (i inspector) Keys() []string {
 	var keys []string
 	for _, account := range i.service.accounts {
-		keys = append(keys, account.APIKey, strings.TrimPrefix(BasicToken(account.APIKey), "Basic "))
+		keys = append(keys, account.APIKey, base64.StdEncoding.EncodeToString([]byte(":"+account.APIKey)))
 	}
 	return keys
 }
@@ -186,7 +187,11 @@ func (i inspector) Tables() []inspect.Table {
 		}),
 		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {
 			u, _ := url.Parse(w.NotificationURL) // it was checked
-			return []any{w.ID, w.MerchantID, u.Host, strings.Join(w.Events, " ")}
+			var events []string
+			for _, event := range w.Events {
+				events = append(events, string(event))
+			}
+			return []any{w.ID, w.MerchantID, u.Host, strings.Join(events, " ")}
 		}),
 	}
 }

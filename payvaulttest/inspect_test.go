@@ -2,6 +2,7 @@ package payvaulttest_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -224,10 +225,10 @@ func TestInspectRecords(t *testing.T) {
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
 	})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{
-		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []string{"e", "f"},
+		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []payvault.Event{"e", "f"},
 	})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{
-		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []string{"g"},
+		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []payvault.Event{"g"},
 	})
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "g", "canary"))
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
@@ -286,15 +287,15 @@ func TestInspectMasksSeeds(t *testing.T) {
 	t.Parallel()
 	const n, separated, key = "4929123456781234", "4929 1234-5678.1236", "merchant-api-key"
 	i := inspect(t)
-	for _, secret := range []string{separated, key, "x" + key + "x", payvaulttest.BasicToken(key)} {
+	for _, secret := range []string{separated, key, "x" + key + "x", base64.StdEncoding.EncodeToString([]byte(":" + key))} {
 		i.srv.Cards.Seed(payvaulttest.Card{ID: secret, CardType: secret})
 		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
 		i.srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: secret})
 		i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: secret})
 		i.srv.Webhooks.Seed(payvaulttest.Webhook{
-			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1", Events: []string{secret},
+			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1", Events: []payvault.Event{payvault.Event(secret)},
 		})
-		assert.Equal(t, 1, i.srv.TriggerEvent(100001, secret, nil))
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(secret), nil))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	secrets := i.ask(t, "GET", "/state", "")
@@ -313,7 +314,7 @@ func TestInspectMasksSeeds(t *testing.T) {
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 4929123456781234})
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 4929123456781234, CustomerID: n})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: n})
-	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: n, NotificationURL: "http://127.0.0.1:1", Events: []string{"e"}})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: n, NotificationURL: "http://127.0.0.1:1", Events: []payvault.Event{"e"}})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "https://" + n + ".example/x"})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "https://Merchant-API-Key.example/x"})
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "e", nil))
@@ -340,7 +341,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/platform/webhook/W/event/4929-0000-00006", "").ok(t)
 	i.post(t, "/platform/webhook/W/event/merchant-api-key", "").ok(t)
 	for _, event := range []string{"4929-0000-00006", "merchant-api-key"} {
-		assert.Equal(t, 1, i.srv.TriggerEvent(100001, event, "TOP"))
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(event), "TOP"))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))

@@ -7,23 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Number is a decimal number with its digits as they are written; none counts as 0.
-type Number string
-
-// MarshalJSON implements the interface of both JSON packages.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if n == "" {
-		return []byte("0"), nil
-	}
-	return []byte(n), nil
-}
-
-// UnmarshalJSON implements the interface of both JSON packages.
-func (n *Number) UnmarshalJSON(text []byte) error {
-	*n = Number(text)
-	return nil
-}
-
 // bind reads JSON that the document permits, or nothing, into a value of the emulator's own. It panics if they do not fit.
 func bind[T any](text []byte) (v T) {
 	if len(text) == 0 {

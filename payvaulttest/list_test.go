@@ -6,17 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/payvault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 type thing struct {
-	ID     string   `json:"id"`
-	Size   Number   `json:"size"`
-	Time   string   `json:"tran_time"`
-	Day    string   `json:"day,omitzero"`
-	Flag   bool     `json:"flag"`
-	Nested []string `json:"nested"`
+	ID     string          `json:"id"`
+	Size   payvault.Amount `json:"size"`
+	Time   string          `json:"tran_time"`
+	Day    string          `json:"day,omitzero"`
+	Flag   bool            `json:"flag"`
+	Nested []string        `json:"nested"`
 }
 
 func columns() []string {
@@ -25,9 +26,9 @@ func columns() []string {
 
 func things() []thing {
 	return []thing{
-		{ID: "a", Size: "9", Time: "2026-01-31T23:59:59-05:00", Day: "2026-02-01"},
-		{ID: "b", Size: "10.5", Time: "2026-02-01T00:00:00-08:00", Flag: true},
-		{ID: "c", Size: "10.50", Time: "2026-02-01T04:00:00Z", Day: "2026-01-01"},
+		{ID: "a", Size: payvault.MustAmount("9"), Time: "2026-01-31T23:59:59-05:00", Day: "2026-02-01"},
+		{ID: "b", Size: payvault.MustAmount("10.5"), Time: "2026-02-01T00:00:00-08:00", Flag: true},
+		{ID: "c", Size: payvault.MustAmount("10.50"), Time: "2026-02-01T04:00:00Z", Day: "2026-01-01"},
 	}
 }
 

@@ -76,8 +76,3 @@ func (s *Server) Requests() []Request {
 	defer s.requests.mu.Unlock()
 	return slices.Clone(s.requests.list)
 }
-
-// RequestsOf returns the requests of one operation.
-func (s *Server) RequestsOf(op payvault.Operation) []Request {
-	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Operation != op })
-}

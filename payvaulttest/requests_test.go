@@ -2,6 +2,7 @@ package payvaulttest_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -32,7 +33,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "/api/v1/pg/tokenize", first.Path)
 	assert.Equal(t, "application/json", first.Header.Get("Content-Type"))
 	assert.Equal(t, "[redacted]", first.Header.Get("Authorization"))
-	assert.Equal(t, payvaulttest.BasicToken(a.key), first.Authorization())
+	assert.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+a.key)), first.Authorization())
 	assert.Equal(t, newCard, string(first.Body()))
 	assert.Equal(t, int64(len(newCard)), first.Size)
 	assert.Equal(t, int64(len(newCard)), first.ContentLength)
@@ -50,7 +51,6 @@ func TestRequests(t *testing.T) {
 
 	first.Body()[0] = 'x'
 	assert.Equal(t, newCard, string(first.Body()), "a copy")
-	assert.Len(t, a.srv.RequestsOf(payvault.OpTokensTokenize), 1)
 }
 
 func TestRequestParts(t *testing.T) {

@@ -47,10 +47,10 @@ type Transaction struct {
 	PGID                string                  `json:"pg_id"`
 	CardholderFirstName string                  `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string                  `json:"cardholder_last_name,omitzero"`
-	AmtTran             Number                  `json:"amt_tran"`
+	AmtTran             payvault.Amount         `json:"amt_tran"`
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
-	AmtRefunded         Number                  `json:"amt_refunded"`
+	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
 	BatchNumber         int64                   `json:"batch_number,omitzero"` // as it was seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
@@ -58,7 +58,7 @@ type Transaction struct {
 	BatchID             int64                   `json:"batch_id,omitzero"`    // as it was seeded
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
-	AmtFunded           Number                  `json:"amt_funded"`
+	AmtFunded           payvault.Amount         `json:"amt_funded"`
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
@@ -110,7 +110,7 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 		for i := range sub.Transactions {
 			if t := &sub.Transactions[i]; t.PGID == pgID {
 				t.Status = status
-				v.occur(t.MerchantID, EventTransactionStatusUpdated, *t)
+				v.occur(t.MerchantID, payvault.EventTransactionStatusUpdated, *t)
 				return nil
 			}
 		}

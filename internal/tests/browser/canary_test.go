@@ -24,11 +24,11 @@ func TestCanary(t *testing.T) {
 	p.srv.Invoices.Seed(payvaulttest.Invoice{Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
 	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
-		canary, Events: []string{"e"}})
+		canary, Events: []payvault.Event{"e"}})
 	for _, secret := range []string{key, separated} {
 		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
 		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
-		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []string{secret}})
+		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []payvault.Event{payvault.Event(secret)}})
 	}
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
