@@ -45,9 +45,7 @@ func (c *Customer) prepare(v *service) {
 			c.ID = made
 		}
 	}
-	if c.RecID == 0 {
-		c.RecID = v.ids.number("customer")
-	}
+	c.RecID = cmp.Or(c.RecID, v.ids.number("customer"))
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {

@@ -72,13 +72,11 @@ func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
 
-// WriteHeader implements [http.ResponseWriter].
 func (x *exchange) WriteHeader(status int) {
 	x.status = status
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [http.ResponseWriter].
 func (x *exchange) Write(p []byte) (int, error) {
 	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
 	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
@@ -116,17 +114,12 @@ func (x *exchange) read() {
 // perform carries the operation out and counts it, or refuses it.
 func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	result, err := x.dispatch()
-	answer, failed := encode(result)
-	if err = cmp.Or(err, failed); err == nil {
-		faulty.Send(http.StatusOK, jsonHeader(), answer).ServeHTTP(w, req)
+	if err == nil {
+		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
 		return
 	}
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = refuse(http.StatusInternalServerError, "the emulator failed")
-	}
-	x.why = r
-	faulty.Send(r.status, jsonHeader(), r.body(x.isTokenize())).ServeHTTP(w, req)
+	x.why, _ = errors.AsType[*refusal](err) // operations fail in no other way
+	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
 func (x *exchange) dispatch() (any, error) {

@@ -157,8 +157,8 @@ func (i inspector) Keys() []string {
 // and names of events only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
-		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
-			return []any{c.ID, c.MerchantID, c.Kind, c.CardNumber, c.ExpDate, c.CardType, c.SingleUse, c.Updates}
+		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type updates", func(c Card) []any {
+			return []any{c.ID, c.MerchantID, c.Kind, c.CardNumber, c.ExpDate, c.CardType, c.Updates}
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
 			return []any{

@@ -204,7 +204,7 @@ func TestInspectRecords(t *testing.T) {
 	i := inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{
 		ID: "C", CardNumber: "4111111111111111", ExpDate: "1230",
-		CardholderName: "canary", SingleUse: true, Updates: 2,
+		CardholderName: "canary", Updates: 2,
 	})
 	i.srv.Customers.Seed(payvaulttest.Customer{
 		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
@@ -271,7 +271,7 @@ func TestInspectRecords(t *testing.T) {
 	rows["deliveries"] = rows["deliveries"][1:4]
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{
-		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", true, 2.0},
+		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", 2.0},
 		"customers":        {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 2.0},
 		"payees":           {4.0, m, true, 1.0},
 		"subscriptions":    {5.0, m, "4111xxxxxx111113", "active", 1.0},

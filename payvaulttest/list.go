@@ -76,8 +76,7 @@ func number(query url.Values, name string, without int) int {
 
 // fieldsOf gives the fields of a record, and the day of a transaction.
 func fieldsOf(record any) map[string]any {
-	text, _ := encode(record)
-	value, _ := openapi.Parse("", text)
+	value, _ := openapi.Parse("", encode(record))
 	fields, _ := value.(map[string]any)
 	fields["tran_date"] = day(fields["tran_time"])
 	return fields

@@ -168,7 +168,6 @@ func TestSeedIsChecked(t *testing.T) {
 		"a card masked before": {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"})},
 		"a card masked behind": {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111xxxxxxx11111"})},
 		"a currency":           {Subscriptions: of(payvaulttest.Transaction{Currency: "USD"})},
-		"another subscription": {Subscriptions: of(payvaulttest.Transaction{SubscriptionID: 9})},
 		"an invoice state":     {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
 		"a dispute kind":       {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
 		"no URL":               {Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}},

@@ -68,9 +68,7 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 
 func (s *Subscription) prepare(v *service) {
 	freshNumber(v.Subscriptions, &s.ID)
-	if s.CustomerID == "" {
-		s.CustomerID = v.ids.text("customer")
-	}
+	s.CustomerID = cmp.Or(s.CustomerID, v.ids.text("customer"))
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	for i := range s.Transactions {
 		s.Transactions[i].fill(v, s)
@@ -81,12 +79,9 @@ func (s *Subscription) prepare(v *service) {
 func (s *Subscription) detach(*service) { s.Transactions = slices.Clone(s.Transactions) }
 
 func (t *Transaction) fill(v *service, s *Subscription) {
-	t.MerchantID = cmp.Or(t.MerchantID, s.MerchantID)
-	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
+	t.MerchantID, t.SubscriptionID = s.MerchantID, s.ID
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
-	if t.PGID == "" {
-		t.PGID = v.ids.text("pg")
-	}
+	t.PGID = cmp.Or(t.PGID, v.ids.text("pg"))
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")
 	t.Currency = cmp.Or(t.Currency, "840")
@@ -118,14 +113,9 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 	return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
 }
 
-// subscription finds the subscription of the path, if it is the merchant's.
-func (v *service) subscription(c *call) (*Subscription, error) {
-	return v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
-}
-
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.
 func (v *service) listTransactions(c *call) (any, error) {
-	sub, err := v.subscription(c)
+	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +128,7 @@ type cancelRequest struct {
 
 // cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. Nothing leads back from there.
 func (v *service) cancelSubscription(c *call, in cancelRequest) (any, error) {
-	sub, err := v.subscription(c)
+	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	switch {
 	case err != nil:
 		return nil, err

@@ -29,7 +29,6 @@ type Card struct {
 	ExpDate        string              `json:"exp_date,omitzero"`    // MMYY
 	CardType       string              `json:"card_type"`
 	CardholderName string              `json:"cardholder_name"`
-	SingleUse      bool                `json:"single_use"`
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
@@ -48,7 +47,6 @@ func (c *Card) detach(*service) {}
 type tokenizeRequest struct {
 	paymentFields
 	VendorID   int64  `json:"vendor_id"`
-	SingleUse  *bool  `json:"single_use"`
 	EchoFields string `json:"echo_fields"`
 	ReportData string `json:"report_data"`
 }
@@ -93,9 +91,6 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	card, err := v.saveCard(c, in.paymentFields)
 	if err != nil {
 		return nil, err
-	}
-	if in.SingleUse != nil {
-		card.SingleUse = *in.SingleUse
 	}
 	return tokenizeResponse{
 		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),

@@ -1,7 +1,6 @@
 package payvaulttest
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -54,12 +53,9 @@ func (v *service) occur(merchant payvault.MerchantID, event payvault.Event, data
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)
 	})
 	for _, webhook := range webhooks {
-		body, err := encode(map[string]any{
+		body := encode(map[string]any{
 			"event": event, "webhook_id": webhook.ID, "merchant_id": merchant, "occurred_at": v.now(), "data": data,
 		})
-		if err != nil {
-			panic(fmt.Errorf("payvaulttest: encode the data of an event: %w", err))
-		}
 		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event})
 	}
 	return len(webhooks)
