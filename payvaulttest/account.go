@@ -109,14 +109,13 @@ func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bo
 
 // authenticate accepts HTTP Basic with an empty user part and a known key.
 func (a accounts) authenticate(r *http.Request) (Account, error) {
-	if user, key, ok := r.BasicAuth(); ok && user == "" {
-		account := a.first(func(account Account) bool { return account.APIKey == key })
-		if account.APIKey != "" {
-			return account, nil
-		}
+	user, key, _ := r.BasicAuth()
+	account := a.first(func(account Account) bool { return user == "" && account.APIKey == key })
+	if account.APIKey == "" {
+		return account, refuse(http.StatusUnauthorized,
+			"send Authorization: Basic with Base64 of a colon and an API key that is known")
 	}
-	return Account{}, refuse(http.StatusUnauthorized,
-		"send Authorization: Basic with Base64 of a colon and an API key that is known")
+	return account, nil
 }
 
 // Merchant returns the first account that is not a partner's: the one that [Server.Client] uses.

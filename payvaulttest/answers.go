@@ -44,13 +44,10 @@ func (p problems) check(ok bool, field, message string) {
 	}
 }
 
-// err is the refusal, which names a hundred fields at most.
+// err is the refusal, if there is a problem.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
-	}
-	for _, field := range slices.Sorted(maps.Keys(p))[min(len(p), 100):] {
-		delete(p, field)
 	}
 	return &refusal{status: http.StatusBadRequest, message: "Invalid request", fields: p}
 }

@@ -108,13 +108,8 @@ func (c *Card) show(billing map[string]any) {
 
 // A customerRequest has what is not kept of a profile.
 type customerRequest struct {
-	AutoGenerate bool             `json:"auto_generate_customer_id"`
-	Billing      []billingRequest `json:"billing_cards"`
-}
-
-type billingRequest struct {
-	paymentFields
-	Verify bool `json:"verify"`
+	AutoGenerate bool            `json:"auto_generate_customer_id"`
+	Billing      []paymentFields `json:"billing_cards"`
 }
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
@@ -125,9 +120,7 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 		return nil, err
 	}
 	for i, card := range in.Billing {
-		if err := v.saveBilling(c, card, record.BillingCards[i]); err != nil {
-			return nil, err
-		}
+		v.saveBilling(c, card, record.BillingCards[i])
 	}
 	return success(v.Customers.view(v.Customers.put(record))), nil
 }
@@ -153,23 +146,20 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
-func (v *service) saveBilling(c *call, in billingRequest, record map[string]any) error {
+// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry. That the
+// card is known was checked.
+func (v *service) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
-		card, err := v.saveCard(c, in.paymentFields)
-		if err != nil {
-			return err
-		}
+		card, _ := v.saveCard(c, in)
 		in.CardID = card.ID
 	}
-	for _, name := range []string{"cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
+	for _, name := range []string{"card_number", "cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
 		delete(record, name)
 	}
 	record["card_id"] = in.CardID
 	if in.Verify {
 		record["verified_date"] = v.now().Format("20060102150405")
 	}
-	return nil
 }
 
 // listCustomers performs GET /platform/vault/customer.

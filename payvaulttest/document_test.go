@@ -138,18 +138,3 @@ func TestShapeIsCheckedByTheDocument(t *testing.T) {
 		assert.NotContains(t, got.body, number)
 	}
 }
-
-// A refusal stays small where everything is wrong, by the document or by the emulator's own rules.
-func TestRefusalsNameAHundredFields(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	list := func(element string) string { return `[` + strings.Join(repeat(element, 101), ",") + `]` }
-	for _, test := range []struct{ path, body, field string }{
-		{"/platform/aus/add", `{"data":` + list(`{}`) + `}`, "data"},
-		{"/platform/vault/customer", `{"billing_cards":` + list(`{"card_number":"1"}`) + `}`, "billing_cards[0].card_number"},
-	} {
-		got := a.post(t, test.path, test.body)
-		got.refused(t, http.StatusBadRequest, test.field)
-		assert.Len(t, got.object(t)["data"], 100)
-	}
-}

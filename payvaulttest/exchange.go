@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	maxJSONBytes = 1 << 20
-	maxFormBytes = 64 << 20
-	headBytes    = 32 // of an answer, enough for its code
+	maxFormBytes = 64 << 20 // of JSON all is kept
+	headBytes    = 32       // of an answer, enough for its code
 )
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
@@ -45,15 +44,12 @@ type exchange struct {
 	done    bool     // the operation was performed
 }
 
-// noOperation stands for the operation of requests that have none.
-var noOperation = &openapi.Operation{Method: "other", Path: "none"} //nolint:gochecknoglobals // never changed
-
-// exchange answers a request.
+// exchange answers a request, for which there may be no way to perform it.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
 	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
 	x.request = newRequest(r, x.name(), s.service.clock())
 	x.account, x.refused = s.service.accounts.authenticate(r)
-	if o == noOperation {
+	if perform == nil {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}
 	x.fault = s.faults.take(x.name())
@@ -88,7 +84,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // read takes the body in and records the request, complete or not.
 func (x *exchange) read() {
 	form := x.op.Media == openapi.Form
-	limit := int64(maxJSONBytes)
+	limit := int64(keptBytes)
 	if form {
 		limit = maxFormBytes
 	}

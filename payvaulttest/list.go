@@ -20,9 +20,6 @@ type row[T any] struct {
 	fields map[string]any
 }
 
-// A test is what a filter wants of the fields of a record.
-type test func(fields map[string]any) bool
-
 // list answers a list request, whose form was checked, with a page of the records, filtered and sorted. Columns are the
 // fields that the list can be sorted and filtered by.
 func list[T any](query url.Values, columns []string, records []T) (any, error) {
@@ -31,7 +28,7 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
 	p.check(order == "" || slices.Contains(columns, order), "order_on", "is not a field of the record")
-	var tests []test
+	var tests []func(fields map[string]any) bool
 	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
 		p.check(test != nil, fmt.Sprintf("filter[%d]", i), message)
@@ -46,7 +43,7 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 		if order != "" || len(tests) > 0 {
 			row.fields = fieldsOf(record)
 		}
-		if !slices.ContainsFunc(tests, func(holds test) bool { return !holds(row.fields) }) {
+		if !slices.ContainsFunc(tests, func(holds func(map[string]any) bool) bool { return !holds(row.fields) }) {
 			rows = append(rows, row)
 		}
 	}
@@ -89,7 +86,7 @@ func day(value any) string {
 }
 
 // newTest builds the test of a filter, which is a field, a conditional and its values, or says why there is none.
-func newTest(columns []string, filter string) (test, string) {
+func newTest(columns []string, filter string) (func(fields map[string]any) bool, string) {
 	parts := strings.SplitN(filter, ",", 3)
 	field, conditional, value := parts[0], parts[1], parts[2]
 	switch {

@@ -24,8 +24,7 @@ type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // of HTTP
 	Path          string             // as it was sent, escaped, with the base path
-	RawQuery      string             // as it was sent, escaped
-	Query         url.Values         // RawQuery, parsed
+	Query         url.Values         // parsed
 	Header        http.Header        // as it was sent, but for Authorization: see [Request.Authorization]
 	Host          string             // that the request names
 	Proto         string             // such as HTTP/1.1
@@ -42,7 +41,7 @@ type Request struct {
 
 func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 	request := Request{
-		Operation: op, Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Query: r.URL.Query(),
+		Operation: op, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.Query(),
 		Header: r.Header.Clone(), Host: r.Host, Proto: r.Proto, RemoteAddr: r.RemoteAddr,
 		ContentLength: r.ContentLength, Time: now,
 		authorization: seal([]byte(strings.Join(r.Header["Authorization"], ", "))),

@@ -55,14 +55,13 @@ func (r *Store[K, V]) Seed(record V) V {
 }
 
 // Get returns the record with an ID.
-func (r *Store[K, V]) Get(key K) (V, bool) {
+func (r *Store[K, V]) Get(key K) (record V, ok bool) {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
 	if row := r.rows[key]; row != nil {
 		return r.view(row), true
 	}
-	var none V
-	return none, false
+	return record, false
 }
 
 // All returns every record, in the order in which they were created or seeded.

@@ -62,6 +62,7 @@ type paymentFields struct {
 	Swipe      string `json:"card_swipe"`
 	WalletOne  string `json:"payload_wallet_one_pay"`
 	WalletTwo  string `json:"payload_wallet_two_pay"`
+	Verify     bool   `json:"verify"`
 }
 
 type tokenizeResponse struct {

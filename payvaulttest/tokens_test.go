@@ -151,7 +151,7 @@ func TestTokenizeRefuses(t *testing.T) {
 			`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400,
 			"merchant_id",
 		},
-		"a named merchant": {`{"merchant_id":"Acme"}`, 400, "merchant_id"},
+		"a named merchant": {`{"merchant_id":"Acme"}`, 403, "merchant_id"},
 		"another merchant": {
 			`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403,
 			"merchant_id",

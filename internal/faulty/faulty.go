@@ -2,6 +2,7 @@
 package faulty
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -131,9 +132,6 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 
 // start sends the status and the header, with a length unless it is below zero.
 func start(w http.ResponseWriter, status int, header http.Header, length int) {
-	if status == 0 {
-		status = http.StatusOK
-	}
 	for name, values := range header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
@@ -143,5 +141,5 @@ func start(w http.ResponseWriter, status int, header http.Header, length int) {
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
 		w.Header().Set("Content-Length", strconv.Itoa(length))
 	}
-	w.WriteHeader(status)
+	w.WriteHeader(cmp.Or(status, http.StatusOK))
 }
