@@ -62,6 +62,10 @@ func (c *Customer) prepare(v *service) {
 
 func isPrimary(record map[string]any) bool { return record["primary"] == true }
 
+const withoutName = "with customer_last_name, or customer_firm_name, is required"
+
+func (c *Customer) isNamed() bool { return c.FirstName != "" && c.LastName != "" || c.FirmName != "" }
+
 func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
 	return v.Cards.of(c.NodeID, id)
@@ -130,8 +134,7 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
-	named := record.FirstName != "" && record.LastName != "" || record.FirmName != ""
-	p.check(named, "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	p.check(record.isNamed(), "customer_first_name", withoutName)
 	var err error
 	for i, card := range in.Billing {
 		card.check(p, fmt.Sprintf("billing_cards[%d]", i))

@@ -207,7 +207,7 @@ func TestInspectRecords(t *testing.T) {
 		CardholderName: "canary", Updates: 2,
 	})
 	i.srv.Customers.Seed(payvaulttest.Customer{
-		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
+		ID: "4111111111111112", FirmName: "canary", Comments: "canary",
 		BillingCards:      []map[string]any{{"card_id": "C", "billing_city": "canary"}},
 		ShippingAddresses: []map[string]any{{"shipping_city": "canary"}, {}},
 	})
@@ -307,10 +307,10 @@ func TestInspectMasksSeeds(t *testing.T) {
 
 	i = inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{ID: n, CardType: n})
-	i.srv.Customers.Seed(payvaulttest.Customer{ID: n})
+	i.srv.Customers.Seed(payvaulttest.Customer{ID: n, FirmName: "F"})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: n, State: payvaulttest.InvoiceSaved})
 	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 4929123456781234})
-	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4929123456781234})
+	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4929123456781234, Name: "P"})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 4929123456781234})
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 4929123456781234, CustomerID: n})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: n})

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,9 @@ type row[T any] struct {
 // fields that the list can be sorted and filtered by.
 func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	p := problems{}
-	count, page := number(query, "count", 25), number(query, "page", 0)
+	count, page := 25, 0
+	_, _ = fmt.Sscanf(query.Get("count"), "%d", &count)
+	_, _ = fmt.Sscanf(query.Get("page"), "%d", &page)
 	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
 	p.check(order == "" || slices.Contains(columns, order), "order_on", "is not a field of the record")
@@ -62,13 +63,6 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	answer := success(found)
 	answer.TotalRecords, answer.TotalPages = new(len(rows)), new(len(pages))
 	return answer, nil
-}
-
-func number(query url.Values, name string, without int) int {
-	if n, err := strconv.Atoi(query.Get(name)); err == nil {
-		return n
-	}
-	return without
 }
 
 // fieldsOf gives the fields of a record, and the day of a transaction.

@@ -82,7 +82,10 @@ func (v *service) permits(record any) error {
 		return cmp.Or(
 			v.document.shows("Customer", r),
 			fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant"),
+			fits(r.isNamed(), "customer_first_name "+withoutName),
 		)
+	case *Payee:
+		return fits(r.Name != "", "payee_name is required")
 	case *Dispute:
 		return oneOf("kind", r.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
 	case *Invoice:
@@ -98,7 +101,10 @@ func (v *service) permits(record any) error {
 	case *Webhook:
 		u, err := url.Parse(r.NotificationURL)
 		isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-		return fits(r.NotificationURL == "" || isURL, "notification_url must be an http or https URL")
+		return cmp.Or(
+			fits(r.NotificationURL == "" || isURL, "notification_url must be an http or https URL"),
+			fits(!slices.Contains(r.Events, misspelt), misspelt+" is spelt transaction_status_updated"),
+		)
 	}
 	return nil
 }

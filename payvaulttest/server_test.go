@@ -130,12 +130,12 @@ func TestSeedIsChecked(t *testing.T) {
 		return []payvaulttest.Subscription{{ID: 1, Transactions: []payvaulttest.Transaction{transaction}}}
 	}
 	address := func(field string, value any) payvaulttest.Seed {
-		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{ShippingAddresses: []map[string]any{{field: value}}}}}
+		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: []map[string]any{{field: value}}}}}
 	}
 	billing := func(field string, value any) payvaulttest.Seed {
 		return payvaulttest.Seed{
 			Cards:     []payvaulttest.Card{{ID: "A"}},
-			Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{{"card_id": "A", field: value}}}},
+			Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{{"card_id": "A", field: value}}}},
 		}
 	}
 	for name, seed := range map[string]payvaulttest.Seed{
@@ -143,17 +143,20 @@ func TestSeedIsChecked(t *testing.T) {
 		"two invoices":         {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
 		"two disputes":         {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
 		"two customers":        {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
-		"a customer's ID":      {Customers: []payvaulttest.Customer{{ID: "not alnum!"}}},
-		"a customer's number":  {Customers: []payvaulttest.Customer{{ID: "C", PrimaryCardNumber: "4111111111111111"}}},
+		"a customer's ID":      {Customers: []payvaulttest.Customer{{ID: "not alnum!", FirmName: "F"}}},
+		"a customer's number":  {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F", PrimaryCardNumber: "4111111111111111"}}},
 		"an address's ID":      address("shipping_id", "no"),
 		"an address's city":    address("shipping_city", 5),
 		"an address's zip":     address("shipping_zip", math.NaN()),
 		"an address's card":    address("card_number", "4111xxxxxx111111"),
-		"no card":              {Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{nil}}}},
-		"an unknown card":      {Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{{"card_id": "none"}}}}},
+		"no card":              {Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{nil}}}},
+		"an unknown card":      {Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{{"card_id": "none"}}}}},
 		"a card's code":        billing("cvv2", "123"),
 		"a card's date":        billing("verified_date", "yesterday"),
 		"a card's addresses":   billing("billing_email", "a@example.com"),
+		"half a name":          {Customers: []payvaulttest.Customer{{FirstName: "Jane"}}},
+		"a payee's name":       {Payees: []payvaulttest.Payee{{Email: []string{"p@example.com"}}}},
+		"a misspelt event":     {Webhooks: []payvaulttest.Webhook{{Events: []payvault.Event{"transactions_status_updated"}}}},
 		"two webhooks":         {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
 		"a subscription state": {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
 		"a batch date":         {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},

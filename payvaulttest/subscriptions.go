@@ -101,16 +101,14 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 	v := s.service
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if sub := v.Subscriptions.rows[id]; sub != nil {
-		for i := range sub.Transactions {
-			if t := &sub.Transactions[i]; t.PGID == pgID {
-				t.Status = status
-				v.occur(t.MerchantID, payvault.EventTransactionStatusUpdated, *t)
-				return nil
-			}
-		}
+	sub := cmp.Or(v.Subscriptions.rows[id], &Subscription{})
+	i := slices.IndexFunc(sub.Transactions, func(t Transaction) bool { return t.PGID == pgID })
+	if i < 0 {
+		return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
 	}
-	return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
+	sub.Transactions[i].Status = status
+	v.occur(sub.MerchantID, payvault.EventTransactionStatusUpdated, sub.Transactions[i])
+	return nil
 }
 
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.

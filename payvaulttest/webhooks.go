@@ -22,11 +22,14 @@ func (w *Webhook) prepare(v *service) { freshText(v.Webhooks, &w.ID) }
 
 func (w *Webhook) detach(*service) { w.Events = slices.Clone(w.Events) }
 
+// The prose of the interface has this spelling, too, and says that the other is the one to use.
+const misspelt = "transactions_status_updated"
+
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
 func (v *service) addEvent(c *call) (any, error) {
 	event := payvault.Event(c.path("event"))
-	if event == "transactions_status_updated" {
-		return nil, refuse(http.StatusBadRequest, "the event is spelt transaction_status_updated")
+	if event == misspelt {
+		return nil, refuse(http.StatusBadRequest, "the event is spelt %s", payvault.EventTransactionStatusUpdated)
 	}
 	webhook, err := v.Webhooks.find(c, payvault.WebhookID(c.path("webhook_id")))
 	if err != nil {
