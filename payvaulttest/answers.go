@@ -89,7 +89,7 @@ func (r *refusal) body(tokenize bool) []byte {
 	return encode(answer)
 }
 
-// bind reads JSON that the document permits, or nothing, into a value of the emulator's own. It panics if they do not fit.
+// bind reads JSON that the document permits, or nothing, into a value of the emulator's own.
 func bind[T any](text []byte) (v T) {
 	if len(text) == 0 {
 		return v
@@ -100,7 +100,7 @@ func bind[T any](text []byte) (v T) {
 	return v
 }
 
-// encode writes an answer or a notification. It panics for what is not JSON, which only [Server.TriggerEvent] can hand in.
+// encode writes an answer or a notification. It panics for what is not JSON, which only [Server.TriggerEvent] hands in.
 // What a request holds that is not UTF-8, such as the name of a parameter, is answered with the replacement character.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))

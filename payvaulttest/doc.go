@@ -37,8 +37,8 @@
 //	}
 //
 // A fault takes a request as it arrives, before authentication and whether or not the request is
-// valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Inspect] serves a page that
-// shows requests as they come, records and faults, and that injects faults at a click.
+// valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Inspect] serves a page
+// that shows requests as they come, records and faults, and that injects faults at a click.
 //
 // # Secrets
 //

@@ -3,7 +3,6 @@ package payvaulttest_test
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +116,7 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host)
 	require.NoError(t, err)
 	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nAuthorization: %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+a.key)))
+		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, basic(":"+a.key))
 	require.NoError(t, err)
 	tcp, ok := conn.(*net.TCPConn)
 	require.True(t, ok)
@@ -179,9 +178,9 @@ func TestAnswers(t *testing.T) {
 			`{"code":429,"message":"Too many requests"}`,
 		},
 		"redirect": {
-			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/x"}}},
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 307, Header: http.Header{"Location": {"/x"}}},
 			307,
-			map[string]string{"Location": "http://127.0.0.1:1/x"},
+			map[string]string{"Location": "/x"},
 			"",
 		},
 		"empty": {

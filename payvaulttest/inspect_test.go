@@ -2,7 +2,6 @@ package payvaulttest_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -287,13 +286,14 @@ func TestInspectMasksSeeds(t *testing.T) {
 	t.Parallel()
 	const n, separated, key = "4929123456781234", "4929 1234-5678.1236", "merchant-api-key"
 	i := inspect(t)
-	for _, secret := range []string{separated, key, "x" + key + "x", base64.StdEncoding.EncodeToString([]byte(":" + key))} {
+	for _, secret := range []string{separated, key, "x" + key + "x", basic(":" + key)} {
 		i.srv.Cards.Seed(payvaulttest.Card{ID: secret, CardType: secret})
 		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
 		i.srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: secret})
 		i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: secret})
 		i.srv.Webhooks.Seed(payvaulttest.Webhook{
-			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1", Events: []payvault.Event{payvault.Event(secret)},
+			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1",
+			Events: []payvault.Event{payvault.Event(secret)},
 		})
 		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(secret), nil))
 	}

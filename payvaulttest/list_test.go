@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/payvault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
 )
 
 type thing struct {

@@ -2,7 +2,6 @@ package payvaulttest_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -33,7 +32,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "/api/v1/pg/tokenize", first.Path)
 	assert.Equal(t, "application/json", first.Header.Get("Content-Type"))
 	assert.Equal(t, "[redacted]", first.Header.Get("Authorization"))
-	assert.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+a.key)), first.Authorization())
+	assert.Equal(t, basic(":"+a.key), first.Authorization())
 	assert.Equal(t, newCard, string(first.Body()))
 	assert.Equal(t, int64(len(newCard)), first.Size)
 	assert.Equal(t, int64(len(newCard)), first.ContentLength)

@@ -130,7 +130,8 @@ func TestSeedIsChecked(t *testing.T) {
 		return []payvaulttest.Subscription{{ID: 1, Transactions: []payvaulttest.Transaction{transaction}}}
 	}
 	address := func(field string, value any) payvaulttest.Seed {
-		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: []map[string]any{{field: value}}}}}
+		address := []map[string]any{{field: value}}
+		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: address}}}
 	}
 	billing := func(field string, value any) payvaulttest.Seed {
 		return payvaulttest.Seed{
@@ -144,13 +145,13 @@ func TestSeedIsChecked(t *testing.T) {
 		"two disputes":         {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
 		"two customers":        {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
 		"a customer's ID":      {Customers: []payvaulttest.Customer{{ID: "not alnum!", FirmName: "F"}}},
-		"a customer's number":  {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F", PrimaryCardNumber: "4111111111111111"}}},
+		"a customer's number":  {Customers: []payvaulttest.Customer{{FirmName: "F", PrimaryCardNumber: "4111111111111111"}}},
 		"an address's ID":      address("shipping_id", "no"),
 		"an address's city":    address("shipping_city", 5),
 		"an address's zip":     address("shipping_zip", math.NaN()),
 		"an address's card":    address("card_number", "4111xxxxxx111111"),
 		"no card":              {Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{nil}}}},
-		"an unknown card":      {Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{{"card_id": "none"}}}}},
+		"an unknown card":      billing("card_id", "none"),
 		"a card's code":        billing("cvv2", "123"),
 		"a card's date":        billing("verified_date", "yesterday"),
 		"a card's addresses":   billing("billing_email", "a@example.com"),
@@ -352,7 +353,10 @@ func TestSeedRoundTrip(t *testing.T) {
 	seed := payvaulttest.Seed{
 		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
 			Transactions: []payvaulttest.Transaction{
-				{Time: noon(), AmtTran: payvault.MustAmount("125.50"), CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
+				{
+					Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", DisputeFlag: true,
+					BatchDate: "2026-01-16",
+				}, {},
 			},
 		})},
 		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{

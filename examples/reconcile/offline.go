@@ -13,7 +13,8 @@ func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
 	var transactions []payvaulttest.Transaction
 	for day := range 365 {
 		t := payvaulttest.Transaction{
-			Time: time.Date(2026, 1, 1+day, 9, 30, 0, 0, time.UTC), Status: "P", AmtTran: payvault.MustAmount("0.10"), Currency: "840",
+			Time: time.Date(2026, 1, 1+day, 9, 30, 0, 0, time.UTC), Status: "P", Currency: "840",
+			AmtTran: payvault.MustAmount("0.10"),
 		}
 		switch {
 		case day%30 == 0:
