@@ -250,7 +250,7 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 		Time: at, AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17",
 		CardholderFirstName: "Jane", CardholderLastName: "Doe", AmtTran: payvault.MustAmount("25.50"),
 		DisputeFlag: true, AmtRefunded: payvault.MustAmount("1.25"), FundedCurrency: "978",
-		BatchNumber:    12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
+		BatchNumber: 12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
 		AmtFunded: payvault.MustAmount("24.25"),
 	}
 	earlier := transaction
