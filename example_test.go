@@ -315,7 +315,7 @@ func ExampleSubscriptionsService_Transactions() {
 	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
 	}})
 
 	page, err := client.Subscriptions.Transactions(context.Background(), subscription.ID, nil)
@@ -330,8 +330,8 @@ func ExampleSubscriptionsService_AllTransactions() {
 	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: "19.90"},
-		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: "5.10"},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
+		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("5.10")},
 	}})
 
 	from := payvault.Date{Year: 2026, Month: time.January, Day: 1}

@@ -248,10 +248,10 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 	at := time.Date(2026, 1, 31, 12, 5, 1, 0, time.FixedZone("", -8*60*60))
 	transaction := payvaulttest.Transaction{
 		Time: at, AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17",
-		CardholderFirstName: "Jane", CardholderLastName: "Doe", AmtTran: "25.50", DisputeFlag: true, AmtRefunded: "1.25",
-		FundedCurrency: "978",
-		BatchNumber:    12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
-		AmtFunded: "24.25",
+		CardholderFirstName: "Jane", CardholderLastName: "Doe", AmtTran: payvault.MustAmount("25.50"),
+		DisputeFlag: true, AmtRefunded: payvault.MustAmount("1.25"), FundedCurrency: "978",
+		BatchNumber: 12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
+		AmtFunded: payvault.MustAmount("24.25"),
 	}
 	earlier := transaction
 	earlier.Time = at.AddDate(0, 0, -1)
@@ -280,7 +280,7 @@ func transactionsOfNew(ctx context.Context, e *env) (any, error) {
 
 // transactionsOfPlain asks for transactions that were seeded without anything, and with an amount alone.
 func transactionsOfPlain(ctx context.Context, e *env) (any, error) {
-	transactions := []payvaulttest.Transaction{{}, {AmtTran: "5"}}
+	transactions := []payvaulttest.Transaction{{}, {AmtTran: payvault.MustAmount("5")}}
 	sub := e.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: transactions})
 	return e.client.Subscriptions.Transactions(ctx, sub.ID, nil)
 }

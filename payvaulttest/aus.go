@@ -53,7 +53,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 		return nil, err
 	}
 	answer := map[string]string{"request_id": v.AccountUpdaterRequests.put(request).RequestID}
-	v.occur(c.merchant, EventAccountUpdaterRequestCreated, answer)
-	v.occur(c.merchant, EventAccountUpdaterRequestCompleted, answer)
+	v.occur(c.merchant, payvault.EventAccountUpdaterRequestCreated, answer)
+	v.occur(c.merchant, payvault.EventAccountUpdaterRequestCompleted, answer)
 	return success(answer), nil
 }

@@ -44,7 +44,7 @@ func BenchmarkRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				r.Header.Set("Content-Type", "application/json")
-				r.Header.Set("Authorization", payvaulttest.BasicToken(srv.Merchant().APIKey))
+				r.SetBasicAuth("", srv.Merchant().APIKey)
 				resp, err := srv.HTTPClient().Do(r)
 				if err != nil {
 					b.Fatal(err)

@@ -45,12 +45,7 @@ func (c *Customer) prepare(v *service) {
 			c.ID = made
 		}
 	}
-	if c.RecID == 0 {
-		c.RecID = v.ids.number("customer")
-	}
-	if slices.ContainsFunc(slices.Concat(c.ShippingAddresses, c.BillingCards), isNull) {
-		return // to be refused
-	}
+	c.RecID = cmp.Or(c.RecID, v.ids.number("customer"))
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {
@@ -65,16 +60,15 @@ func (c *Customer) prepare(v *service) {
 	}
 }
 
-func isNull(record map[string]any) bool { return record == nil }
-
 func isPrimary(record map[string]any) bool { return record["primary"] == true }
+
+const withoutName = "with customer_last_name, or customer_firm_name, is required"
+
+func (c *Customer) isNamed() bool { return c.FirstName != "" && c.LastName != "" || c.FirmName != "" }
 
 func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
-	if card := v.Cards.rows[id]; card != nil && card.MerchantID == c.NodeID {
-		return card
-	}
-	return nil
+	return v.Cards.of(c.NodeID, id)
 }
 
 // detach also shows the cards as they are now.
@@ -92,17 +86,18 @@ func (c *Customer) detach(v *service) {
 
 // copyParts copies addresses or cards. Of their fields only the email addresses of a card are a list.
 func copyParts(parts []map[string]any) []map[string]any {
-	parts = slices.Clone(parts)
-	for i := range parts {
-		parts[i] = maps.Clone(parts[i])
-		switch emails := parts[i]["billing_email"].(type) {
+	copies := make([]map[string]any, len(parts))
+	for i, part := range parts {
+		copies[i] = map[string]any{}
+		maps.Copy(copies[i], part)
+		switch emails := part["billing_email"].(type) {
 		case []any:
-			parts[i]["billing_email"] = slices.Clone(emails)
+			copies[i]["billing_email"] = slices.Clone(emails)
 		case []string: // of a seed
-			parts[i]["billing_email"] = slices.Clone(emails)
+			copies[i]["billing_email"] = slices.Clone(emails)
 		}
 	}
-	return parts
+	return copies
 }
 
 // show writes into a billing card what answers carry of its payment data.
@@ -117,29 +112,19 @@ func (c *Card) show(billing map[string]any) {
 
 // A customerRequest has what is not kept of a profile.
 type customerRequest struct {
-	AutoGenerate bool             `json:"auto_generate_customer_id"`
-	Billing      []billingRequest `json:"billing_cards"`
-}
-
-type billingRequest struct {
-	paymentFields
-	Verify bool `json:"verify"`
+	AutoGenerate bool            `json:"auto_generate_customer_id"`
+	Billing      []paymentFields `json:"billing_cards"`
 }
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
 func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
-	record, err := bind[Customer](c.body)
-	if err != nil {
-		return nil, err
-	}
+	record := bind[Customer](c.body)
 	record.NodeID = c.merchant
 	if err := v.checkCustomer(c, &record, &in); err != nil {
 		return nil, err
 	}
 	for i, card := range in.Billing {
-		if err := v.saveBilling(c, card, record.BillingCards[i]); err != nil {
-			return nil, err
-		}
+		v.saveBilling(c, card, record.BillingCards[i])
 	}
 	return success(v.Customers.view(v.Customers.put(record))), nil
 }
@@ -149,8 +134,7 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
-	named := record.FirstName != "" && record.LastName != "" || record.FirmName != ""
-	p.check(named, "customer_first_name", "with customer_last_name, or customer_firm_name, is required")
+	p.check(record.isNamed(), "customer_first_name", withoutName)
 	var err error
 	for i, card := range in.Billing {
 		card.check(p, fmt.Sprintf("billing_cards[%d]", i))
@@ -165,23 +149,20 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry.
-func (v *service) saveBilling(c *call, in billingRequest, record map[string]any) error {
+// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry. That the
+// card is known was checked.
+func (v *service) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
-		card, err := v.saveCard(c, in.paymentFields)
-		if err != nil {
-			return err
-		}
+		card, _ := v.saveCard(c, in)
 		in.CardID = card.ID
 	}
-	for _, name := range []string{"cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
+	for _, name := range []string{"card_number", "cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
 		delete(record, name)
 	}
 	record["card_id"] = in.CardID
 	if in.Verify {
 		record["verified_date"] = v.now().Format("20060102150405")
 	}
-	return nil
 }
 
 // listCustomers performs GET /platform/vault/customer.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"sync"
 	"syscall"
@@ -21,14 +20,12 @@ import (
 	"example.com/payvault/internal/openapi"
 )
 
-const deliveryTimeout = 5 * time.Second
-
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
 // Delivery is one attempt to notify a webhook. There are no retries.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that has the event
-	Event     string             // its name
+	Event     payvault.Event     // its name
 	Status    int                // of the answer; 0 if there was none
 	Err       error              // why there was no answer
 }
@@ -69,7 +66,7 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispa
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Timeout:       deliveryTimeout,
+			Timeout:       5 * time.Second,
 		},
 		logger: logger,
 		last:   map[payvault.WebhookID]chan struct{}{},
@@ -117,7 +114,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
 	attrs := []slog.Attr{
 		slog.String("webhook_id", string(delivery.WebhookID)),
-		slog.String("event", delivery.Event),
+		slog.String("event", string(delivery.Event)),
 		slog.Int("status", delivery.Status),
 	}
 	if delivery.Err != nil {
@@ -131,12 +128,11 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 
 // class says in fixed words why there was no answer: the text of an error may hold the URL, or what the receiver sent.
 func class(err error) string {
-	failure, fromClient := errors.AsType[*url.Error](err)
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
 	case errors.Is(err, errNotLoopback):
 		return errNotLoopback.Error()
-	case fromClient && failure.Timeout():
+	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
 	case fromSystem:
 		return errno.Error() // such as connection refused

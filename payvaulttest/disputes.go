@@ -34,17 +34,17 @@ type Dispute struct {
 
 // DisputeResponse is the answer that a dispute received, as it is on the wire, its file by size and sum.
 type DisputeResponse struct {
-	Message         string   `json:"message"`
-	Type            string   `json:"cbr_response_type"` // ND, CP, CE, OT or ID
-	AmtTran         Number   `json:"amt_tran"`
-	BatchDate       string   `json:"batch_date"`       // YYYY-MM-DD
-	ReferenceNumber string   `json:"reference_number"` // as it was sent
-	EvidenceType    string   `json:"cbr_ce_type"`
-	AllocationType  string   `json:"cbr_id_type"`
-	Reason          string   `json:"reason_desc"`
-	FileName        string   `json:"-"` // empty without a file
-	FileSize        int64    `json:"-"` // in bytes; 0 without a file
-	FileSHA256      [32]byte `json:"-"`
+	Message         string          `json:"message"`
+	Type            string          `json:"cbr_response_type"` // ND, CP, CE, OT or ID
+	AmtTran         payvault.Amount `json:"amt_tran"`
+	BatchDate       string          `json:"batch_date"`       // YYYY-MM-DD
+	ReferenceNumber string          `json:"reference_number"` // as it was sent
+	EvidenceType    string          `json:"cbr_ce_type"`
+	AllocationType  string          `json:"cbr_id_type"`
+	Reason          string          `json:"reason_desc"`
+	FileName        string          `json:"-"` // empty without a file
+	FileSize        int64           `json:"-"` // in bytes; 0 without a file
+	FileSHA256      [32]byte        `json:"-"`
 }
 
 func (d *Dispute) head() (payvault.DisputeID, *payvault.MerchantID) { return d.ID, &d.MerchantID }
@@ -86,7 +86,7 @@ func (v *service) respondToDispute(c *call) (any, error) {
 }
 
 // readResponse reads the two parts of the form, each of which may be missing.
-func (v *service) readResponse(parts []Part) (response DisputeResponse, err error) {
+func (v *service) readResponse(parts []Part) (response DisputeResponse, _ error) {
 	p := problems{}
 	for _, part := range parts {
 		if part.Name == "file" {
@@ -96,11 +96,12 @@ func (v *service) readResponse(parts []Part) (response DisputeResponse, err erro
 		}
 		value, wrong := openapi.Parse(part.Name, part.Content())
 		if wrong == nil {
-			wrong = v.document.response.Check(part.Name, value)
+			wrong = v.document.records["DisputeResponse"].Check(part.Name, value)
 		}
 		if maps.Copy(p, wrong); len(wrong) == 0 {
-			err = json.Unmarshal(part.Content(), &response)
+			err := json.Unmarshal(part.Content(), &response)
+			p.check(err == nil, "disputeResponse.amt_tran", "must have at most 19 digits")
 		}
 	}
-	return response, cmp.Or(p.err(), err)
+	return response, p.err()
 }

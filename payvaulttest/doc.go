@@ -37,23 +37,19 @@
 //	}
 //
 // A fault takes a request as it arrives, before authentication and whether or not the request is
-// valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Server.Faults]
-// lists what is still armed. [Inspect] serves a page that shows requests as they come, records and faults, and that
-// injects faults at a click.
+// valid. Requests that a fault answers without AfterCommit are recorded, but not performed. [Inspect] serves a page
+// that shows requests as they come, records and faults, and that injects faults at a click.
 //
 // # Secrets
 //
 // The emulator keeps no card number, security code, track, wallet payload or bank account of cards,
 // customers and payees: cards are kept masked. The bodies that arrived stay available in [Request] and in
-// [Application.Data], but only on request: no fmt verb and no slog handler prints them, and the record
-// that [WithLogger] writes for each request has neither path, query, header nor body. The one for
-// each delivery to a webhook has the webhook ID, the event and the status; that of a failed one also has
-// the error without the URL. A request's merchant_id is that of its key, not that of the merchant for whom a
+// [Application.Data], but only on request: no fmt verb and no slog handler prints them, and the records of [WithLogger]
+// have neither path, query, header nor body. Their merchant_id is that of the key, not that of the merchant for whom a
 // partner acts.
 //
 // # The emulator's own choices
 //
-// The shape of requests is what api/openapi.yaml says: unknown, misspelt and repeated fields and wrong types are
-// refused, with the path of the field on the wire. What the interface does not show, the emulator had to
+// The shape of requests is what api/openapi.yaml says. What the interface does not show, the emulator had to
 // decide, and the real service may do otherwise: docs/emulator.md lists it. Do not build on it.
 package payvaulttest

@@ -13,14 +13,11 @@ import (
 type document struct {
 	*openapi.Document
 
-	response    *openapi.Schema // of the text in a dispute's form
-	transaction *openapi.Schema // of records
-	card        *openapi.Schema
-	customer    *openapi.Schema
-	fields      map[string]applicationField
-	names       map[string]bool // of fields and parameters
-	customers   []string        // columns of lists
-	payments    []string
+	records   map[string]*openapi.Schema // by name; that of a dispute's answer is of a text in its form
+	fields    map[string]applicationField
+	names     map[string]bool // of fields and parameters
+	customers []string        // columns of lists
+	payments  []string
 }
 
 // The document of the process, which is read when the first server starts.
@@ -28,11 +25,16 @@ type document struct {
 //nolint:gochecknoglobals // never changed
 var theDocument = sync.OnceValue(func() *document {
 	read := openapi.MustLoad(api.OpenAPI())
-	d := &document{Document: read, fields: map[string]applicationField{}, names: inspect.Names(read.At())}
-	d.response = d.Schema("components", "schemas", "DisputeResponse")
-	d.transaction = d.Schema("components", "schemas", "Transaction")
-	d.card = d.Schema("components", "schemas", "BillingCard")
-	d.customer = d.Schema("components", "schemas", "Customer")
+	d := &document{
+		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
+		names: inspect.Names(read.At()),
+	}
+	for _, name := range []string{"ShippingAddress", "BillingCard"} { // which are maps in seeds
+		d.At("components", "schemas", name)["additionalProperties"] = false
+	}
+	for _, name := range []string{"BillingCard", "Customer", "DisputeResponse", "Transaction"} {
+		d.records[name] = d.Schema("components", "schemas", name)
+	}
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {
 		d.fields[key] = d.field(key, kind)
 	}

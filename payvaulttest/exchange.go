@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	maxJSONBytes = 1 << 20
-	maxFormBytes = 64 << 20
-	headBytes    = 32 // of an answer, enough for its code
+	maxFormBytes = 64 << 20 // of JSON all is kept
+	headBytes    = 32       // of an answer, enough for its code
 )
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
@@ -45,28 +44,20 @@ type exchange struct {
 	done    bool     // the operation was performed
 }
 
-// noOperation stands for the operation of requests that have none.
-var noOperation = &openapi.Operation{Method: "other", Path: "none"} //nolint:gochecknoglobals // never changed
-
-// exchange answers a request.
+// exchange answers a request, for which there may be no way to perform it.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
 	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
 	x.request = newRequest(r, x.name(), s.service.clock())
 	x.account, x.refused = s.service.accounts.authenticate(r)
-	if o == noOperation {
+	if perform == nil {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}
 	x.fault = s.faults.take(x.name())
 	defer s.feed.Begin(o.ID, string(x.fault.Kind))()
 	defer x.log(r.Context()) // before it is pending no more
-	switch x.fault.Kind {
-	case ResetConnection:
+	if x.fault.Kind == ResetConnection {
 		s.requests.add(x.request)
-	case DropDuringRead:
-		some, _ := io.ReadAll(io.LimitReader(r.Body, 512))
-		x.request.Size, x.request.body = int64(len(some)), seal(some)
-		s.requests.add(x.request)
-	default:
+	} else {
 		x.read()
 	}
 	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)
@@ -77,13 +68,11 @@ func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
 
-// WriteHeader implements [http.ResponseWriter].
 func (x *exchange) WriteHeader(status int) {
 	x.status = status
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [http.ResponseWriter].
 func (x *exchange) Write(p []byte) (int, error) {
 	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
 	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
@@ -95,7 +84,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // read takes the body in and records the request, complete or not.
 func (x *exchange) read() {
 	form := x.op.Media == openapi.Form
-	limit := int64(maxJSONBytes)
+	limit := int64(keptBytes)
 	if form {
 		limit = maxFormBytes
 	}
@@ -121,17 +110,12 @@ func (x *exchange) read() {
 // perform carries the operation out and counts it, or refuses it.
 func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	result, err := x.dispatch()
-	answer, failed := encode(result)
-	if err = cmp.Or(err, failed); err == nil {
-		faulty.Send(http.StatusOK, jsonHeader(), answer).ServeHTTP(w, req)
+	if err == nil {
+		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
 		return
 	}
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = refuse(http.StatusInternalServerError, "the emulator failed")
-	}
-	x.why = r
-	faulty.Send(r.status, jsonHeader(), r.body(x.isTokenize())).ServeHTTP(w, req)
+	x.why, _ = errors.AsType[*refusal](err) // operations fail in no other way
+	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
 func (x *exchange) dispatch() (any, error) {

@@ -58,7 +58,6 @@ func TestDroppedConnections(t *testing.T) {
 		body    bool
 	}{
 		{payvaulttest.ResetConnection, 0, 1, false},
-		{payvaulttest.DropDuringRead, 0, 1, true},
 		{payvaulttest.DropBeforeCommit, 0, 1, true},
 		{payvaulttest.DropAfterCommit, 1, 1, true},
 	} {
@@ -108,19 +107,6 @@ func TestResetIsAReset(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestDropDuringReadLeavesTheBodyIncomplete(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropDuringRead})
-	large := `{"payee_name":"` + strings.Repeat("x", 1<<19) + `"}`
-	_, err := a.srv.HTTPClient().Do(a.request(t, http.MethodPost, payees, large)) //nolint:bodyclose // there is no answer
-	require.Error(t, err)
-	request := a.srv.Requests()[0]
-	assert.False(t, request.Complete)
-	assert.Less(t, request.Size, int64(len(large)))
-	assert.Empty(t, a.srv.Payees.All())
-}
-
 // A client that goes away in the middle of its body has not asked for anything.
 func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	t.Parallel()
@@ -130,7 +116,7 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host)
 	require.NoError(t, err)
 	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nAuthorization: %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, payvaulttest.BasicToken(a.key))
+		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, basic(":"+a.key))
 	require.NoError(t, err)
 	tcp, ok := conn.(*net.TCPConn)
 	require.True(t, ok)
@@ -192,24 +178,18 @@ func TestAnswers(t *testing.T) {
 			`{"code":429,"message":"Too many requests"}`,
 		},
 		"redirect": {
-			payvaulttest.Fault{Kind: payvaulttest.Redirect, Location: "http://127.0.0.1:1/x"},
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 307, Header: http.Header{"Location": {"/x"}}},
 			307,
-			map[string]string{"Location": "http://127.0.0.1:1/x"},
-			"",
-		},
-		"other redirect": {
-			payvaulttest.Fault{Kind: payvaulttest.Redirect, Status: 303, Location: "/y"},
-			303,
-			map[string]string{"Location": "/y"},
+			map[string]string{"Location": "/x"},
 			"",
 		},
 		"empty": {
-			payvaulttest.Fault{Kind: payvaulttest.EmptyBody},
+			payvaulttest.Fault{Kind: payvaulttest.Respond},
 			200,
 			map[string]string{"Content-Length": "0"},
 			"",
 		},
-		"empty 201": {payvaulttest.Fault{Kind: payvaulttest.EmptyBody, Status: 201}, 201, nil, ""},
+		"empty 201": {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 201}, 201, nil, ""},
 		"other code": {
 			payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "declined"},
 			200, nil,
@@ -218,19 +198,19 @@ func TestAnswers(t *testing.T) {
 		"malformed": {
 			payvaulttest.Fault{Kind: payvaulttest.MalformedJSON},
 			200, nil,
-			`{"code":0,"rcode":"000","message":"Success",,}`,
+			`{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{},}`,
 		},
 		"truncated": {
 			payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON},
 			200,
-			map[string]string{"Content-Length": "20"},
-			`{"code":0,"message":`,
+			map[string]string{"Content-Length": "35"},
+			`{"code":0,"rcode":"000","message":"`,
 		},
 		"truncated body": {payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON, Body: `{"a":"b"}`}, 200, nil, `{"a"`},
 		"slow": {
 			payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond},
 			200, nil,
-			`{"code":0,"message":"Success","data":{}}`,
+			`{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`,
 		},
 	} {
 		for _, after := range []bool{false, true} {
@@ -301,7 +281,6 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 			`{"rcode":"051","rmsg":"declined"}`,
 		},
 		{payvaulttest.Fault{Kind: payvaulttest.RateLimit}, `{"rcode":"429","rmsg":"Too many requests"}`},
-		{payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, `{"rcode":"000","rmsg":"Success"}`},
 	} {
 		test.fault.Times = 1
 		inject(t, a.srv, test.fault)
@@ -333,23 +312,6 @@ func TestEndlessBody(t *testing.T) {
 	assert.Equal(t, int64(8<<20), n)
 	require.NoError(t, resp.Body.Close())
 	a.srv.Close()
-}
-
-func TestGzipBomb(t *testing.T) {
-	t.Parallel()
-	a := newInvoice(t)
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
-	r := a.request(t, http.MethodPost, sendPath, `{}`)
-	r.Header.Set("Accept-Encoding", "gzip") // so that the transport leaves it as it is
-	got := a.send(t, r)
-	assert.Equal(t, "gzip", got.header.Get("Content-Encoding"))
-	assert.Less(t, len(got.body), 64<<10)
-
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.GzipBomb, Size: 8 << 20, Times: 1})
-	got, err := a.try(t)
-	require.NoError(t, err)
-	assert.Len(t, got.body, 8<<20)
-	assert.False(t, a.sent())
 }
 
 func TestDelay(t *testing.T) {
@@ -497,7 +459,7 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
 	a.key = "unknown"
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.EmptyBody, AfterCommit: true})
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Respond, AfterCommit: true})
 	assert.Equal(t, http.StatusOK, a.post(t, sendPath, `{}`).status)
 	assert.False(t, a.sent(), "the operation was refused, only its answer was replaced")
 	assert.Zero(t, a.commits())
@@ -547,32 +509,21 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"an unknown operation":  {Kind: payvaulttest.Hang, Operation: "invoices.sent"},
 		"a status of no answer": {Kind: payvaulttest.Respond, Status: 199},
 		"a status above 599":    {Kind: payvaulttest.Respond, Status: 600},
-		"a negative status":     {Kind: payvaulttest.EmptyBody, Status: -1},
+		"a negative status":     {Kind: payvaulttest.Respond, Status: -1},
 		"a body under a 204":    {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
 		"negative times":        {Kind: payvaulttest.Hang, Times: -1},
 		"a negative delay":      {Kind: payvaulttest.SlowDrip, Delay: -1},
 		"no delay":              {Kind: payvaulttest.Delay},
 		"a field unread":        {Kind: payvaulttest.Respond, Status: 503, RetryAfter: "1"},
 		"a negative size":       {Kind: payvaulttest.OversizedBody, Size: -1},
-		"a size without JSON":   {Kind: payvaulttest.GzipBomb, Size: 10},
+		"a size without JSON":   {Kind: payvaulttest.OversizedBody, Size: 10},
 		"the code of success":   {Kind: payvaulttest.OtherCode, Message: "declined"},
-		"a redirect to nowhere": {Kind: payvaulttest.Redirect},
-		"a redirect with a 200": {Kind: payvaulttest.Redirect, Status: 200, Location: "/"},
-		"a redirect with a 400": {Kind: payvaulttest.Redirect, Status: 400, Location: "/"},
-		"two lines of location": {Kind: payvaulttest.Redirect, Location: "/\nX: y"},
-		"two lines of waiting":  {Kind: payvaulttest.RateLimit, RetryAfter: "1\r\nX: y"},
-		"two lines of a header": {Kind: payvaulttest.Respond, Header: http.Header{"X": {"y", "z\n"}}},
-		"a bad name":            {Kind: payvaulttest.Respond, Header: http.Header{"bad name\n": {"y"}}},
-		"no name":               {Kind: payvaulttest.EmptyBody, Header: http.Header{"": {"y"}}},
-		"another length":        {Kind: payvaulttest.Respond, Header: http.Header{"content-length": {"3"}}},
-		"another encoding":      {Kind: payvaulttest.Respond, Header: http.Header{"Transfer-Encoding": {"chunked"}}},
 		"a great code":          {Kind: payvaulttest.OtherCode, Code: 1e9 + 1},
 		"a small code":          {Kind: payvaulttest.OtherCode, Code: -1e9 - 1},
-		"a great size":          {Kind: payvaulttest.GzipBomb, Size: 1e10 + 1},
+		"a great size":          {Kind: payvaulttest.OversizedBody, Size: 1e10 + 1},
 		"no rate":               {Kind: payvaulttest.PermitRate},
 		"a rate after it":       {Kind: payvaulttest.PermitRate, Rate: 1, AfterCommit: true},
 		"a reset after it":      {Kind: payvaulttest.ResetConnection, AfterCommit: true},
-		"a read after it":       {Kind: payvaulttest.DropDuringRead, AfterCommit: true},
 		"before and after it":   {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
 	} {
 		_, err := a.srv.Inject(fault)
@@ -652,7 +603,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
 		a := newAPI(t, opts...)
 		silent, arrived := newSilentReceiver(t)
-		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []string{"e"}})
+		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []payvault.Event{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		a.srv.TriggerEvent(merchantID, "e", nil)
 		<-arrived

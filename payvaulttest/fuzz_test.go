@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -25,7 +26,7 @@ func newFuzzAPI(f *testing.F) api {
 	srv.Invoices.Seed(payvaulttest.Invoice{ID: "1"})
 	srv.Disputes.Seed(payvaulttest.Dispute{ID: 1})
 	srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
-		{PGID: "a", AmtTran: "1.50"}, {PGID: "b", AmtTran: "-2"},
+		{PGID: "a", AmtTran: payvault.MustAmount("1.50")}, {PGID: "b", AmtTran: payvault.MustAmount("-2")},
 	}})
 	return api{srv: srv, key: all.APIKey}
 }

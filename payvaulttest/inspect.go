@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"encoding/base64"
 	"errors"
 	"maps"
 	"net/http"
@@ -78,7 +79,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 	}
 	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
 		return inspect.Armed{}, errors.New("that is no JSON object with fields of a fault only, which are operation, kind, " +
-			"times, after_commit, status, header, body, delay, retry_after, location, code, message, size and rate")
+			"times, after_commit, status, header, body, delay, retry_after, code, message, size and rate")
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)
@@ -87,7 +88,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		}
 		in.Fault.Delay = delay
 	}
-	if err := in.check(i.service.document.Operations); err != nil {
+	if err := in.check(); err != nil {
 		return inspect.Armed{}, err
 	}
 	return i.faults.add(in.Fault).inspected(), nil
@@ -109,7 +110,7 @@ func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.P
 	} {
 		fault := preset.fault
 		fault.Operation = operation
-		if err := fault.check(i.service.document.Operations); err != nil {
+		if err := fault.check(); err != nil {
 			return nil, err
 		}
 		list = append(list, inspect.Preset{Label: preset.label, Fault: fault, Go: inspect.GoLine(fault)})
@@ -147,7 +148,7 @@ func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
 func (i inspector) Keys() []string {
 	var keys []string
 	for _, account := range i.service.accounts {
-		keys = append(keys, account.APIKey, strings.TrimPrefix(BasicToken(account.APIKey), "Basic "))
+		keys = append(keys, account.APIKey, base64.StdEncoding.EncodeToString([]byte(":"+account.APIKey)))
 	}
 	return keys
 }
@@ -156,8 +157,8 @@ func (i inspector) Keys() []string {
 // and names of events only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
-		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type single_use updates", func(c Card) []any {
-			return []any{c.ID, c.MerchantID, c.Kind, c.CardNumber, c.ExpDate, c.CardType, c.SingleUse, c.Updates}
+		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type updates", func(c Card) []any {
+			return []any{c.ID, c.MerchantID, c.Kind, c.CardNumber, c.ExpDate, c.CardType, c.Updates}
 		}),
 		table("customers", i.Customers, "customer_id merchant rec_id primary_card cards addresses", func(c Customer) []any {
 			return []any{
@@ -186,7 +187,11 @@ func (i inspector) Tables() []inspect.Table {
 		}),
 		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {
 			u, _ := url.Parse(w.NotificationURL) // it was checked
-			return []any{w.ID, w.MerchantID, u.Host, strings.Join(w.Events, " ")}
+			var events []string
+			for _, event := range w.Events {
+				events = append(events, string(event))
+			}
+			return []any{w.ID, w.MerchantID, u.Host, strings.Join(events, " ")}
 		}),
 	}
 }

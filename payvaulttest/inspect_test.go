@@ -153,19 +153,19 @@ func TestInspectRefusesFaults(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	for text, want := range map[string]string{
-		`{"kind":"nothing"}`:                         `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
-		`{"kind":"delay"}`:                           "the delay is not above zero",
-		`{"Kind":"hang"}`:                            "are operation, kind, times, after_commit, status, header, body, ",
-		`{"kind":"hang","operation":"x"}`:            "the operation does not exist",
-		`{"kind":"hang","canary":1}`:                 "no JSON object with fields of a fault only",
-		`{"kind":"delay","delay":"canary"}`:          "the delay is no duration",
-		`{"kind":"permit rate"}`:                     "the rate is not above zero",
-		`{"kind":"permit rate","rate":4242e12}`:      "or above 1e6",
-		`{"kind":"slow drip","status":304}`:          "the status permits no body",
-		`{"kind":"hang","times":4929000000006}`:      "the times are above 1e9",
-		`{"kind":"canary","operation":"canary"}`:     "there is no such kind",
-		`{"kind":"gzip bomb","size":4929000000006}`:  "the size is above 1e10",
-		`{"kind":"other code","code":4929000000006}`: "the code is beyond it",
+		`{"kind":"nothing"}`:                             `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
+		`{"kind":"delay"}`:                               "the delay is not above zero",
+		`{"Kind":"hang"}`:                                "are operation, kind, times, after_commit, status, header, body, ",
+		`{"kind":"hang","operation":"x"}`:                "the operation does not exist",
+		`{"kind":"hang","canary":1}`:                     "no JSON object with fields of a fault only",
+		`{"kind":"delay","delay":"canary"}`:              "the delay is no duration",
+		`{"kind":"permit rate"}`:                         "the rate is not above zero",
+		`{"kind":"permit rate","rate":4242e12}`:          "or above 1e6",
+		`{"kind":"slow drip","status":304}`:              "the status permits no body",
+		`{"kind":"hang","times":4929000000006}`:          "the times are above 1e9",
+		`{"kind":"canary","operation":"canary"}`:         "there is no such kind",
+		`{"kind":"oversized body","size":4929000000006}`: "the size is above 1e10",
+		`{"kind":"other code","code":4929000000006}`:     "the code is beyond it",
 		`{`:                                      "no JSON object",
 		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
 
@@ -186,7 +186,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 	i.ask(t, "POST", "/faults", `{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"120"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"rate limit","retry_after":"canary"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"other code","code":-7}`)
-	i.ask(t, "POST", "/faults", `{"kind":"gzip bomb","size":1000}`)
+	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000}`)
 	armed := i.ask(t, "GET", "/faults", "")
 	for _, fields := range []string{
 		`"delay":"2s","struck":0`, `"rate":0.333333333,"retry_after":"120","struck":0`, `"rate limit","retry_after":"•••",`,
@@ -203,10 +203,10 @@ func TestInspectRecords(t *testing.T) {
 	i := inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{
 		ID: "C", CardNumber: "4111111111111111", ExpDate: "1230",
-		CardholderName: "canary", SingleUse: true, Updates: 2,
+		CardholderName: "canary", Updates: 2,
 	})
 	i.srv.Customers.Seed(payvaulttest.Customer{
-		ID: "4111111111111112", FirstName: "canary", Comments: "canary",
+		ID: "4111111111111112", FirmName: "canary", Comments: "canary",
 		BillingCards:      []map[string]any{{"card_id": "C", "billing_city": "canary"}},
 		ShippingAddresses: []map[string]any{{"shipping_city": "canary"}, {}},
 	})
@@ -218,16 +218,16 @@ func TestInspectRecords(t *testing.T) {
 		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{
-		ID: "I", FromContact: "canary", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
+		ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
 	})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
 	})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{
-		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []string{"e", "f"},
+		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []payvault.Event{"e", "f"},
 	})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{
-		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []string{"g"},
+		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []payvault.Event{"g"},
 	})
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "g", "canary"))
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
@@ -270,7 +270,7 @@ func TestInspectRecords(t *testing.T) {
 	rows["deliveries"] = rows["deliveries"][1:4]
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{
-		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", true, 2.0},
+		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", 2.0},
 		"customers":        {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 2.0},
 		"payees":           {4.0, m, true, 1.0},
 		"subscriptions":    {5.0, m, "4111xxxxxx111113", "active", 1.0},
@@ -286,15 +286,16 @@ func TestInspectMasksSeeds(t *testing.T) {
 	t.Parallel()
 	const n, separated, key = "4929123456781234", "4929 1234-5678.1236", "merchant-api-key"
 	i := inspect(t)
-	for _, secret := range []string{separated, key, "x" + key + "x", payvaulttest.BasicToken(key)} {
+	for _, secret := range []string{separated, key, "x" + key + "x", basic(":" + key)} {
 		i.srv.Cards.Seed(payvaulttest.Card{ID: secret, CardType: secret})
 		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
 		i.srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: secret})
 		i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: secret})
 		i.srv.Webhooks.Seed(payvaulttest.Webhook{
-			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1", Events: []string{secret},
+			ID: payvault.WebhookID(secret), NotificationURL: "http://127.0.0.1:1",
+			Events: []payvault.Event{payvault.Event(secret)},
 		})
-		assert.Equal(t, 1, i.srv.TriggerEvent(100001, secret, nil))
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(secret), nil))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	secrets := i.ask(t, "GET", "/state", "")
@@ -306,14 +307,14 @@ func TestInspectMasksSeeds(t *testing.T) {
 
 	i = inspect(t)
 	i.srv.Cards.Seed(payvaulttest.Card{ID: n, CardType: n})
-	i.srv.Customers.Seed(payvaulttest.Customer{ID: n})
+	i.srv.Customers.Seed(payvaulttest.Customer{ID: n, FirmName: "F"})
 	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: n, State: payvaulttest.InvoiceSaved})
 	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 4929123456781234})
-	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4929123456781234})
+	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4929123456781234, Name: "P"})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 4929123456781234})
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 4929123456781234, CustomerID: n})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{RequestID: n})
-	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: n, NotificationURL: "http://127.0.0.1:1", Events: []string{"e"}})
+	i.srv.Webhooks.Seed(payvaulttest.Webhook{ID: n, NotificationURL: "http://127.0.0.1:1", Events: []payvault.Event{"e"}})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "https://" + n + ".example/x"})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "https://Merchant-API-Key.example/x"})
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "e", nil))
@@ -340,14 +341,13 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/platform/webhook/W/event/4929-0000-00006", "").ok(t)
 	i.post(t, "/platform/webhook/W/event/merchant-api-key", "").ok(t)
 	for _, event := range []string{"4929-0000-00006", "merchant-api-key"} {
-		assert.Equal(t, 1, i.srv.TriggerEvent(100001, event, "TOP"))
+		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(event), "TOP"))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
 		{Kind: payvaulttest.OtherCode, Message: "merchant-api-key", Code: 5},
-		{Kind: payvaulttest.Redirect, Location: "TOP"},
 		{Kind: payvaulttest.PermitRate, Rate: 5, RetryAfter: "TOP"},
 		{Kind: payvaulttest.SlowDrip, Delay: 4929000000006},
 	} {
@@ -362,7 +362,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		assert.NotContains(t, page, secret)
 	}
 	for _, line := range []string{
-		"Respond, Times: 2, Header: fillIn, Body: fillIn}", "OtherCode, Code: 5, Message: fillIn}", "Location: fillIn}",
+		"Respond, Times: 2, Header: fillIn, Body: fillIn}", "OtherCode, Code: 5, Message: fillIn}",
 		"RetryAfter: fillIn, Rate: 5}", "Delay: fillIn}",
 	} {
 		assert.Contains(t, page, line, "what is hidden is not left out: the line would compile")
@@ -497,7 +497,7 @@ func faultText(t *testing.T, kind string, fields ...string) string {
 	t.Helper()
 	values := map[string]any{
 		"status": 303, "header": http.Header{"X": {"y"}}, "body": "z", "delay": "1500us", "retry_after": "120",
-		"location": "/", "code": 7, "message": "m", "size": 1000, "rate": 0.5,
+		"code": 7, "message": "m", "size": 1000, "rate": 0.5,
 	}
 	fault := map[string]any{"kind": kind, "times": 2}
 	for _, field := range fields {
@@ -520,9 +520,9 @@ func TestInspectFaultFields(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.JSONEq(t, string(list), i.ask(t, "POST", "/faults", "{}"))
-	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate", "redirect": "location"}
+	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate"}
 	for kind, fields := range documented {
-		for field := range strings.FieldsSeq("status header body delay retry_after location code message size rate") {
+		for field := range strings.FieldsSeq("status header body delay retry_after code message size rate") {
 			given := slices.DeleteFunc([]string{field, needed[kind]}, func(f string) bool { return f == "" })
 			text := faultText(t, kind, given...)
 			if answer := i.ask(t, "POST", "/faults", text); slices.Contains(fields, field) {
@@ -543,11 +543,9 @@ func TestInspectGoLines(t *testing.T) {
 	for _, info := range payvault.Operations() {
 		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
-	kinds := documentedFaults(t)
-	delete(kinds, "redirect") // its location is always the reader's to fill in
-	for kind, fields := range kinds {
+	for kind, fields := range documentedFaults(t) {
 		arm(faultText(t, kind, slices.DeleteFunc(fields, func(field string) bool {
-			return slices.Contains([]string{"header", "body", "location", "message"}, field) // the reader's to fill in
+			return slices.Contains([]string{"header", "body", "message"}, field) // the reader's to fill in
 		})...))
 	}
 	arm(`{"kind":"slow drip","after_commit":true,"delay":"1500us"}`)

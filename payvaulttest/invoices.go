@@ -20,14 +20,12 @@ const (
 // Invoice is an invoice, its fields named as on the wire, and where it went. A seeded one is saved unless it says
 // otherwise.
 type Invoice struct {
-	ID              payvault.InvoiceID  `json:"invoice_id"`
-	MerchantID      payvault.MerchantID `json:"merchant_id"`
-	State           InvoiceState        `json:"state"`
-	FromContact     string              `json:"from_contact"`
-	BusinessContact string              `json:"business_contact"`
-	Emails          []string            `json:"emails"` // the addresses that it was sent to
-	Phones          []int64             `json:"phones"` // the phone numbers that the request named
-	SMS             []int64             `json:"sms"`    // those of them that received an SMS
+	ID         payvault.InvoiceID  `json:"invoice_id"`
+	MerchantID payvault.MerchantID `json:"merchant_id"`
+	State      InvoiceState        `json:"state"`
+	Emails     []string            `json:"emails"` // the addresses that it was sent to
+	Phones     []int64             `json:"phones"` // the phone numbers that the request named
+	SMS        []int64             `json:"sms"`    // those of them that received an SMS
 }
 
 func (i *Invoice) head() (payvault.InvoiceID, *payvault.MerchantID) { return i.ID, &i.MerchantID }

@@ -16,7 +16,7 @@ const sendPath = "/platform/invoice/INV-1/send"
 func newInvoice(t *testing.T, opts ...payvaulttest.Option) api {
 	t.Helper()
 	a := newAPI(t, opts...)
-	a.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1", FromContact: "us"})
+	a.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 	return a
 }
 
@@ -29,7 +29,7 @@ func TestInvoiceSend(t *testing.T) {
 	invoice, ok := a.srv.Invoices.Get("INV-1")
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Invoice{
-		ID: "INV-1", MerchantID: merchantID, State: payvaulttest.InvoiceOutstanding, FromContact: "us",
+		ID: "INV-1", MerchantID: merchantID, State: payvaulttest.InvoiceOutstanding,
 		Emails: []string{"i@example.com", "j@example.com"}, Phones: []int64{12125550171, 4915112345678},
 		SMS: []int64{12125550171},
 	}, invoice)

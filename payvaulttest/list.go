@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,18 +19,17 @@ type row[T any] struct {
 	fields map[string]any
 }
 
-// A test is what a filter wants of the fields of a record.
-type test func(fields map[string]any) bool
-
 // list answers a list request, whose form was checked, with a page of the records, filtered and sorted. Columns are the
 // fields that the list can be sorted and filtered by.
 func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	p := problems{}
-	count, page := number(query, "count", 25), number(query, "page", 0)
+	count, page := 25, 0
+	_, _ = fmt.Sscanf(query.Get("count"), "%d", &count)
+	_, _ = fmt.Sscanf(query.Get("page"), "%d", &page)
 	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
-	p.check(!query.Has("order_on") || slices.Contains(columns, order), "order_on", "is not a field of the record")
-	var tests []test
+	p.check(order == "" || slices.Contains(columns, order), "order_on", "is not a field of the record")
+	var tests []func(fields map[string]any) bool
 	for i, filter := range query["filter"] {
 		test, message := newTest(columns, filter)
 		p.check(test != nil, fmt.Sprintf("filter[%d]", i), message)
@@ -46,11 +44,16 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 		if order != "" || len(tests) > 0 {
 			row.fields = fieldsOf(record)
 		}
-		if !slices.ContainsFunc(tests, func(holds test) bool { return !holds(row.fields) }) {
+		if !slices.ContainsFunc(tests, func(holds func(map[string]any) bool) bool { return !holds(row.fields) }) {
 			rows = append(rows, row)
 		}
 	}
-	sortRows(rows, order, query.Get("order_by") == "desc")
+	if order != "" {
+		slices.SortStableFunc(rows, func(a, b row[T]) int { return compare(a.fields[order], b.fields[order]) })
+	}
+	if query.Get("order_by") == "desc" {
+		slices.Reverse(rows)
+	}
 	found, pages := []T{}, slices.Collect(slices.Chunk(rows, count))
 	if page < len(pages) {
 		for _, row := range pages[page] {
@@ -62,17 +65,9 @@ func list[T any](query url.Values, columns []string, records []T) (any, error) {
 	return answer, nil
 }
 
-func number(query url.Values, name string, without int) int {
-	if n, err := strconv.Atoi(query.Get(name)); err == nil {
-		return n
-	}
-	return without
-}
-
 // fieldsOf gives the fields of a record, and the day of a transaction.
 func fieldsOf(record any) map[string]any {
-	text, _ := encode(record)
-	value, _ := openapi.Parse("", text)
+	value, _ := openapi.Parse("", encode(record))
 	fields, _ := value.(map[string]any)
 	fields["tran_date"] = day(fields["tran_time"])
 	return fields
@@ -85,7 +80,7 @@ func day(value any) string {
 }
 
 // newTest builds the test of a filter, which is a field, a conditional and its values, or says why there is none.
-func newTest(columns []string, filter string) (test, string) {
+func newTest(columns []string, filter string) (func(fields map[string]any) bool, string) {
 	parts := strings.SplitN(filter, ",", 3)
 	field, conditional, value := parts[0], parts[1], parts[2]
 	switch {
@@ -109,23 +104,11 @@ func isDate(text string) bool {
 	return err == nil
 }
 
-// sortRows orders by a field, equal records in their default order; without a field the default order is kept, or
-// reversed.
-func sortRows[T any](rows []row[T], order string, desc bool) {
-	if order == "" {
-		if desc {
-			slices.Reverse(rows)
-		}
-		return
-	}
-	slices.SortStableFunc(rows, func(a, b row[T]) int {
-		if desc {
-			a, b = b, a
-		}
-		m, s := key(a.fields[order])
-		n, t := key(b.fields[order])
-		return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
-	})
+// compare orders two values of a field, or of none.
+func compare(a, b any) int {
+	m, s := key(a)
+	n, t := key(b)
+	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
 // key is what a value sorts by: a number, the instant of a time, or a text. One that is not there is the lowest.

@@ -18,6 +18,8 @@ import (
 
 const transactions = "/platform/subscription/transactions/77"
 
+func amount(text string) payvault.Amount { return payvault.MustAmount(text) }
+
 // seedTransactions seeds five transactions with pg_ids a to e, in order of time. The times of c and d
 // are such that their instants and their texts sort differently.
 func seedTransactions(t *testing.T) api {
@@ -29,14 +31,23 @@ func seedTransactions(t *testing.T) api {
 		return when
 	}
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
-		{PGID: "e", Time: at("2026-02-01T00:00:00Z"), AmtTran: "9.5", Status: "P", BatchNumber: 10, SettleDate: "2026-02-02"},
-		{PGID: "a", Time: at("2026-01-01T08:00:00-05:00"), AmtTran: "100", Status: "P", BatchNumber: 9, DisputeFlag: true},
 		{
-			PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), AmtTran: "10.25", Status: "D", BatchNumber: 2,
+			PGID: "e", Time: at("2026-02-01T00:00:00Z"), AmtTran: amount("9.5"), Status: "P", BatchNumber: 10,
+			SettleDate: "2026-02-02",
+		},
+		{
+			PGID: "a", Time: at("2026-01-01T08:00:00-05:00"), AmtTran: amount("100"), Status: "P", BatchNumber: 9,
+			DisputeFlag: true,
+		},
+		{
+			PGID: "b", Time: at("2026-01-31T23:30:00-05:00"), AmtTran: amount("10.25"), Status: "D", BatchNumber: 2,
 			SettleDate: "2026-02-01",
 		},
-		{PGID: "d", Time: at("2026-01-31T23:50:00-05:00"), AmtTran: "-3", Status: "P", CardNumber: "4111111111111111"},
-		{PGID: "c", Time: at("2026-02-01T06:45:00+02:00"), AmtTran: "10.3", Status: "D"},
+		{
+			PGID: "d", Time: at("2026-01-31T23:50:00-05:00"), AmtTran: amount("-3"), Status: "P",
+			CardNumber: "4111111111111111",
+		},
+		{PGID: "c", Time: at("2026-02-01T06:45:00+02:00"), AmtTran: amount("10.3"), Status: "D"},
 	}})
 	return a
 }
@@ -149,9 +160,9 @@ func TestOrder(t *testing.T) {
 		{"amt_tran", "desc", "acbed"},
 		{"batch_number", "asc", "cdbae"},
 		{"tran_status", "asc", "bcaed"},
-		{"tran_status", "desc", "aedbc"},
+		{"tran_status", "desc", "deacb"},
 		{"pg_id", "desc", "edcba"},
-		{"settle_date", "desc", "ebacd"},
+		{"settle_date", "desc", "ebdca"},
 	} {
 		t.Run(test.on+" "+test.by, func(t *testing.T) {
 			t.Parallel()

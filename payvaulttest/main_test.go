@@ -66,7 +66,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	} else {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	r.Header.Set("Authorization", payvaulttest.BasicToken(a.key))
+	r.SetBasicAuth("", a.key)
 	return r
 }
 

@@ -37,18 +37,14 @@ func newConfig(opts []Option) (config, error) {
 	if len(cfg.accounts) == 0 {
 		cfg.accounts = defaultAccounts()
 	}
-	return cfg, cfg.check()
+	return cfg, cmp.Or(
+		fits(cfg.clock != nil, "the clock must not be nil"),
+		fits(cfg.logger != nil, "the logger must not be nil"),
+		fits(isBasePath.MatchString(cfg.basePath), "the base path must be plain segments, each after a slash"),
+	)
 }
 
 var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
-
-func (c *config) check() error {
-	return cmp.Or(
-		fits(c.clock != nil, "the clock must not be nil"),
-		fits(c.logger != nil, "the logger must not be nil"),
-		fits(isBasePath.MatchString(c.basePath), "the base path must be plain segments, each after a slash"),
-	)
-}
 
 // WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }

@@ -18,9 +18,7 @@ type Payee struct {
 
 func (p *Payee) head() (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
 
-func (p *Payee) prepare(v *service) {
-	freshNumber(v.Payees, &p.ID)
-}
+func (p *Payee) prepare(v *service) { freshNumber(v.Payees, &p.ID) }
 
 func (p *Payee) detach(*service) { p.Email = slices.Clone(p.Email) }
 

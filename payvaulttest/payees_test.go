@@ -65,7 +65,7 @@ func TestPayeeDelete(t *testing.T) {
 	id, _ := a.post(t, payees, `{"payee_name":"P"}`).ok(t)["payee_id"].(float64)
 	path := fmt.Sprintf("%s/%.0f", payees, id)
 
-	a.do(t, http.MethodDelete, fmt.Sprintf("%s/00%.0f", payees, id), "").refused(t, http.StatusBadRequest, "payee_id")
+	a.do(t, http.MethodDelete, fmt.Sprintf("%s/%.1f", payees, id), "").refused(t, http.StatusBadRequest, "payee_id")
 	got := a.do(t, http.MethodDelete, path, "")
 	assert.Empty(t, got.ok(t))
 	assert.JSONEq(t, `{"code":0,"message":"Success","data":{}}`, got.body)

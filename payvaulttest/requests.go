@@ -1,6 +1,11 @@
 package payvaulttest
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +14,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/openapi"
 )
 
 // Request is a request that arrived at the server.
@@ -18,8 +24,7 @@ type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // of HTTP
 	Path          string             // as it was sent, escaped, with the base path
-	RawQuery      string             // as it was sent, escaped
-	Query         url.Values         // RawQuery, parsed
+	Query         url.Values         // parsed
 	Header        http.Header        // as it was sent, but for Authorization: see [Request.Authorization]
 	Host          string             // that the request names
 	Proto         string             // such as HTTP/1.1
@@ -36,7 +41,7 @@ type Request struct {
 
 func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 	request := Request{
-		Operation: op, Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Query: r.URL.Query(),
+		Operation: op, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.Query(),
 		Header: r.Header.Clone(), Host: r.Host, Proto: r.Proto, RemoteAddr: r.RemoteAddr,
 		ContentLength: r.ContentLength, Time: now,
 		authorization: seal([]byte(strings.Join(r.Header["Authorization"], ", "))),
@@ -77,7 +82,70 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.requests.list)
 }
 
-// RequestsOf returns the requests of one operation.
-func (s *Server) RequestsOf(op payvault.Operation) []Request {
-	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Operation != op })
+const keptBytes = 1 << 20 // of a body, and of a part
+
+// Part is one part of a multipart form. Its content is shown by [Part.Content] only.
+type Part struct {
+	Name        string            // of the form field
+	FileName    string            // empty if it is not a file
+	ContentType string            // as it was sent
+	Size        int64             // bytes of the whole content
+	SHA256      [sha256.Size]byte // of the whole content
+
+	content sealed
+}
+
+// Content returns the content of the part, or its first megabyte.
+func (p Part) Content() []byte { return p.content.open() }
+
+// A sealed value cannot be printed by accident: printing a func shows its address.
+type sealed func() []byte
+
+func seal(content []byte) sealed { return func() []byte { return content } }
+
+func (s sealed) open() []byte {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s())
+}
+
+// readForm reads a multipart form part by part; files are not held in memory.
+func readForm(contentType string, body io.Reader) ([]Part, error) {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != openapi.Form || params["boundary"] == "" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be multipart/form-data")
+	}
+	reader := multipart.NewReader(body, params["boundary"])
+	var parts []Part
+	for {
+		part, err := reader.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a form that ends too early
+			return parts, nil
+		}
+		var head limitedBuffer
+		sum := sha256.New()
+		if err == nil {
+			_, err = io.Copy(io.MultiWriter(sum, &head), part)
+		}
+		if err != nil {
+			return parts, refuse(http.StatusBadRequest, "the form is malformed")
+		}
+		parts = append(parts, Part{
+			Name: part.FormName(), FileName: part.FileName(), ContentType: part.Header.Get("Content-Type"),
+			Size: head.size, SHA256: [sha256.Size]byte(sum.Sum(nil)), content: seal(head.Bytes()),
+		})
+	}
+}
+
+// A limitedBuffer keeps the first bytes that are written to it, and counts the others.
+type limitedBuffer struct {
+	bytes.Buffer
+	size int64
+}
+
+func (l *limitedBuffer) Write(p []byte) (int, error) {
+	l.size += int64(len(p))
+	_, _ = l.Buffer.Write(p[:min(len(p), max(0, keptBytes-l.Len()))])
+	return len(p), nil
 }

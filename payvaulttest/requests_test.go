@@ -32,7 +32,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "/api/v1/pg/tokenize", first.Path)
 	assert.Equal(t, "application/json", first.Header.Get("Content-Type"))
 	assert.Equal(t, "[redacted]", first.Header.Get("Authorization"))
-	assert.Equal(t, payvaulttest.BasicToken(a.key), first.Authorization())
+	assert.Equal(t, basic(":"+a.key), first.Authorization())
 	assert.Equal(t, newCard, string(first.Body()))
 	assert.Equal(t, int64(len(newCard)), first.Size)
 	assert.Equal(t, int64(len(newCard)), first.ContentLength)
@@ -50,7 +50,6 @@ func TestRequests(t *testing.T) {
 
 	first.Body()[0] = 'x'
 	assert.Equal(t, newCard, string(first.Body()), "a copy")
-	assert.Len(t, a.srv.RequestsOf(payvault.OpTokensTokenize), 1)
 }
 
 func TestRequestParts(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
 	"example.com/payvault/internal/inspect"
+	"example.com/payvault/internal/openapi"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -114,7 +115,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil: // the server is closed
 		faulty.Abort()
 	case pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath():
-		s.exchange(w, r, noOperation, nil)
+		s.exchange(w, r, &openapi.Operation{Method: "other", Path: "none"}, nil)
 	default:
 		s.mux.ServeHTTP(w, r)
 	}

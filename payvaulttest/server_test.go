@@ -80,7 +80,7 @@ func TestSeed(t *testing.T) {
 		"vendor_id":1,"acts_for":[5]}],
 		"subscriptions":[{"subscription_id":77,"customer_id":"C1","state":"paused","transactions":[
 			{"pg_id":"PG1","tran_time":"2026-01-15T09:30:42-05:00","amt_tran":125.50}]}],
-		"invoices":[{"invoice_id":"I1","from_contact":"us"}],
+		"invoices":[{"invoice_id":"I1"}],
 		"disputes":[{"rec_id":3,"kind":"retrieval"}],
 		"webhooks":[{"webhook_id":"W1","notification_url":"http://127.0.0.1:1/","events":["transaction_status_updated"]}]}`))
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestSeed(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.SubscriptionPaused, sub.State)
 	assert.Equal(t, payvault.MerchantID(5), sub.MerchantID)
-	assert.Equal(t, "125.50", string(sub.Transactions[0].AmtTran))
+	assert.Equal(t, "125.50", sub.Transactions[0].AmtTran.String())
 	_, ok = a.srv.Invoices.Get("I1")
 	assert.True(t, ok)
 	dispute, _ := a.srv.Disputes.Get(3)
@@ -130,55 +130,53 @@ func TestSeedIsChecked(t *testing.T) {
 		return []payvaulttest.Subscription{{ID: 1, Transactions: []payvaulttest.Transaction{transaction}}}
 	}
 	address := func(field string, value any) payvaulttest.Seed {
-		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{ShippingAddresses: []map[string]any{{field: value}}}}}
+		address := []map[string]any{{field: value}}
+		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: address}}}
 	}
 	billing := func(field string, value any) payvaulttest.Seed {
 		return payvaulttest.Seed{
 			Cards:     []payvaulttest.Card{{ID: "A"}},
-			Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{{"card_id": "A", field: value}}}},
+			Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{{"card_id": "A", field: value}}}},
 		}
 	}
 	for name, seed := range map[string]payvaulttest.Seed{
-		"two subscriptions":     {Subscriptions: []payvaulttest.Subscription{{ID: 1}, {ID: 1}}},
-		"two invoices":          {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
-		"two disputes":          {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
-		"two customers":         {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
-		"a customer's ID":       {Customers: []payvaulttest.Customer{{ID: "not alnum!"}}},
-		"a customer's number":   {Customers: []payvaulttest.Customer{{ID: "C", PrimaryCardNumber: "4111111111111111"}}},
-		"no address":            {Customers: []payvaulttest.Customer{{ShippingAddresses: []map[string]any{nil}}}},
-		"an address's ID":       address("shipping_id", "no"),
-		"an address's city":     address("shipping_city", 5),
-		"an address's zip":      address("shipping_zip", math.NaN()),
-		"an address's card":     address("card_number", "4111xxxxxx111111"),
-		"no card":               {Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{nil}}}},
-		"an unknown card":       {Customers: []payvaulttest.Customer{{BillingCards: []map[string]any{{"card_id": "none"}}}}},
-		"a card's code":         billing("cvv2", "123"),
-		"a card's date":         billing("verified_date", "yesterday"),
-		"a card's addresses":    billing("billing_email", "a@example.com"),
-		"two webhooks":          {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
-		"a subscription state":  {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
-		"a batch date":          {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
-		"a settle date":         {Subscriptions: of(payvaulttest.Transaction{SettleDate: "02/20/2026"})},
-		"a year":                {Subscriptions: of(payvaulttest.Transaction{Time: noon().AddDate(9000, 0, 0)})},
-		"an amount":             {Subscriptions: of(payvaulttest.Transaction{AmtTran: "12,50"})},
-		"an amount that is NaN": {Subscriptions: of(payvaulttest.Transaction{AmtTran: "NaN"})},
-		"an amount as text":     {Subscriptions: of(payvaulttest.Transaction{AmtTran: `"1"`})},
-		"an amount .5":          {Subscriptions: of(payvaulttest.Transaction{AmtFunded: ".5"})},
-		"a card with spaces":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
-		"a word as a card":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "hello"})},
-		"part of a card":        {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411111"})},
-		"a card without x":      {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111111111"})},
-		"a card of 20 digits":   {Subscriptions: of(payvaulttest.Transaction{CardNumber: "41111111111111111111"})},
-		"a card masked by *":    {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111******111111"})},
-		"a card masked before":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"})},
-		"a card masked behind":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111xxxxxxx11111"})},
-		"a currency":            {Subscriptions: of(payvaulttest.Transaction{Currency: "USD"})},
-		"another subscription":  {Subscriptions: of(payvaulttest.Transaction{SubscriptionID: 9})},
-		"an invoice state":      {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
-		"a dispute kind":        {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
-		"no URL":                {Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}},
-		"a URL without scheme":  {Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/hook"}}},
-		"a URL of a file":       {Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///tmp/hook"}}},
+		"two subscriptions":    {Subscriptions: []payvaulttest.Subscription{{ID: 1}, {ID: 1}}},
+		"two invoices":         {Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}},
+		"two disputes":         {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
+		"two customers":        {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
+		"a customer's ID":      {Customers: []payvaulttest.Customer{{ID: "not alnum!", FirmName: "F"}}},
+		"a customer's number":  {Customers: []payvaulttest.Customer{{FirmName: "F", PrimaryCardNumber: "4111111111111111"}}},
+		"an address's ID":      address("shipping_id", "no"),
+		"an address's city":    address("shipping_city", 5),
+		"an address's zip":     address("shipping_zip", math.NaN()),
+		"an address's card":    address("card_number", "4111xxxxxx111111"),
+		"no card":              {Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{nil}}}},
+		"an unknown card":      billing("card_id", "none"),
+		"a card's code":        billing("cvv2", "123"),
+		"a card's date":        billing("verified_date", "yesterday"),
+		"a card's addresses":   billing("billing_email", "a@example.com"),
+		"half a name":          {Customers: []payvaulttest.Customer{{FirstName: "Jane"}}},
+		"a payee's name":       {Payees: []payvaulttest.Payee{{Email: []string{"p@example.com"}}}},
+		"a misspelt event":     {Webhooks: []payvaulttest.Webhook{{Events: []payvault.Event{"transactions_status_updated"}}}},
+		"two webhooks":         {Webhooks: []payvaulttest.Webhook{{ID: "W"}, {ID: "W"}}},
+		"a subscription state": {Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}},
+		"a batch date":         {Subscriptions: of(payvaulttest.Transaction{BatchDate: "2026-02-30"})},
+		"a settle date":        {Subscriptions: of(payvaulttest.Transaction{SettleDate: "02/20/2026"})},
+		"a year":               {Subscriptions: of(payvaulttest.Transaction{Time: noon().AddDate(9000, 0, 0)})},
+		"a card with spaces":   {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"})},
+		"a word as a card":     {Subscriptions: of(payvaulttest.Transaction{CardNumber: "hello"})},
+		"part of a card":       {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411111"})},
+		"a card without x":     {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111111111"})},
+		"a card of 20 digits":  {Subscriptions: of(payvaulttest.Transaction{CardNumber: "41111111111111111111"})},
+		"a card masked by *":   {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111******111111"})},
+		"a card masked before": {Subscriptions: of(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"})},
+		"a card masked behind": {Subscriptions: of(payvaulttest.Transaction{CardNumber: "4111xxxxxxx11111"})},
+		"a currency":           {Subscriptions: of(payvaulttest.Transaction{Currency: "USD"})},
+		"an invoice state":     {Invoices: []payvaulttest.Invoice{{State: "paid"}}},
+		"a dispute kind":       {Disputes: []payvaulttest.Dispute{{Kind: "second"}}},
+		"no URL":               {Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}},
+		"a URL without scheme": {Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/hook"}}},
+		"a URL of a file":      {Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///tmp/hook"}}},
 	} {
 		_, err := payvaulttest.Start(payvaulttest.WithSeed(seed))
 		require.ErrorContains(t, err, "payvaulttest: seed: ", name)
@@ -355,7 +353,10 @@ func TestSeedRoundTrip(t *testing.T) {
 	seed := payvaulttest.Seed{
 		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
 			Transactions: []payvaulttest.Transaction{
-				{Time: noon(), AmtTran: "125.50", CardNumber: "4111111111111111", DisputeFlag: true, BatchDate: "2026-01-16"}, {},
+				{
+					Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", DisputeFlag: true,
+					BatchDate: "2026-01-16",
+				}, {},
 			},
 		})},
 		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{
@@ -365,7 +366,7 @@ func TestSeedRoundTrip(t *testing.T) {
 		Disputes: []payvaulttest.Dispute{a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
 		Webhooks: []payvaulttest.Webhook{a.srv.Webhooks.Seed(payvaulttest.Webhook{
 			NotificationURL: "http://127.0.0.1:1/",
-			Events:          []string{"e"},
+			Events:          []payvault.Event{"e"},
 		})},
 	}
 	for name, seed := range map[string]payvaulttest.Seed{"of a server": seed, "empty": {}, "left out": {

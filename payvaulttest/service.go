@@ -89,10 +89,7 @@ func (c *call) actFor(body any) error {
 	if !ok {
 		return nil
 	}
-	id, ok := integer(fmt.Sprint(given))
-	if !ok {
-		return problems{"merchant_id": {"must be the digits of a merchant ID"}}.err()
-	}
+	id, _ := strconv.ParseInt(fmt.Sprint(given), 10, 64)
 	c.merchant = payvault.MerchantID(id)
 	if !c.account.mayActFor(c.merchant) {
 		return refuse(http.StatusForbidden, "the account may not act for the merchant of merchant_id")
@@ -102,17 +99,10 @@ func (c *call) actFor(body any) error {
 
 // id is an identifier in the path that is a number; what is none has no record.
 func (c *call) id(name string) int64 {
-	id, _ := integer(c.path(name))
-	return id
-}
-
-// integer reads a number that is written in its one plain form: no plus sign, no leading zeros, not too large.
-func integer(text string) (int64, bool) {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	if strconv.FormatInt(n, 10) != text {
-		return 0, false
+	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
+		return id
 	}
-	return n, true
+	return 0
 }
 
 // An action performs an operation. The caller holds the lock.
@@ -120,13 +110,7 @@ type action func(*call) (any, error)
 
 // reading is the action of an operation that reads a JSON body.
 func reading[T any](perform func(*call, T) (any, error)) action {
-	return func(c *call) (any, error) {
-		in, err := bind[T](c.body)
-		if err != nil {
-			return nil, err
-		}
-		return perform(c, in)
-	}
+	return func(c *call) (any, error) { return perform(c, bind[T](c.body)) }
 }
 
 func (v *service) actions() map[payvault.Operation]action {

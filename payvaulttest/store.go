@@ -2,6 +2,8 @@ package payvaulttest
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"net/http"
 	"slices"
@@ -53,14 +55,13 @@ func (r *Store[K, V]) Seed(record V) V {
 }
 
 // Get returns the record with an ID.
-func (r *Store[K, V]) Get(key K) (V, bool) {
+func (r *Store[K, V]) Get(key K) (record V, ok bool) {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
 	if row := r.rows[key]; row != nil {
 		return r.view(row), true
 	}
-	var none V
-	return none, false
+	return record, false
 }
 
 // All returns every record, in the order in which they were created or seeded.
@@ -89,12 +90,20 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// find returns the record that the merchant of a call has under a key.
-func (r *Store[K, V]) find(c *call, key K) (*V, error) {
+// of returns the record that a merchant has under a key, or nil.
+func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
-		if _, owner := r.as(row).head(); *owner == c.merchant {
-			return row, nil
+		if _, owner := r.as(row).head(); *owner == merchant {
+			return row
 		}
+	}
+	return nil
+}
+
+// find is of for the merchant of a call, and refuses the call if there is no such record.
+func (r *Store[K, V]) find(c *call, key K) (*V, error) {
+	if row := r.of(c.merchant, key); row != nil {
+		return row, nil
 	}
 	return nil, refuse(http.StatusNotFound, "the merchant has no %s with this ID", r.kind)
 }
@@ -130,4 +139,49 @@ func (r *Store[K, V]) put(record V) *V {
 func (r *Store[K, V]) remove(key K) {
 	delete(r.rows, key)
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
+}
+
+// ids makes the identifiers of one server. The same seed and the same order of requests give the
+// same identifiers. Its user holds the lock of the service.
+type ids struct {
+	seed uint64
+	last map[string]int64
+}
+
+func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
+
+// number makes an integer identifier: they count up from a start that depends on kind and seed.
+func (g *ids) number(kind string) int64 {
+	g.last[kind]++
+	sum := g.sum(kind, 0)
+	return 10_000_000 + int64(sum[0])<<16 + int64(sum[1])<<8 + int64(sum[2]) + g.last[kind]
+}
+
+// text makes an alphanumeric identifier of sixteen characters.
+func (g *ids) text(kind string) string {
+	g.last[kind]++
+	sum := g.sum(kind, g.last[kind])
+	return base32.StdEncoding.EncodeToString(sum[:10])
+}
+
+func (g *ids) sum(kind string, n int64) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d", g.seed, kind, n))
+}
+
+// freshNumber fills in an identifier that no record of a store has, unless one is given.
+func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
+	for *id == 0 {
+		if made := K(r.v.ids.number(r.kind)); !r.has(made) {
+			*id = made
+		}
+	}
+}
+
+// freshText is freshNumber for alphanumeric identifiers.
+func freshText[K ~string, V any](r *Store[K, V], id *K) {
+	for *id == "" {
+		if made := K(r.v.ids.text(r.kind)); !r.has(made) {
+			*id = made
+		}
+	}
 }

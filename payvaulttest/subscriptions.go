@@ -47,10 +47,10 @@ type Transaction struct {
 	PGID                string                  `json:"pg_id"`
 	CardholderFirstName string                  `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string                  `json:"cardholder_last_name,omitzero"`
-	AmtTran             Number                  `json:"amt_tran"`
+	AmtTran             payvault.Amount         `json:"amt_tran"`
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
-	AmtRefunded         Number                  `json:"amt_refunded"`
+	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
 	BatchNumber         int64                   `json:"batch_number,omitzero"` // as it was seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
@@ -58,7 +58,7 @@ type Transaction struct {
 	BatchID             int64                   `json:"batch_id,omitzero"`    // as it was seeded
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
-	AmtFunded           Number                  `json:"amt_funded"`
+	AmtFunded           payvault.Amount         `json:"amt_funded"`
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
@@ -68,9 +68,7 @@ func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
 
 func (s *Subscription) prepare(v *service) {
 	freshNumber(v.Subscriptions, &s.ID)
-	if s.CustomerID == "" {
-		s.CustomerID = v.ids.text("customer")
-	}
+	s.CustomerID = cmp.Or(s.CustomerID, v.ids.text("customer"))
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	for i := range s.Transactions {
 		s.Transactions[i].fill(v, s)
@@ -81,12 +79,9 @@ func (s *Subscription) prepare(v *service) {
 func (s *Subscription) detach(*service) { s.Transactions = slices.Clone(s.Transactions) }
 
 func (t *Transaction) fill(v *service, s *Subscription) {
-	t.MerchantID = cmp.Or(t.MerchantID, s.MerchantID)
-	t.SubscriptionID = cmp.Or(t.SubscriptionID, s.ID)
+	t.MerchantID, t.SubscriptionID = s.MerchantID, s.ID
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
-	if t.PGID == "" {
-		t.PGID = v.ids.text("pg")
-	}
+	t.PGID = cmp.Or(t.PGID, v.ids.text("pg"))
 	t.Status = cmp.Or(t.Status, "P")
 	t.RCode = cmp.Or(t.RCode, "000")
 	t.Currency = cmp.Or(t.Currency, "840")
@@ -106,26 +101,19 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 	v := s.service
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if sub := v.Subscriptions.rows[id]; sub != nil {
-		for i := range sub.Transactions {
-			if t := &sub.Transactions[i]; t.PGID == pgID {
-				t.Status = status
-				v.occur(t.MerchantID, EventTransactionStatusUpdated, *t)
-				return nil
-			}
-		}
+	sub := cmp.Or(v.Subscriptions.rows[id], &Subscription{})
+	i := slices.IndexFunc(sub.Transactions, func(t Transaction) bool { return t.PGID == pgID })
+	if i < 0 {
+		return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
 	}
-	return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
-}
-
-// subscription finds the subscription of the path, if it is the merchant's.
-func (v *service) subscription(c *call) (*Subscription, error) {
-	return v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
+	sub.Transactions[i].Status = status
+	v.occur(sub.MerchantID, payvault.EventTransactionStatusUpdated, sub.Transactions[i])
+	return nil
 }
 
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.
 func (v *service) listTransactions(c *call) (any, error) {
-	sub, err := v.subscription(c)
+	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +126,7 @@ type cancelRequest struct {
 
 // cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. Nothing leads back from there.
 func (v *service) cancelSubscription(c *call, in cancelRequest) (any, error) {
-	sub, err := v.subscription(c)
+	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	switch {
 	case err != nil:
 		return nil, err

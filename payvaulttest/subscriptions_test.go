@@ -68,7 +68,7 @@ func TestTransactionRecord(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, CustomerID: "C1", Transactions: []payvaulttest.Transaction{{
-		PGID: "PG1", AmtTran: "125.50", CardNumber: "4111111111111111", RMsg: "approved", BatchDate: "2026-01-16",
+		PGID: "PG1", AmtTran: amount("125.50"), CardNumber: "4111111111111111", RMsg: "approved", BatchDate: "2026-01-16",
 	}}})
 	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":1,"totalRecords":1,"data":[{
 		"merchant_id":100001,"tran_time":"2026-01-15T12:00:00-05:00","tran_status":"P","rcode":"000",

@@ -29,7 +29,6 @@ type Card struct {
 	ExpDate        string              `json:"exp_date,omitzero"`    // MMYY
 	CardType       string              `json:"card_type"`
 	CardholderName string              `json:"cardholder_name"`
-	SingleUse      bool                `json:"single_use"`
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
@@ -48,7 +47,6 @@ func (c *Card) detach(*service) {}
 type tokenizeRequest struct {
 	paymentFields
 	VendorID   int64  `json:"vendor_id"`
-	SingleUse  *bool  `json:"single_use"`
 	EchoFields string `json:"echo_fields"`
 	ReportData string `json:"report_data"`
 }
@@ -64,6 +62,7 @@ type paymentFields struct {
 	Swipe      string `json:"card_swipe"`
 	WalletOne  string `json:"payload_wallet_one_pay"`
 	WalletTwo  string `json:"payload_wallet_two_pay"`
+	Verify     bool   `json:"verify"`
 }
 
 type tokenizeResponse struct {
@@ -79,9 +78,10 @@ type tokenizeResponse struct {
 func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	p := problems{}
 	p.check(!c.account.Partner || in.VendorID == c.account.VendorID, "vendor_id", "must be the partner's own vendor ID")
-	const pairs = "must be the text of a JSON array of single-pair objects"
-	p.check(in.EchoFields == "" || isPairs(in.EchoFields), "echo_fields", pairs)
-	p.check(in.ReportData == "" || isPairs(in.ReportData), "report_data", pairs)
+	for field, text := range map[string]string{"echo_fields": in.EchoFields, "report_data": in.ReportData} {
+		_, err := payvault.ParsePairs(text)
+		p.check(text == "" || err == nil, field, "must be the text of a JSON array of single-pair objects")
+	}
 	in.check(p, "")
 	if err := p.err(); err != nil {
 		return nil, err
@@ -92,9 +92,6 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	card, err := v.saveCard(c, in.paymentFields)
 	if err != nil {
 		return nil, err
-	}
-	if in.SingleUse != nil {
-		card.SingleUse = *in.SingleUse
 	}
 	return tokenizeResponse{
 		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),

@@ -29,7 +29,7 @@ func TestTokenizeCreates(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, payvaulttest.Card{
 		MerchantID: merchantID, ID: id, Kind: payvaulttest.CardKindCard, CardNumber: "4111xxxxxx111111",
-		ExpDate: "1229", CardType: "VI", CardholderName: "Jane Example", SingleUse: true,
+		ExpDate: "1229", CardType: "VI", CardholderName: "Jane Example",
 	}, card)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
 }
@@ -151,7 +151,7 @@ func TestTokenizeRefuses(t *testing.T) {
 			`{"merchant_id":100001,"card_number":"4111111111111111","exp_date":"1229"}`, 400,
 			"merchant_id",
 		},
-		"a signed merchant": {`{"merchant_id":"+100001"}`, 400, "merchant_id"},
+		"a named merchant": {`{"merchant_id":"Acme"}`, 403, "merchant_id"},
 		"another merchant": {
 			`{"merchant_id":"100002","card_number":"4111111111111111","exp_date":"1229"}`, 403,
 			"merchant_id",
@@ -243,18 +243,6 @@ func TestTokenizeUpdatesKinds(t *testing.T) {
 		first, update string
 		want          payvaulttest.Card
 	}{
-		"single_use off": {
-			card + `,"single_use":true`, card + `,"single_use":false`,
-			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI"},
-		},
-		"single_use on": {
-			card, `"single_use":true`,
-			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229", CardType: "VI", SingleUse: true},
-		},
-		"single_use kept": {
-			card + `,"single_use":true`, `"exp_date":"0130"`,
-			payvaulttest.Card{Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "0130", CardType: "VI", SingleUse: true},
-		},
 		"a card to ACH": {card, ach, payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
 		"ACH to a card": {ach, card, payvaulttest.Card{
 			Kind: "card", CardNumber: "4111xxxxxx111111", ExpDate: "1229",

@@ -1,18 +1,10 @@
 package payvaulttest
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 
 	"example.com/payvault"
-)
-
-// The events that the interface names.
-const (
-	EventTransactionStatusUpdated       = "transaction_status_updated"
-	EventAccountUpdaterRequestCreated   = "account_updater_request_created"
-	EventAccountUpdaterRequestCompleted = "account_updater_request_completed"
 )
 
 // Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is
@@ -21,7 +13,7 @@ type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`
 	NotificationURL string              `json:"notification_url"`
-	Events          []string            `json:"events"`
+	Events          []payvault.Event    `json:"events"`
 }
 
 func (w *Webhook) head() (payvault.WebhookID, *payvault.MerchantID) { return w.ID, &w.MerchantID }
@@ -30,11 +22,14 @@ func (w *Webhook) prepare(v *service) { freshText(v.Webhooks, &w.ID) }
 
 func (w *Webhook) detach(*service) { w.Events = slices.Clone(w.Events) }
 
+// The prose of the interface has this spelling, too, and says that the other is the one to use.
+const misspelt = "transactions_status_updated"
+
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
 func (v *service) addEvent(c *call) (any, error) {
-	event := c.path("event")
-	if event == "transactions_status_updated" {
-		return nil, refuse(http.StatusBadRequest, "the event is spelt transaction_status_updated")
+	event := payvault.Event(c.path("event"))
+	if event == misspelt {
+		return nil, refuse(http.StatusBadRequest, "the event is spelt %s", payvault.EventTransactionStatusUpdated)
 	}
 	webhook, err := v.Webhooks.find(c, payvault.WebhookID(c.path("webhook_id")))
 	if err != nil {
@@ -49,24 +44,21 @@ func (v *service) addEvent(c *call) (any, error) {
 // TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
 // the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
 // background: [Server.WaitDeliveries] waits for them.
-func (s *Server) TriggerEvent(merchant payvault.MerchantID, event string, data any) int {
+func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
 	return s.service.occur(merchant, event, data)
 }
 
 // occur hands an event to every webhook of the merchant that has it. The shape of the notification is an own choice.
-func (v *service) occur(merchant payvault.MerchantID, event string, data any) int {
+func (v *service) occur(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	webhooks := v.Webhooks.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)
 	})
 	for _, webhook := range webhooks {
-		body, err := encode(map[string]any{
+		body := encode(map[string]any{
 			"event": event, "webhook_id": webhook.ID, "merchant_id": merchant, "occurred_at": v.now(), "data": data,
 		})
-		if err != nil {
-			panic(fmt.Errorf("payvaulttest: encode the data of an event: %w", err))
-		}
 		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event})
 	}
 	return len(webhooks)

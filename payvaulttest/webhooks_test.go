@@ -53,7 +53,7 @@ func TestAddEvent(t *testing.T) {
 	}
 	webhook, ok := a.srv.Webhooks.Get("WH1")
 	require.True(t, ok)
-	assert.Equal(t, []string{"transaction_status_updated"}, webhook.Events)
+	assert.Equal(t, []payvault.Event{"transaction_status_updated"}, webhook.Events)
 
 	a.post(t, "/platform/webhook/WH1/event/transactions_status_updated", "").refused(t, http.StatusBadRequest)
 	a.post(t, "/platform/webhook/WH2/event/transaction_status_updated", "").refused(t, http.StatusNotFound)
@@ -78,8 +78,8 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	}
 	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 	assert.Equal(t, []payvaulttest.Delivery{
-		{WebhookID: "WH1", Event: payvaulttest.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
-		{WebhookID: "WH1", Event: payvaulttest.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
+		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
+		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
 	}, a.srv.Deliveries())
 }
 
@@ -89,15 +89,15 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	user := newReceiver(t)
 	a.srv.Webhooks.Seed(payvaulttest.Webhook{
 		ID: "WH1", NotificationURL: user.url,
-		Events: []string{payvaulttest.EventTransactionStatusUpdated},
+		Events: []payvault.Event{payvault.EventTransactionStatusUpdated},
 	})
 	a.srv.Webhooks.Seed(payvaulttest.Webhook{
 		ID: "WH2", NotificationURL: user.url, MerchantID: secondID,
-		Events: []string{payvaulttest.EventTransactionStatusUpdated},
+		Events: []payvault.Event{payvault.EventTransactionStatusUpdated},
 	})
 	a.srv.Webhooks.Seed(payvaulttest.Webhook{
 		ID: "WH3", NotificationURL: user.url,
-		Events: []string{payvaulttest.EventAccountUpdaterRequestCreated},
+		Events: []payvault.Event{payvault.EventAccountUpdaterRequestCreated},
 	})
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{PGID: "PG1"}}})
 
@@ -108,10 +108,10 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	require.Error(t, a.srv.SetTransactionStatus(77, "PG2", "S"))
 	require.Error(t, a.srv.SetTransactionStatus(78, "PG1", "S"))
 
-	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvaulttest.EventTransactionStatusUpdated,
+	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvault.EventTransactionStatusUpdated,
 		map[string]string{"pg_id": "X"}))
 	assert.Contains(t, <-user.bodies, `"data":{"pg_id":"X"}`)
-	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvaulttest.EventTransactionStatusUpdated, nil))
+	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvault.EventTransactionStatusUpdated, nil))
 	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 	assert.Len(t, a.srv.Deliveries(), 2)
 }
@@ -122,7 +122,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 	redirect := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
 	t.Cleanup(redirect.Close)
 	deliver := func(url string, data any) payvaulttest.Delivery {
-		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []string{"e"}})
+		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []payvault.Event{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", data)
 		require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 		all := a.srv.Deliveries()
@@ -145,7 +145,7 @@ func TestDeliveriesEndWithTheServer(t *testing.T) {
 	}))
 	t.Cleanup(user.Close)
 	t.Cleanup(func() { close(release) })
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: user.URL, Events: []string{"e"}})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: user.URL, Events: []payvault.Event{"e"}})
 	a.srv.TriggerEvent(merchantID, "e", nil)
 	<-arrived
 
@@ -192,8 +192,8 @@ func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 		order <- notification.Data.String()
 	}))
 	t.Cleanup(user.Close)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "slow", NotificationURL: slow, Events: []string{"e"}})
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "fast", NotificationURL: user.URL, Events: []string{"e", "f"}})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "slow", NotificationURL: slow, Events: []payvault.Event{"e"}})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "fast", NotificationURL: user.URL, Events: []payvault.Event{"e", "f"}})
 	a.srv.TriggerEvent(merchantID, "e", 0)
 	<-arrived
 	for i := 1; i < events; i++ {
@@ -225,7 +225,7 @@ func TestDeliveriesAreLogged(t *testing.T) {
 			`status=0 error="connection refused"`,
 		},
 	} {
-		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []string{"e"}})
+		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: test.url, Events: []payvault.Event{"e"}})
 		a.srv.TriggerEvent(merchantID, "e", test.data)
 		require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 		assert.Contains(t, log.String(), "msg=delivery webhook_id=WH1 event=e "+test.want)
@@ -245,7 +245,7 @@ func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 		<-answer
 	}))
 	t.Cleanup(user.Close)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.URL, Events: []string{"e"}})
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.URL, Events: []payvault.Event{"e"}})
 	require.NoError(t, a.srv.WaitDeliveries(t.Context()), "nothing is due")
 	a.srv.TriggerEvent(merchantID, "e", nil)
 	<-arrived

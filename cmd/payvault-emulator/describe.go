@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -48,9 +49,9 @@ func describeAccount(b *bytes.Buffer, account payvaulttest.Account) {
 		account.MerchantID, account.APIKey, account.VendorID, account.ActsFor)
 }
 
-func orNothing(events []string) string {
+func orNothing(events []payvault.Event) string {
 	if len(events) == 0 {
 		return "nothing yet"
 	}
-	return strings.Join(events, ", ")
+	return strings.Trim(fmt.Sprint(events), "[]")
 }

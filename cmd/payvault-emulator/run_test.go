@@ -81,7 +81,7 @@ func (p program) list(t *testing.T, key string) int {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
 	require.NoError(t, err)
 	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Authorization", payvaulttest.BasicToken(key))
+	r.SetBasicAuth("", key)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	require.NoError(t, err)
@@ -284,7 +284,7 @@ func TestSeedFile(t *testing.T) {
 		return run(ctx, []string{"-addr", "127.0.0.1:0", "-seed", name, "-allow-remote"}, stdout, stderr)
 	})
 	assert.Contains(t, p.stdout, "merchant      5  key five\n")
-	assert.Contains(t, p.stdout, "of a, b\n")
+	assert.Contains(t, p.stdout, "of a b\n")
 	assert.NotContains(t, p.stdout, "100001")
 	assert.Equal(t, http.StatusOK, p.list(t, "five"))
 	cancel()

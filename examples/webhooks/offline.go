@@ -39,7 +39,7 @@ func happen(ctx context.Context, srv *payvaulttest.Server) error {
 		return err
 	}
 	subscription := srv.Subscriptions.Seed(
-		payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{AmtTran: "19.90"}}},
+		payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{AmtTran: payvault.MustAmount("19.90")}}},
 	)
 	return srv.SetTransactionStatus(subscription.ID, subscription.Transactions[0].PGID, "S")
 }

@@ -2,7 +2,7 @@
 package faulty
 
 import (
-	"compress/gzip"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -38,13 +38,6 @@ func Wait(d time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Hang answers nothing until the client gives up or the server is closed.
-func Hang(_ http.ResponseWriter, r *http.Request) {
-	drain(r)
-	<-r.Context().Done()
-	Abort()
-}
-
 // Cut gives the handler that announces a whole body, sends its first half and closes the connection.
 func Cut(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,33 +66,16 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)
-		writeOversized(w, r, size)
-	})
-}
-
-// Bomb gives the handler that answers like Oversize, compressed.
-func Bomb(header http.Header, size int64) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		start(w, http.StatusOK, header, -1)
-		zip := gzip.NewWriter(w)
-		writeOversized(zip, r, size)
-		if zip.Close() != nil {
-			Abort()
+		write(w, r, []byte(oversizeBegin))
+		padding := []byte(strings.Repeat("x", 32<<10))
+		for left := size - MinOversize; left > 0 || size == 0; left -= int64(len(padding)) {
+			if size > 0 {
+				padding = padding[:min(left, int64(len(padding)))]
+			}
+			write(w, r, padding)
 		}
+		write(w, r, []byte(oversizeEnd))
 	})
-}
-
-func writeOversized(w io.Writer, r *http.Request, size int64) {
-	write(w, r, []byte(oversizeBegin))
-	padding := []byte(strings.Repeat("x", 32<<10))
-	for left := size - MinOversize; left > 0 || size == 0; left -= int64(len(padding)) {
-		if size > 0 {
-			padding = padding[:min(left, int64(len(padding)))]
-		}
-		write(w, r, padding)
-	}
-	write(w, r, []byte(oversizeEnd))
 }
 
 // write sends a piece of a body; when the client is gone, so is the request.
@@ -156,9 +132,6 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 
 // start sends the status and the header, with a length unless it is below zero.
 func start(w http.ResponseWriter, status int, header http.Header, length int) {
-	if status == 0 {
-		status = http.StatusOK
-	}
 	for name, values := range header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
@@ -168,5 +141,5 @@ func start(w http.ResponseWriter, status int, header http.Header, length int) {
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
 		w.Header().Set("Content-Length", strconv.Itoa(length))
 	}
-	w.WriteHeader(status)
+	w.WriteHeader(cmp.Or(status, http.StatusOK))
 }

@@ -1,12 +1,11 @@
 package openapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
-	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -95,38 +94,26 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 // CheckParameters wants the parameters of the path, and known ones in the query, once each unless they are lists.
 func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
-	p, values := Problems{}, map[string]any{}
-	for name, texts := range query {
-		switch {
-		case slices.Contains(o.inPath, name):
-			p.add(name, "stands in the path")
-		case o.kinds[name] == "array" || len(texts) > 1:
+	given, values := maps.Clone(query), map[string]any{}
+	for _, name := range o.inPath {
+		given[name] = append(given[name], inPath(name))
+	}
+	for name, texts := range given {
+		if values[name] = o.value(name, texts[0]); o.kinds[name] == "array" || len(texts) > 1 {
 			list := []any{}
 			for _, text := range texts {
 				list = append(list, text)
 			}
 			values[name] = list
-		default:
-			values[name] = o.value(name, texts[0])
 		}
 	}
-	for _, name := range o.inPath {
-		values[name] = o.value(name, inPath(name))
-	}
-	if failure, ok := errors.AsType[*jsonschema.ValidationError](o.object.compiled.Validate(values)); ok {
-		p.addAll("", failure)
-	}
-	return p
+	return o.object.Check("", values)
 }
-
-// integer matches the integers of JSON, which have no plus sign and no leading zeros, up to a length that the validator
-// takes in no time.
-var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,62})$`)
 
 // value gives the text of a parameter the type that the schema wants, if it has the form of that type.
 func (o *Operation) value(name, text string) any {
-	if o.kinds[name] == "integer" && integer.MatchString(text) {
-		return json.Number(text)
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && o.kinds[name] == "integer" {
+		return n
 	}
 	return text
 }

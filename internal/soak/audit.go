@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"maps"
 	"os"
@@ -47,7 +48,7 @@ func newState(p *period) *state {
 	}
 	webhook, _ := p.srv.Webhooks.Get(p.ids.Webhook)
 	for _, event := range webhook.Events {
-		s.events[event] = true
+		s.events[string(event)] = true
 	}
 	return s
 }
@@ -110,8 +111,8 @@ func newWatcher() *watcher {
 	w := &watcher{}
 	for _, canary := range []string{
 		canaryCard, canaryWallet, canaryRouting, canaryAccount, "merchant-api-key", "partner-vendor-key",
-		strings.TrimPrefix(payvaulttest.BasicToken("merchant-api-key"), "Basic "),
-		strings.TrimPrefix(payvaulttest.BasicToken("partner-vendor-key"), "Basic "),
+		base64.StdEncoding.EncodeToString([]byte(":merchant-api-key")),
+		base64.StdEncoding.EncodeToString([]byte(":partner-vendor-key")),
 	} {
 		w.canaries = append(w.canaries, []byte(canary))
 	}

@@ -21,14 +21,14 @@ func TestCanary(t *testing.T) {
 	const canary, number, key, separated = "c4nary", "4929123456781234", "c4narykey", "4929-1234-5678-1236"
 	p := open(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: key, PayeeVault: true}))
 	p.srv.Cards.Seed(payvaulttest.Card{CardNumber: number, CardholderName: canary})
-	p.srv.Invoices.Seed(payvaulttest.Invoice{FromContact: canary, Emails: []string{canary}})
+	p.srv.Invoices.Seed(payvaulttest.Invoice{Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
 	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
-		canary, Events: []string{"e"}})
+		canary, Events: []payvault.Event{"e"}})
 	for _, secret := range []string{key, separated} {
 		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
 		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
-		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []string{secret}})
+		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []payvault.Event{payvault.Event(secret)}})
 	}
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
@@ -52,7 +52,6 @@ func TestCanary(t *testing.T) {
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}},
 		{Kind: payvaulttest.OtherCode, Message: key, Code: 5},
-		{Kind: payvaulttest.Redirect, Location: canary},
 		{Kind: payvaulttest.RateLimit, RetryAfter: canary},
 	} {
 		_, err := p.srv.Inject(fault)

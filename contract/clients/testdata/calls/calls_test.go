@@ -52,6 +52,17 @@ func performed(t *testing.T, srv *payvaulttest.Server) {
 	assert.Equal(t, once, srv.AllCommits())
 }
 
+// answerCreated lets the next request succeed under another status than 200.
+func answerCreated(t *testing.T, srv *payvaulttest.Server) {
+	t.Helper()
+	_, err := srv.Inject(payvaulttest.Fault{
+		Kind: payvaulttest.Respond, Times: 1, Status: http.StatusCreated,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   `{"code":0,"message":"Success","data":{"message":"added"}}`,
+	})
+	require.NoError(t, err)
+}
+
 // allData is a request with which an application passes.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
@@ -188,7 +199,7 @@ func TestOapiCodegen(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, dispute.JSON200, string(dispute.Body))
 	answered, _ := srv.Disputes.Get(7102)
-	assert.Equal(t, payvaulttest.Number("12.50"), answered.Response.AmtTran, "the digits are kept")
+	assert.Equal(t, payvault.MustAmount("12.50"), answered.Response.AmtTran, "the digits are kept")
 
 	transactions, err := client.SubscriptionsTransactionsWithResponse(ctx, 5001, &oapi.SubscriptionsTransactionsParams{
 		Filter: &[]string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
@@ -235,6 +246,12 @@ func TestOapiCodegen(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, refused.JSONDefault, string(refused.Body))
 	assert.Equal(t, int64(404), refused.JSONDefault.Code)
+
+	answerCreated(t, srv)
+	added, err := client.WebhooksAddEventWithResponse(ctx, "WH8001", "some_event")
+	require.NoError(t, err)
+	require.NotNil(t, added.JSON2XX, string(added.Body))
+	assert.Equal(t, "added", added.JSON2XX.Data.Message)
 }
 
 // A key is a security source of ogen.
@@ -325,6 +342,12 @@ func TestOgen(t *testing.T) {
 		ogen.WebhooksAddEventParams{WebhookID: "none", Event: "some_event"}))
 	assert.Equal(t, 404, refused.StatusCode)
 	assert.Equal(t, int64(404), refused.Response.Code)
+
+	answerCreated(t, srv)
+	added := as[*ogen.ConfirmationStatusCode](t)(client.WebhooksAddEvent(ctx,
+		ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "some_event"}))
+	assert.Equal(t, 201, added.StatusCode)
+	assert.Equal(t, "added", added.Response.Data.Message)
 }
 
 // as checks that a call got an answer of a type.

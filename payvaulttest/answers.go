@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A refusal is the answer of an operation that was not performed.
@@ -20,7 +23,6 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, message: fmt.Sprintf(format, args...)}
 }
 
-// Error implements error.
 func (r *refusal) Error() string {
 	if len(r.fields) == 0 {
 		return r.message
@@ -42,13 +44,10 @@ func (p problems) check(ok bool, field, message string) {
 	}
 }
 
-// err is the refusal, which names a hundred fields at most.
+// err is the refusal, if there is a problem.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
-	}
-	for _, field := range slices.Sorted(maps.Keys(p))[min(len(p), 100):] {
-		delete(p, field)
 	}
 	return &refusal{status: http.StatusBadRequest, message: "Invalid request", fields: p}
 }
@@ -87,6 +86,26 @@ func (r *refusal) body(tokenize bool) []byte {
 	if tokenize {
 		answer = tokenizeResponse{RCode: fmt.Sprintf("%03d", r.status), RMsg: r.Error()}
 	}
-	body, _ := encode(answer)
-	return body
+	return encode(answer)
+}
+
+// bind reads JSON that the document permits, or nothing, into a value of the emulator's own.
+func bind[T any](text []byte) (v T) {
+	if len(text) == 0 {
+		return v
+	}
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(fmt.Errorf("payvaulttest: read what the document permits: %w", err))
+	}
+	return v
+}
+
+// encode writes an answer or a notification. It panics for what is not JSON, which only [Server.TriggerEvent] hands in.
+// What a request holds that is not UTF-8, such as the name of a parameter, is answered with the replacement character.
+func encode(v any) []byte {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic(fmt.Errorf("payvaulttest: encode: %w", err))
+	}
+	return text
 }
