@@ -2,11 +2,9 @@ package payvault_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,63 +19,6 @@ import (
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
-
-type (
-	ctx  = context.Context
-	opt  = payvault.CallOption
-	call = func(ctx ctx, c *payvault.Client, opts ...opt) (any, error)
-)
-
-func tokenize(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: 1}, o...))
-}
-
-func createCustomer(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm"}, o...))
-}
-
-func listCustomers(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Customers.List(ctx, nil, o...))
-}
-
-func createPayee(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Payee"}, o...))
-}
-
-func saveData(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return c.Applications.SaveData(ctx, 1, payvault.ApplicationData{LegalName: "Minimal Legal Name"}, o...)
-}
-
-func cancel(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-	return valueOf(c.Subscriptions.Cancel(ctx, 1, &payvault.SubscriptionCancelRequest{CustomerID: "C1"}, o...))
-}
-
-func valueOf[T any](v *T, err error) (any, error) {
-	if v == nil {
-		return nil, err
-	}
-	return *v, err
-}
-
-// within is a call that gives a part of a result: fields, and elements of lists.
-func within(do call, path ...any) call {
-	return func(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-		result, err := do(ctx, c, o...)
-		if err != nil {
-			return nil, err
-		}
-		v := reflect.ValueOf(result)
-		for _, step := range path {
-			switch step := step.(type) {
-			case string:
-				v = v.FieldByName(step)
-			case int:
-				v = v.Index(step)
-			}
-		}
-		return v.Interface(), nil
-	}
-}
 
 // eachLeaf visits the values of a JSON text that hold no others, with their places and a way to put another there.
 func eachLeaf(place string, value any, put func(any), visit func(place string, value any, put func(any))) {
@@ -249,9 +190,9 @@ func TestReading_loosely(t *testing.T) {
 		`{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann","later":"` + "\xff" + `"}}`,
 		`{"code":"0","data":{"customer_id":"C1","customer_first_name":"Ann"},"later":{"a":[null,{}]}}`,
 	} {
-		got, err := createCustomer(t.Context(), answering(t, 200, body))
+		got, err := named(t, "customers.create")(answering(t, 200, body))
 		require.NoError(t, err, body)
-		assert.Equal(t, payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
+		assert.Equal(t, &payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
 	}
 }
 
@@ -262,11 +203,11 @@ func TestReading_nullRecord(t *testing.T) {
 		`[null]`: "/data/0", `[{"customer_id":"a"}, null]`: "/data/1", `[{"customer_id":"a"},` + "\n\tnull ]": "/data/1",
 		`[{"billing_cards":[{},{},null]}]`: "/data/0/billing_cards/2",
 	} {
-		_, err := listCustomers(t.Context(), answering(t, 200, `{"code":0,"data":`+body+`}`))
+		_, err := answering(t, 200, `{"code":0,"data":`+body+`}`).Customers.List(t.Context(), nil)
 		require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
 		assert.Contains(t, err.Error(), place+" is null", body)
 	}
-	_, err := listCustomers(t.Context(), answering(t, 200, `{"code":0,"data":[{"customer_first_name":"a,null"}]}`))
+	_, err := answering(t, 200, `{"code":0,"data":[{"customer_first_name":"a,null"}]}`).Customers.List(t.Context(), nil)
 	assert.NoError(t, err)
 }
 
@@ -284,18 +225,21 @@ func TestReading_largePage(t *testing.T) {
 		require.Len(t, page.Items, 15_001, odd)
 		assert.Equal(t, want, page.Items[15_000].ID, odd)
 	}
-	_, err := listCustomers(t.Context(), answering(t, 200, `{"code":0,"data":[`+many+`null]}`))
+	_, err := answering(t, 200, `{"code":0,"data":[`+many+`null]}`).Customers.List(t.Context(), nil)
 	require.ErrorContains(t, err, "/data/15000 is null")
 }
 
 // TestReading_oneOddValue: it does not lose what stands beside it, and what cannot be read is named.
 func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
-	first := within(listCustomers, "Items", 0)
-	tokenized := payvault.TokenizeResponse{RCode: "000", CardID: "A"}
-	byCall := func(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
+	tokenize, cancel := named(t, "tokens.tokenize without a CardID"), named(t, "subscriptions.cancel")
+	createPayee, saveData := named(t, "payees.create"), named(t, "applications.save_data")
+	first, transaction := named(t, "customers.list by Customers.All"),
+		named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
+	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
+	byCall := func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		var out struct{ N int }
-		err := c.Call(ctx, request("GET"), &out, o...)
+		err := c.Call(t.Context(), request("GET"), &out, opts...)
 		return out.N, err
 	}
 	for _, test := range []struct {
@@ -304,18 +248,18 @@ func TestReading_oneOddValue(t *testing.T) {
 		want   any
 		unread []string
 	}{
-		{createPayee, `{"code":0,"code":null,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":null,"code":0,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
+		{createPayee, `{"code":0,"code":null,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{createPayee, `{"code":null,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
 		{tokenize, `{"rcode":0,"card_id":"A"}`, tokenized, nil},
 		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, tokenized, nil},
 		{byCall, `{"rcode":0,"N":5}`, 5, nil},
-		{cancel, `{"code":0,"data":"Canceled"}`, payvault.Confirmation{}, []string{"/data"}},
-		{cancel, `{"code":0,"data":[ ]}`, payvault.Confirmation{}, nil},
-		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":"0","rcode":"Approved","data":{"payee_id":4}}`, payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":0,"rcode":{},"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
-		{createPayee, `{"code":0,"rcode":[],"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
-		{createPayee, `{"rcode":true,"code":0,"data":{"payee_id":4}}`, payvault.Payee{ID: 4}, []string{"/rcode"}},
+		{cancel, `{"code":0,"data":"Canceled"}`, &payvault.Confirmation{}, []string{"/data"}},
+		{cancel, `{"code":0,"data":[ ]}`, &payvault.Confirmation{}, nil},
+		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{createPayee, `{"code":"0","rcode":"Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{createPayee, `{"code":0,"rcode":{},"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
+		{createPayee, `{"code":0,"rcode":[],"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
+		{createPayee, `{"rcode":true,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
 		{tokenize, `{"rcode":"000","card_id":"A","code":"OK"}`, tokenized, nil},
 		{tokenize, `{"rcode":"000","card_id":"A","code":false}`, tokenized, []string{"/code"}},
 		{tokenize, `{"rcode":"000","card_id":"A","code":{}}`, tokenized, []string{"/code"}},
@@ -329,32 +273,32 @@ func TestReading_oneOddValue(t *testing.T) {
 		},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
-			payvault.Customer{
+			&payvault.Customer{
 				ID: "A", BillingCards: []payvault.BillingCard{}, ShippingAddresses: []payvault.ShippingAddress{},
 			},
 			nil,
 		},
-		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_name":false}}`, payvault.Payee{ID: 4}, nil},
-		{first, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", payvault.Customer{ID: "A"}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, payvault.Payee{ID: 4, Name: "P"}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4},"data":null}`, payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, payvault.Payee{ID: 4}, []string{"/data"}},
-		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
-		{first, `{"code":0,"data":[{"customer_id":"A"}],"data":null}`, payvault.Customer{ID: "A"}, nil},
-		{first, `{"code":0,"data":[{"customer_id":"A","customer_id":null}]}`, payvault.Customer{ID: "A"}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_name":false}}`, &payvault.Payee{ID: 4}, nil},
+		{first, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", &payvault.Customer{ID: "A"}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, &payvault.Payee{ID: 4, Name: "P"}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4},"data":null}`, &payvault.Payee{ID: 4}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
+		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, &payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
+		{first, `{"code":0,"data":[{"customer_id":"A"}],"data":null}`, &payvault.Customer{ID: "A"}, nil},
+		{first, `{"code":0,"data":[{"customer_id":"A","customer_id":null}]}`, &payvault.Customer{ID: "A"}, nil},
 		{
 			createPayee, `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":"[REDACTED]","tr_number":"1"}}}`,
-			payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
+			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
 			[]string{"/data/payee_account/dda_number"},
 		},
 		{
 			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{}],"payee_account":[]}}`,
-			payvault.Payee{ID: 4, Email: []string{"a", ""}},
+			&payvault.Payee{ID: 4, Email: []string{"a", ""}},
 			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
 	} {
 		var response payvault.Response
-		got, err := test.call(t.Context(), answering(t, 200, test.body), payvault.WithResponse(&response))
+		got, err := test.call(answering(t, 200, test.body), payvault.WithResponse(&response))
 		require.NoError(t, err, test.body)
 		assert.Equal(t, test.want, got, test.body)
 		assert.Equal(t, test.unread, response.Unread, test.body)
@@ -368,11 +312,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":5,"code":0,"data":{"payee_id":4}}`, ": code 5"},
 		{createPayee, `{"code":null,"data":{"payee_id":4}}`, "no result code"},
 		{createPayee, `{"code":0,"data":"text"}`, "/data cannot be read as Payee"},
-		{
-			within(func(ctx ctx, c *payvault.Client, o ...opt) (any, error) {
-				return valueOf(c.Subscriptions.Transactions(ctx, 1, nil, o...))
-			}, "Items", 0), `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read as bool",
-		},
+		{transaction, `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read as bool"},
 		{createPayee, `{"code":0,"data":{"payee_id":"P17"}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "/code cannot be read as a result code"},
@@ -407,7 +347,7 @@ func TestReading_oneOddValue(t *testing.T) {
 			"/data/0/billing_cards cannot be read as an array",
 		},
 	} {
-		_, err := test.call(t.Context(), answering(t, 200, test.body))
+		_, err := test.call(answering(t, 200, test.body))
 		assert.ErrorContains(t, err, test.reason, test.body)
 	}
 }
@@ -420,9 +360,9 @@ func TestReading_misfit(t *testing.T) {
 		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value +
 			`},{"key":"a","settings":{"required":{}}}]}}`
 		var response payvault.Response
-		got, err := within(saveData, 0, "Value")(t.Context(), answering(t, 200, body), payvault.WithResponse(&response))
+		got, err := named(t, "applications.save_data")(answering(t, 200, body), payvault.WithResponse(&response))
 		require.NoError(t, err)
-		assert.Equal(t, payvault.NewSecret(value), got)
+		assert.Equal(t, payvault.NewSecret(value), got.([]payvault.SavedField)[0].Value)
 		assert.Equal(t, []string{"/data/fields/0/value", "/data/fields/1/settings/required"}, response.Unread)
 	}
 }
@@ -432,7 +372,7 @@ func TestReading_unreadPlaces(t *testing.T) {
 	t.Parallel()
 	body := `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`{},`, 30) + `{}]}}`
 	var response payvault.Response
-	_, err := createPayee(t.Context(), answering(t, 200, body), payvault.WithResponse(&response))
+	_, err := named(t, "payees.create")(answering(t, 200, body), payvault.WithResponse(&response))
 	require.NoError(t, err)
 	require.Len(t, response.Unread, 20)
 	assert.Equal(t, "/data/payee_email/19", response.Unread[19])
@@ -483,8 +423,8 @@ func TestFieldOption(t *testing.T) {
 	}
 	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
 		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"a","settings":` + text + `}]}}`
-		got, err := within(saveData, 0, "Settings")(t.Context(), answering(t, 200, body))
+		got, err := named(t, "applications.save_data")(answering(t, 200, body))
 		require.NoError(t, err)
-		assert.Equal(t, want, got)
+		assert.Equal(t, want, got.([]payvault.SavedField)[0].Settings)
 	}
 }

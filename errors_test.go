@@ -2,11 +2,12 @@ package payvault_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -105,10 +106,7 @@ func TestError_hostileService(t *testing.T) {
 
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
-	untrusted := service.Unstarted(t, func(http.ResponseWriter, *http.Request) { t.Error("a request came") })
-	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	untrusted.StartTLS()
-	t.Cleanup(untrusted.Close)
+	untrusted := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
 	plain := service.Observe(t, func(int, http.ResponseWriter, *http.Request) { t.Error("a request came") })
 	unresolved := &net.DNSError{Err: "no such host", Name: "unknown.example.com", IsNotFound: true}
 	dialer := func(err error) payvault.Option {
@@ -131,7 +129,7 @@ func TestError_notSent(t *testing.T) {
 		},
 		{service.Nowhere, dialer(unresolved), "lookup unknown.example.com: no such host"},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
-		{untrusted.URL, nil, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		{service.Nowhere, dialer(untrusted), "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
 		{"https" + strings.TrimPrefix(plain.URL, "http"), nil, "connection failed"},
 		{plain.URL, keys("", errShutdown), "no API key: the program shuts down"},
 		{plain.URL, keys("", nil), "no API key: is empty"},
@@ -151,40 +149,41 @@ func TestError_notSent(t *testing.T) {
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":7,"rcode":"7"}`
-	refused := payvault.Error{StatusCode: 429, Code: "7", Delivery: payvault.Answered}
-	lost := payvault.Error{StatusCode: 503, Code: "7", Delivery: payvault.Unknown}
-	for _, c := range calls.All() {
-		check := func(want payvault.Error, sentinels ...error) {
-			synctest.Test(t, func(t *testing.T) {
-				pool := service.Pipe(t, func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Retry-After", "3600")
-					service.Say(w, want.StatusCode, body)
-				})
-				ctx, cancel := context.WithCancelCause(t.Context())
-				go func() {
-					synctest.Wait() // the call waits for its next attempt
-					cancel(errShutdown)
-				}()
-				client := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
-					payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true}))
-				var raw payvault.Response
-				result, err := c.Do(ctx, client, calls.Documented(), c.Full, payvault.WithResponse(&raw))
-				assert.Nil(t, result)
-				want.Op, want.Attempts, want.RetryAfter = c.Op, 1, time.Hour
-				service.AssertError(t, err, want, sentinels...)
-				assert.True(t, payvault.SafeToRetry(err))
-				require.ErrorIs(t, err, context.Canceled)
-				require.ErrorIs(t, err, errShutdown)
-				assert.Equal(t, body, string(raw.Body))
+	for _, test := range []struct {
+		op        payvault.Operation
+		status    int
+		delivery  payvault.Delivery
+		sentinels []error
+	}{
+		{payvault.OpInvoicesSend, 429, payvault.Answered, []error{payvault.ErrRateLimited, payvault.ErrRejected}},
+		{payvault.OpCustomersList, 503, payvault.Unknown, []error{payvault.ErrUnavailable}},
+		{
+			payvault.OpApplicationsSaveData, 503, payvault.Unknown,
+			[]error{payvault.ErrUnavailable, payvault.ErrOutcomeUnknown},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pool := service.Pipe(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "3600")
+				service.Say(w, test.status, body)
 			})
-		}
-		check(refused, payvault.ErrRateLimited, payvault.ErrRejected)
-		switch {
-		case c.Replay == payvault.ReplayRead:
-			check(lost, payvault.ErrUnavailable)
-		case c.Repeats: // others do not wait for another attempt
-			check(lost, payvault.ErrUnavailable, payvault.ErrOutcomeUnknown)
-		}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				synctest.Wait() // the call waits for its next attempt
+				cancel(errShutdown)
+			}()
+			client := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
+				payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true}))
+			o := calls.Of(test.op)
+			result, err := o.Do(ctx, client, calls.Documented(), o.Full)
+			assert.Nil(t, result)
+			service.AssertError(t, err, payvault.Error{
+				Op: o.Op, StatusCode: test.status, Code: "7", Delivery: test.delivery, Attempts: 1, RetryAfter: time.Hour,
+			}, test.sentinels...)
+			assert.True(t, payvault.SafeToRetry(err))
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errShutdown)
+		})
 	}
 }
 

@@ -53,7 +53,11 @@ type Server struct {
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
-	s.Server = Unstarted(tb, func(w http.ResponseWriter, r *http.Request) { answer(s.Add(r), w, r) })
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(s.add(r), w, r)
+	}))
+	_ = s.Listener.Close()
+	s.Listener = listen(tb)
 	s.Start()
 	tb.Cleanup(s.Close)
 	return s
@@ -65,18 +69,9 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// Unstarted returns a server that has a port of its own: see Listen.
-func Unstarted(tb testing.TB, serve http.HandlerFunc) *httptest.Server {
-	tb.Helper()
-	server := httptest.NewUnstartedServer(serve)
-	_ = server.Listener.Close()
-	server.Listener = Listen(tb)
-	return server
-}
-
-// Listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
+// listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
 // tests and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
-func Listen(tb testing.TB) net.Listener {
+func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
 	if err != nil {
@@ -86,8 +81,8 @@ func Listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// Add reads the whole request and returns how many came so far.
-func (s *Server) Add(r *http.Request) int {
+// add reads the whole request and returns how many came so far.
+func (s *Server) add(r *http.Request) int {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
