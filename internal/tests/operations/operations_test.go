@@ -230,30 +230,6 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// TestResultOfAnotherShape: the result stands where the table says, and an error names the place. A result without an
-// ID is no reason to call an operation that was performed a failure.
-func TestResultOfAnotherShape(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
-		if !strings.HasPrefix(o.Result, "/") {
-			return // it has none, or is the whole answer
-		}
-		members := strings.Split(o.Result, "/")[1:]
-		odd := `{"code":0,"` + strings.Join(members, `":{"`) + `":17` + strings.Repeat("}", len(members))
-		var response payvault.Response
-		client := service.Client(t, service.Nowhere, service.Over(service.Canned(http.StatusOK, odd)))
-		_, err := o.Do(t.Context(), client, calls.Documented(), o.Full, payvault.WithResponse(&response))
-		if _, confirms := o.Want().(*payvault.Confirmation); confirms {
-			require.NoError(t, err)
-			assert.Equal(t, []string{o.Result}, response.Unread)
-		} else {
-			require.ErrorIs(t, err, payvault.ErrMalformedResponse)
-			assert.Regexp(t, o.Result+"(/.*)? (is missing|cannot be read)", err.Error())
-		}
-	})
-}
-
 // TestForMerchant: the merchant stands where it is stated, whether or not the request names the same. TestRefused
 // names another one.
 func TestForMerchant(t *testing.T) {
@@ -315,34 +291,6 @@ func TestFilled(t *testing.T) {
 		require.NoError(t, err)
 		body := `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"` + filled + `"}`
 		assert.JSONEq(t, body, string(got.Body))
-	}
-}
-
-// TestRequestsStayAsTheyAre: callers share a request, the fields of which are filled, and the options of the call.
-func TestRequestsStayAsTheyAre(t *testing.T) {
-	t.Parallel()
-	all, fresh := calls.All(), calls.All()
-	for i := range all {
-		c := &all[i]
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			client := service.Client(t, service.Nowhere, append(fillers(), service.Over(service.Canned(200, c.Answer())))...)
-			for _, request := range []any{c.Full, fresh[i].Full} {
-				v := reflect.Indirect(reflect.ValueOf(request))
-				for _, field := range []string{"MerchantID", "VendorID", "DeveloperID"} {
-					if v.Kind() == reflect.Struct && v.CanSet() && v.FieldByName(field).IsValid() {
-						v.FieldByName(field).SetZero()
-					}
-				}
-			}
-			opts := append(make([]payvault.CallOption, 0, 4), payvault.WithHeader("X-Trace", "1"))
-			service.Together(func() {
-				_, err := c.Do(t.Context(), client, calls.Documented(), c.Full, opts...)
-				assert.NoError(t, err)
-			})
-			assert.Equal(t, fresh[i].Full, c.Full)
-			assert.Equal(t, make([]payvault.CallOption, 3), opts[1:4])
-		})
 	}
 }
 
@@ -440,21 +388,6 @@ func TestNegativeIDs(t *testing.T) {
 			service.AssertInvalid(t, err, o.Op, service.Fields{param: {"is negative"}})
 		}
 	}
-}
-
-// TestHostileIDs: whatever a text is, it stays one segment of the path.
-func TestHostileIDs(t *testing.T) {
-	t.Parallel()
-	const id, escaped = "../a?b=c#d%2F\r\nX: yß", "..%2Fa%3Fb=c%23d%252F%0D%0AX:%20y%C3%9F"
-	server := service.Answer(t, http.StatusOK, `{"code":0,"data":{}}`)
-	client := service.Client(t, server.URL)
-	require.NoError(t, client.Invoices.Send(t.Context(), id, nil))
-	_, err := client.Webhooks.AddEvent(t.Context(), id, id)
-	require.NoError(t, err)
-	require.NoError(t, client.Call(t.Context(), payvault.Request{Method: "PUT", Path: []string{"x", id}}, nil))
-	assert.Equal(t, "/platform/invoice/"+escaped+"/send", server.Seen()[0].Target)
-	assert.Equal(t, "/platform/webhook/"+escaped+"/event/"+escaped, server.Seen()[1].Target)
-	assert.Equal(t, "/x/"+escaped, server.Seen()[2].Target)
 }
 
 // TestClientThatIsNone: calls of a client that NewClient did not make fail, and never panic.
