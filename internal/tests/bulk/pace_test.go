@@ -96,7 +96,7 @@ func TestPaceOfBulkWork(t *testing.T) {
 		batches     int
 		share       float64
 	}
-	forEach(t, []test{
+	tests := []test{
 		{20, 20, 200, 0.85},
 		{20, 20, 2000, 0.95},
 		{200, 200, 2000, 0.85},
@@ -104,7 +104,11 @@ func TestPaceOfBulkWork(t *testing.T) {
 		{200, 0, 2000, 0.5},
 		{200, 5, 2000, 0.6},
 		{20, 5, 2000, 0.9},
-	}, func(t *testing.T, test test) {
+	}
+	if testing.Short() {
+		tests = tests[:1]
+	}
+	forEach(t, tests, func(t *testing.T, test test) {
 		t.Helper()
 		for _, retryAfter := range []string{"", "1"} {
 			s, refused := limited(test.rate, test.burst, retryAfter)
