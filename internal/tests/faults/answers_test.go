@@ -28,23 +28,7 @@ var errOwn = errors.New("the vault is sealed")
 
 // faults are all, in the order in which they strike on the way of a request.
 func faults() []*fault {
-	return slices.Concat(keyFaults(), connectionFaults(), handMade(), lostFaults(), statusFaults(), waits(), notSuccess(),
-		redirects())
-}
-
-func keyFaults() []*fault {
-	return []*fault{
-		{name: "key source fails", is: noKey, cause: errOwn, key: func(context.Context) (string, error) {
-			return "", errOwn
-		}},
-		{
-			name: "key source has the time of the attempt", is: noKey, cause: context.DeadlineExceeded,
-			key: func(ctx context.Context) (string, error) {
-				<-ctx.Done()
-				return service.APIKey, nil // late
-			},
-		},
-	}
+	return slices.Concat(connectionFaults(), lostFaults(), statusFaults(), waits(), notSuccess())
 }
 
 // connectionFaults strike before there is a connection, or when the request is written to it.
@@ -53,7 +37,14 @@ func connectionFaults() []*fault {
 	unresolved := &net.DNSError{Err: "no such host", Name: "gateway.invalid", IsNotFound: true}
 	stranger := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "service.test"}
 	proxy := &tls.CertificateVerificationError{Err: errOwn}
+	sealed := func(context.Context) (string, error) { return "", errOwn }
+	late := func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return service.APIKey, nil
+	}
 	return []*fault{
+		{name: "key source fails", is: noKey, cause: errOwn, key: sealed},
+		{name: "key source has the time of the attempt", is: noKey, cause: context.DeadlineExceeded, key: late},
 		{name: "connection refused", is: unsent, cause: syscall.ECONNREFUSED, network: dialing(refused)},
 		{name: "DNS failure", is: unsent, cause: unresolved, network: dialing(unresolved)},
 		{name: "dialer with an error of its own", is: unsent, cause: errOwn, network: dialing(errOwn)},
@@ -109,29 +100,6 @@ func (c *struckConn) Write(p []byte) (n int, err error) {
 		n, _ = c.Conn.Write(p[:len(p)/c.part])
 	}
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
-}
-
-// handMade are RoundTrippers that call no hooks of net/http/httptrace, so that the request may have been sent.
-func handMade() []*fault {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
-	none := &http.Response{StatusCode: http.StatusRequestTimeout, Body: http.NoBody}
-	strike := func(response *http.Response, err error) func(*cell, *http.Transport) http.RoundTripper {
-		return func(c *cell, pool *http.Transport) http.RoundTripper {
-			return service.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				if c.strikes() {
-					return response, err
-				}
-				return pool.RoundTrip(r)
-			})
-		}
-	}
-	return []*fault{
-		{name: "RoundTripper without hooks: error of a dial", is: lost, network: strike(nil, refused)},
-		{name: "RoundTripper without hooks: neither", is: lost, network: strike(nil, nil)},
-		{name: "RoundTripper without hooks: both", is: lost, network: strike(&http.Response{}, errOwn)},
-		// Which may have come before the request: it decides nothing.
-		{name: "RoundTripper without hooks: 408", is: lost, status: 408, network: strike(none, nil)},
-	}
 }
 
 // answer is one that comes as a complete response, with a code as the error has it.
@@ -192,8 +160,8 @@ func statusFaults() []*fault {
 		all = append(all,
 			answer(name+" HTML", status, "", "<html>", is), answer(name+" empty", status, "", "", is),
 			answer(name+" truncated JSON", status, "", `{"code":7,"rcode":"7"`, is),
-			answer(name+" with success", status, ownSuccess, success, is),
-			answer(name+" oversized", status, ownSuccess, success+strings.Repeat(" ", sizeLimit), is),
+			answer(name+" with success", status, zero, success, is),
+			answer(name+" oversized", status, zero, success+strings.Repeat(" ", sizeLimit), is),
 			answer(name+" with a code", status, "7", `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, is))
 	}
 	return all
@@ -221,11 +189,13 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess are answers with status 2xx that hold no JSON object, not only one, or one without the code of a success.
+// notSuccess are redirects, and answers with status 2xx that hold no JSON object, not only one, or one without the code of a success.
 func notSuccess() []*fault {
 	all := []*fault{
+		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),
+		answer("307 with success", 307, zero, success, redirected),
 		answer("201 HTML", 201, "", "<html>", malformed), answer("204", 204, "", "", malformed),
-		answer("200 with the success of others", 200, otherSuccess, `{"code":"000","rcode":"0"}`, malformed),
+		answer("200 with the success of others", 200, zero, `{"code":"000","rcode":"0"}`, malformed),
 		answer("200 too large", 200, "", success+strings.Repeat(" ", sizeLimit), tooLarge),
 	}
 	for _, text := range []string{
@@ -248,20 +218,6 @@ func notSuccess() []*fault {
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {
 		all = append(all, answer("200 with code "+code, 200, code, `{"code":"`+code+`","rcode":"`+code+`"}`, is))
-	}
-	return all
-}
-
-// redirects point to where the operation would be performed once more.
-func redirects() []*fault {
-	var all []*fault
-	for _, status := range []int{300, 301, 302, 303, 304, 307, 308} {
-		f := answer(strconv.Itoa(status), status, "", "", redirected)
-		f.serve = func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "/elsewhere")
-			w.WriteHeader(status)
-		}
-		all = append(all, f)
 	}
 	return all
 }

@@ -33,6 +33,9 @@ const (
 	codeAgain   = "409"
 )
 
+// zero is the code of a success, be it 0 or 000.
+const zero = "zero"
+
 // fault is what goes wrong on the way of a request: on the network, or in what the service answers.
 type fault struct {
 	name string
@@ -235,6 +238,9 @@ func (c *cell) outcome(err error) outcome {
 	got := outcome{performed: int(c.done.Load())}
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		got.status, got.code, got.delivery = e.StatusCode, e.Code, e.Delivery.String()
+		if c.fault.code == zero && strings.Trim(e.Code, "0") == "" {
+			got.code = zero
+		}
 		got.safe = payvault.SafeToRetry(err)
 		got.is = names(func(sentinel error) bool { return errors.Is(err, sentinel) })
 	}

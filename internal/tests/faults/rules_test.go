@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -116,9 +115,9 @@ func (c *cell) performing(performed int) (n int, again bool) {
 
 // fails is the outcome of the last attempt that is made.
 func (c *cell) fails(o outcome, r rule) outcome {
-	o.status, o.code, o.delivery = c.fault.status, c.fault.codeFor(c.call), r.delivery.String()
+	o.status, o.code, o.delivery = c.fault.status, c.fault.code, r.delivery.String()
 	o.safe = r.safe.holds(c.call.Repeats)
-	o.is = c.sentinels(o.status, r.is == nil && !slices.Contains([]string{"", ownSuccess, otherSuccess}, c.fault.code), r)
+	o.is = c.sentinels(o.status, r.is == nil && o.code != "" && o.code != zero, r)
 	return o
 }
 
@@ -157,23 +156,6 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 func names(holds func(sentinel error) bool) []string {
 	all := service.Sentinels()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })
-}
-
-// Codes that depend on the operation: its own code of success, and that of the other kind of operations.
-const (
-	ownSuccess   = "own success"
-	otherSuccess = "other success"
-)
-
-// codeFor gives the code as the error has it.
-func (f *fault) codeFor(call *calls.Call) string {
-	if f.code != ownSuccess && f.code != otherSuccess {
-		return f.code
-	}
-	if (f.code == ownSuccess) == strings.HasPrefix(string(call.Op), "tokens.") {
-		return "000"
-	}
-	return "0"
 }
 
 //nolint:gochecknoglobals // a flag of the test binary
