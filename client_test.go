@@ -2,7 +2,6 @@ package payvault_test
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"net/http"
@@ -72,6 +71,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// TestNewClient_key: FuzzKey has those that are taken.
 func TestNewClient_key(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -82,18 +82,7 @@ func TestNewClient_key(t *testing.T) {
 			assertNoClient(t, service.Fields{"api_key": {want}}, sandbox, key)
 		}
 	}
-	for _, key := range []string{"k", "with:colon", "with space", "ünïcödé", strings.Repeat("k", 5000)} {
-		server := service.Answer(t, 200, `{"code":0,"data":{}}`)
-		client, err := payvault.NewClient(server.URL, key)
-		require.NoError(t, err)
-		t.Cleanup(client.CloseIdleConnections)
-		require.NoError(t, addEvent(t, client))
-		assert.Equal(t, []string{basic(key)}, server.Seen()[0].Header.Values("Authorization"))
-	}
 }
-
-// basic has an empty user part, and the key.
-func basic(key string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+key)) }
 
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()

@@ -440,14 +440,6 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetOfRefusals: those that the pace waits out take nothing of it.
-func TestBudgetOfRefusals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		assert.Equal(t, batchesOf(1), collect(refusing(times(150, "1")...).submitAll(t, stream(1, nil), nil)))
-	})
-}
-
 func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
@@ -552,14 +544,15 @@ func TestPaceOfManyClients(t *testing.T) {
 	})
 }
 
-// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds.
+// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds. That takes nothing of the budget
+// of retries.
 func TestPaceAtItsLowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(100, "")...)
+		s := refusing(times(150, "")...)
 		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
-		assert.Len(t, s.seen, 101)
-		assert.InDelta(t, 1.05*945, time.Since(s.start).Seconds(), 50)
+		assert.Len(t, s.seen, 151)
+		assert.InDelta(t, 1.05*1445, time.Since(s.start).Seconds(), 75)
 	})
 }
 
