@@ -180,37 +180,6 @@ func TestReading_unreadable(t *testing.T) {
 	})
 }
 
-// TestReading_loosely: what encoding/json takes and JSON v2 refuses loses no answer.
-func TestReading_loosely(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		"\ufeff" + `{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann"}}`,
-		`{"code":0,"data":{"customer_id":"C0","customer_id":"C1","customer_first_name":"Ann"}}`,
-		`{"Code":0,"DATA":{"Customer_ID":"C1","CUSTOMER_FIRST_NAME":"Ann"}}`,
-		`{"code":0,"data":{"customer_id":"C1","customer_first_name":"Ann","later":"` + "\xff" + `"}}`,
-		`{"code":"0","data":{"customer_id":"C1","customer_first_name":"Ann"},"later":{"a":[null,{}]}}`,
-	} {
-		got, err := named(t, "customers.create")(answering(t, 200, body))
-		require.NoError(t, err, body)
-		assert.Equal(t, &payvault.Customer{ID: "C1", FirstName: "Ann"}, got, body)
-	}
-}
-
-// TestReading_nullRecord: null in a list is no empty record.
-func TestReading_nullRecord(t *testing.T) {
-	t.Parallel()
-	for body, place := range map[string]string{
-		`[null]`: "/data/0", `[{"customer_id":"a"}, null]`: "/data/1", `[{"customer_id":"a"},` + "\n\tnull ]": "/data/1",
-		`[{"billing_cards":[{},{},null]}]`: "/data/0/billing_cards/2",
-	} {
-		_, err := answering(t, 200, `{"code":0,"data":`+body+`}`).Customers.List(t.Context(), nil)
-		require.ErrorIs(t, err, payvault.ErrMalformedResponse, body)
-		assert.Contains(t, err.Error(), place+" is null", body)
-	}
-	_, err := answering(t, 200, `{"code":0,"data":[{"customer_first_name":"a,null"}]}`).Customers.List(t.Context(), nil)
-	assert.NoError(t, err)
-}
-
 // TestReading_largePage: a page that is read with bounds is no other page.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
@@ -234,6 +203,11 @@ func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
 	tokenize, cancel := named(t, "tokens.tokenize without a CardID"), named(t, "subscriptions.cancel")
 	createPayee, saveData := named(t, "payees.create"), named(t, "applications.save_data")
+	createCustomer, list := named(t, "customers.create"), named(t, "customers.list")
+	createApplication, nothing := named(t, "applications.create"), payvault.Page[payvault.Customer]{}
+	created := payvault.ApplicationCreated{
+		App: payvault.Application{ID: 1}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
+	}
 	first, transaction := named(t, "customers.list by Customers.All"),
 		named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
 	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
@@ -242,17 +216,39 @@ func TestReading_oneOddValue(t *testing.T) {
 		err := c.Call(t.Context(), request("GET"), &out, opts...)
 		return out.N, err
 	}
+	const misfit = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}` // is a secret as a whole
+	const misfits = `"key":"ownership","value":` + misfit + `},{"key":"a","settings":{"required":{}}}]}}`
+	misfitting := []payvault.SavedField{{Key: "ownership", Value: payvault.NewSecret(misfit)}, {Key: "a"}}
+	unfit := []string{"/data/fields/0/value", "/data/fields/1/settings/required"}
+	const options = `"settings":{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}}]}}`
+	exact := payvault.FieldOption{Label: "L", Value: json.Number("12345678901234567890.10"), Disabled: true}
+	optional := []payvault.SavedField{{Settings: payvault.FieldSettings{Options: []payvault.FieldOption{exact}}}}
 	for _, test := range []struct {
 		call   call
 		body   string
 		want   any
 		unread []string
 	}{
+		// What encoding/json takes and JSON v2 refuses.
+		{createCustomer, "\ufeff" + `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{createCustomer, `{"code":0,"data":{"customer_id":"C0","customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{createCustomer, `{"Code":0,"DATA":{"Customer_ID":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{createCustomer, `{"code":0,"data":{"customer_id":"C1","x":"` + "\xff" + `"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{createCustomer, `{"code":"0","data":{"customer_id":"C1"},"later":[null,{}]}`, &payvault.Customer{ID: "C1"}, nil},
+		// Read strictly, and not.
+		{saveData, `{"code":0,"data":{"fields":[{` + misfits, misfitting, unfit},
+		{saveData, `{"code":0,"data":{"fields":[{"later":[null],` + misfits, misfitting, unfit},
+		{saveData, `{"code":0,"data":{"fields":[{` + options, optional, nil},
+		{saveData, `{"code":0,"data":{"fields":[{"later":[null],` + options, optional, nil},
 		{createPayee, `{"code":0,"code":null,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
 		{createPayee, `{"code":null,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
 		{tokenize, `{"rcode":0,"card_id":"A"}`, tokenized, nil},
 		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, tokenized, nil},
 		{byCall, `{"rcode":0,"N":5}`, 5, nil},
+		{list, `{"code":0,"data":null}`, &nothing, nil},
+		{list, `{"code":0,"totalPages":0,"data":[]}`, &payvault.Page[payvault.Customer]{Items: []payvault.Customer{}}, nil},
+		{createApplication, `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created, nil},
+		{cancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, &payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[ ]}`, &payvault.Confirmation{}, nil},
 		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
@@ -303,7 +299,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		assert.Equal(t, test.want, got, test.body)
 		assert.Equal(t, test.unread, response.Unread, test.body)
 	}
-	misfits := strings.Repeat(`{"key":"card_volume","value":1e19},`, 40_000) + `{}]}}`
+	many := strings.Repeat(`{"key":"card_volume","value":1e19},`, 40_000) + `{}]}}`
 	for _, test := range []struct {
 		call         call
 		body, reason string
@@ -330,6 +326,9 @@ func TestReading_oneOddValue(t *testing.T) {
 		{tokenize, `{"rcode":"0","card_id":"A"}`, "another result code than 000"},
 		{tokenize, `{"rcode":null,"card_id":"A"}`, "no result code"},
 		{tokenize, `{"rcode":5,"card_id":"A"}`, ": code 5"},
+		{list, `{"code":0,"data":[null]}`, "/data/0 is null"}, // which is no empty record
+		{list, `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 is null"},
+		{list, `{"code":0,"data":[{"billing_cards":[{},{},null]}]}`, "/data/0/billing_cards/2 is null"},
 		{cancel, `{"code":0}`, "/data is missing"},
 		{cancel, `{"code":0,"data":null}`, "/data is missing"},
 		{first, `{"code":0,"data":{}}`, "/data cannot be read as an array"},
@@ -338,9 +337,9 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":[]}`, "/data/payee_id is missing"},
 		{createPayee, `[{"code":0}]`, "malformed response: the body cannot be read as an object"},
 		{first, `"text"`, "malformed response: the body cannot be read as an object"},
-		{saveData, `{"code":0,"data":{"fields":[` + misfits, "response: more values than an answer may have"},
-		{saveData, `{"code":0,"data":{"fields":[{},` + misfits, "response: more values than an answer may have"},
-		{saveData, `{"code":0,"data":{"fields":[{},{},` + misfits, "response: more values than an answer may have"},
+		{saveData, `{"code":0,"data":{"fields":[` + many, "response: more values than an answer may have"},
+		{saveData, `{"code":0,"data":{"fields":[{},` + many, "response: more values than an answer may have"},
+		{saveData, `{"code":0,"data":{"fields":[{},{},` + many, "response: more values than an answer may have"},
 		{first, `{"code":0,"data":{"customers":[]}}`, "/data cannot be read as an array"},
 		{
 			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`,
@@ -349,21 +348,6 @@ func TestReading_oneOddValue(t *testing.T) {
 	} {
 		_, err := test.call(answering(t, 200, test.body))
 		assert.ErrorContains(t, err, test.reason, test.body)
-	}
-}
-
-// TestReading_misfit: a saved value is read as a whole or not at all, and what does not fit is named as unread.
-func TestReading_misfit(t *testing.T) {
-	t.Parallel()
-	const value = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}`
-	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
-		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"ownership","value":` + value +
-			`},{"key":"a","settings":{"required":{}}}]}}`
-		var response payvault.Response
-		got, err := named(t, "applications.save_data")(answering(t, 200, body), payvault.WithResponse(&response))
-		require.NoError(t, err)
-		assert.Equal(t, payvault.NewSecret(value), got.([]payvault.SavedField)[0].Value)
-		assert.Equal(t, []string{"/data/fields/0/value", "/data/fields/1/settings/required"}, response.Unread)
 	}
 }
 
@@ -406,25 +390,5 @@ func TestCall_answers(t *testing.T) {
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
 		assert.Contains(t, err.Error(), ": "+place+" cannot be read (", member)
 		service.AssertHidden(t, err, garbageCanary)
-	}
-}
-
-// TestFieldOption: a value of any type is read without loss, by either package and from an answer.
-func TestFieldOption(t *testing.T) {
-	t.Parallel()
-	const text = `{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}`
-	want := payvault.FieldSettings{Options: []payvault.FieldOption{
-		{Label: "L", Value: json.Number("12345678901234567890.10"), Disabled: true},
-	}}
-	for how, unmarshal := range service.Readers() {
-		var settings payvault.FieldSettings
-		require.NoError(t, unmarshal([]byte(text), &settings), how)
-		assert.Equal(t, want, settings, how)
-	}
-	for _, extra := range []string{"", `"later":[null],`} { // read strictly, and not
-		body := `{"code":0,"data":{"fields":[{` + extra + `"key":"a","settings":` + text + `}]}}`
-		got, err := named(t, "applications.save_data")(answering(t, 200, body))
-		require.NoError(t, err)
-		assert.Equal(t, want, got.([]payvault.SavedField)[0].Settings)
 	}
 }

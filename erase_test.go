@@ -240,8 +240,8 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	}
 }
 
-// TestError_echoOfTheCaller: what the caller has put into path, filters, queries and headers is not repeated, even if the
-// service does, as it is or escaped. Names of fields are.
+// TestError_echoOfTheCaller: what the caller has put into path, filters, queries and headers is not repeated, even if
+// the service does, as it is or escaped. Names of fields are.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(

@@ -129,7 +129,10 @@ func TestError_notSent(t *testing.T) {
 		},
 		{service.Nowhere, dialer(unresolved), "lookup unknown.example.com: no such host"},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
-		{service.Nowhere, dialer(untrusted), "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		{
+			service.Nowhere, dialer(untrusted),
+			"tls: failed to verify certificate: x509: certificate signed by unknown authority",
+		},
 		{"https" + strings.TrimPrefix(plain.URL, "http"), nil, "connection failed"},
 		{plain.URL, keys("", errShutdown), "no API key: the program shuts down"},
 		{plain.URL, keys("", nil), "no API key: is empty"},

@@ -77,15 +77,7 @@ func send(ctx context.Context, c *payvault.Client) error {
 // sendAll makes n calls at a time.
 func sendAll(t *testing.T, c *payvault.Client, n int) {
 	t.Helper()
-	together(n, func() { assert.NoError(t, send(t.Context(), c)) })
-}
-
-func together(n int, f func()) {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(f)
-	}
-	all.Wait()
+	service.Together(n, func() { assert.NoError(t, send(t.Context(), c)) })
 }
 
 // TestPaceOfBulkWork is close to a rate that it does not know, and no part of the work fails.
@@ -257,7 +249,7 @@ func TestPaceOfABurst(t *testing.T) {
 		c := refusing(times(1, "")...).client(t)
 		sendAll(t, c, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go together(600, func() { _ = send(ctx, c) })
+		go service.Together(600, func() { _ = send(ctx, c) })
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -279,7 +271,7 @@ func TestPaceOfABurst(t *testing.T) {
 		sendAll(t, c, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		together(100, func() { assert.NoError(t, send(ctx, c)) })
+		service.Together(100, func() { assert.NoError(t, send(ctx, c)) })
 	})
 }
 
@@ -509,7 +501,7 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 		c := s.client(t)
 		go sendAll(t, c, 1)
 		synctest.Wait()
-		together(3, func() {
+		service.Together(3, func() {
 			brief, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 			defer cancel()
 			err := send(brief, c)

@@ -116,7 +116,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
 			}
 			assert.Equal(t, want, s.queries(), "each page once")
-			service.Together(walks)
+			service.Together(8, walks)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func TestSubmitAll(t *testing.T) {
 			assert.Empty(t, s.seen, "nothing is sent before it is ranged over")
 			assert.Equal(t, batchesOf(n), collect(seq))
 			s.assertSent(t, 0, n)
-			service.Together(func() { assert.Equal(t, batchesOf(n), collect(seq)) })
+			service.Together(8, func() { assert.Equal(t, batchesOf(n), collect(seq)) })
 		}
 	})
 }

@@ -343,35 +343,6 @@ func TestRefusedOneByOne(t *testing.T) {
 	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
 }
 
-// TestSmallAnswers are successes with no more than they have to have.
-func TestSmallAnswers(t *testing.T) {
-	t.Parallel()
-	type customers = payvault.Page[payvault.Customer]
-	empty := customers{Number: 2, Items: []payvault.Customer{}}
-	created := payvault.ApplicationCreated{
-		App: payvault.Application{ID: 1}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
-	}
-	for _, test := range []struct {
-		op     payvault.Operation
-		answer string
-		want   any
-	}{
-		{payvault.OpTokensTokenize, `{"rcode":"000","card_id":"C"}`, &payvault.TokenizeResponse{RCode: "000", CardID: "C"}},
-		{payvault.OpCustomersCreate, `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}},
-		{payvault.OpCustomersList, `{"code":0,"data":null}`, &customers{Number: 2}},
-		{payvault.OpCustomersList, `{"code":0,"totalPages":0,"data":[]}`, &empty},
-		{payvault.OpPayeesCreate, `{"code":0,"data":{"payee_id":1}}`, &payvault.Payee{ID: 1}},
-		{payvault.OpApplicationsCreate, `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created},
-		{payvault.OpSubscriptionsTransactions, `{"code":0,"data":null}`, &payvault.Page[payvault.Transaction]{Number: 2}},
-		{payvault.OpSubscriptionsCancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}},
-		{payvault.OpWebhooksAddEvent, `{"code":0,"message":"Success","data":{}}`, &payvault.Confirmation{}},
-	} {
-		_, result, err := exchange(t, find(test.op), find(test.op).Full, test.answer)
-		require.NoError(t, err)
-		assert.Equal(t, test.want, result)
-	}
-}
-
 // TestNegativeIDs: an ID that is a number is positive.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()

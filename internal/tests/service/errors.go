@@ -82,26 +82,22 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged is a record with a value in the handlers of log/slog, on its own, in a group and by With.
+// Logged is a record with a value in the handlers of log/slog, on its own, in a group and by With, but for durations,
+// whose digits may be anything.
 func Logged(value any) string {
 	var buf bytes.Buffer
-	for _, handler := range Handlers(&buf) {
-		logger, attr := slog.New(handler), slog.Any("value", value)
-		logger.Info("any", attr, slog.Group("outer", attr))
-		logger.WithGroup("with").With(attr).Info("with")
-	}
-	return buf.String()
-}
-
-// Handlers write all but times and durations, whose digits may be anything.
-func Handlers(buf *bytes.Buffer) []slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Value.Kind() == slog.KindDuration {
 			return slog.Attr{}
 		}
 		return a
 	}}
-	return []slog.Handler{slog.NewTextHandler(buf, options), slog.NewJSONHandler(buf, options)}
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&buf, options), slog.NewJSONHandler(&buf, options)} {
+		logger, attr := slog.New(handler), slog.Any("value", value)
+		logger.Info("any", attr, slog.Group("outer", attr))
+		logger.WithGroup("with").With(attr).Info("with")
+	}
+	return buf.String()
 }
 
 // Renderings are all texts in which an error, or what it wraps, can be seen.

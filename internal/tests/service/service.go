@@ -204,13 +204,10 @@ func (l pipeListener) Close() error {
 
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// Callers is how many goroutines share something in a test; Together calls f in as many at once and waits for them.
-const Callers = 8
-
-// Together calls f in several goroutines.
-func Together(f func()) {
+// Together calls f in n goroutines and waits for them.
+func Together(n int, f func()) {
 	var wg sync.WaitGroup
-	for range Callers {
+	for range n {
 		wg.Go(f)
 	}
 	wg.Wait()
