@@ -641,6 +641,7 @@ func TestJournalThatFails(t *testing.T) {
 		last := got[len(got)-1]
 		require.ErrorIs(t, last.Err, errDisk, "the walk ends with the error")
 		assert.Equal(t, 1150, last.End)
+		assert.Len(t, got, map[bool]int{true: 13, false: 12}[test.step == "end" && test.at > 10], "it is told once")
 		if test.step == "begin" {
 			assert.False(t, payvault.SafeToRetry(got[test.at].Err), "only the journal knows of earlier runs")
 			assert.Less(t, slices.Max(append(sent, -1)), test.at, "nothing is sent after it")

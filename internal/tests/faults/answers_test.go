@@ -58,30 +58,28 @@ func connectionFaults() []*fault {
 	}
 }
 
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // dialing is a network in which no connection can be made when the fault strikes.
-func dialing(err error) func(*cell, *http.Transport) http.RoundTripper {
-	return func(c *cell, pool *http.Transport) http.RoundTripper {
-		dial := pool.DialContext
-		pool.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+func dialing(err error) func(*cell, dialer) dialer {
+	return func(c *cell, dial dialer) dialer {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if c.strikes() {
 				return nil, err
 			}
 			return dial(ctx, network, addr)
 		}
-		return pool
 	}
 }
 
 // writing is a network in which a write fails when the fault strikes, after a part of what was to be written, or none
 // if part is 0. The connection is of no use after that.
-func writing(part int) func(*cell, *http.Transport) http.RoundTripper {
-	return func(c *cell, pool *http.Transport) http.RoundTripper {
-		dial := pool.DialContext
-		pool.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+func writing(part int) func(*cell, dialer) dialer {
+	return func(c *cell, dial dialer) dialer {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)
 			return &struckConn{conn, c, part}, err
 		}
-		return pool
 	}
 }
 

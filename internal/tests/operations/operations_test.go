@@ -3,9 +3,7 @@
 package operations
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"reflect"
@@ -377,20 +375,11 @@ func TestClientThatIsNone(t *testing.T) {
 	(*payvault.Client)(nil).CloseIdleConnections()
 }
 
-var errShutdown = errors.New("the program shuts down")
-
-// TestContextThatIsNone: without a context, or with one that has ended, nothing is sent, and the cause stays visible.
+// TestContextThatIsNone: nothing is sent without a context.
 func TestContextThatIsNone(t *testing.T) {
 	t.Parallel()
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(errShutdown)
 	for _, c := range calls.All() {
 		_, err := c.Do(nil, nowhere(t), calls.Documented(), c.Full) //nolint:staticcheck // the point
 		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
-		result, err := c.Do(ended, nowhere(t), calls.Documented(), c.Full)
-		assert.Nil(t, result)
-		service.AssertError(t, err, payvault.Error{Op: c.Op, Delivery: payvault.NotSent})
-		require.ErrorIs(t, err, errShutdown)
-		assert.True(t, payvault.SafeToRetry(err))
 	}
 }
