@@ -369,8 +369,7 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt: the Timeout of the caller's http.Client is one of an attempt too, and the shorter
-// counts.
+// TestWithTimeout_isOfOneAttempt, and so is the Timeout of the caller's http.Client; the shorter one counts.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second

@@ -86,8 +86,7 @@ func separators() []string {
 	}
 }
 
-// TestError_cardNumber: no number with the length of a card number is repeated, whosever it is and however
-// it is written.
+// TestError_cardNumber: no number with the length of a card number is repeated, however it is written.
 func TestError_cardNumber(t *testing.T) {
 	t.Parallel()
 	n := strangerCard
@@ -204,8 +203,7 @@ func TestError_track(t *testing.T) {
 	}
 }
 
-// TestError_secretInAnotherForm: long secrets are found in any case, with separators and escaped; short ones
-// as they are, but in all digits.
+// TestError_secretInAnotherForm: long ones in any case, with separators, escaped; short ones as they are, in all digits.
 func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{
@@ -240,8 +238,7 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	}
 }
 
-// TestError_echoOfTheCaller: what the caller has put into path, filters, queries and headers is not repeated, even if
-// the service does, as it is or escaped. Names of fields are.
+// TestError_echoOfTheCaller: path, filters, queries and headers are not repeated, but for names of fields.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(

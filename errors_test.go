@@ -68,20 +68,6 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-func TestError_localText(t *testing.T) {
-	t.Parallel()
-	client := service.Client(t, service.Nowhere)
-	_, invalid := client.Subscriptions.Cancel(t.Context(), 0, &payvault.SubscriptionCancelRequest{})
-	forMerchant := addEvent(t, client.ForMerchant(1))
-	for text, err := range map[string]error{
-		"subscriptions.cancel: invalid request: customer_id is required; subscription_id is required": invalid,
-		"webhooks.add_event: the operation cannot act for another merchant":                           forMerchant,
-	} {
-		assert.EqualError(t, err, "payvault: "+text)
-		assert.False(t, payvault.SafeToRetry(err), "the same request would fail again")
-	}
-}
-
 // TestError_hostileService: the text is one short line whatever the service says; the field keeps what it says.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
@@ -107,7 +93,6 @@ func TestError_hostileService(t *testing.T) {
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	untrusted := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
-	plain := service.Observe(t, func(int, http.ResponseWriter, *http.Request) { t.Error("a request came") })
 	unresolved := &net.DNSError{Err: "no such host", Name: "unknown.example.com", IsNotFound: true}
 	dialer := func(err error) payvault.Option {
 		return service.Over(&http.Transport{
@@ -133,10 +118,9 @@ func TestError_notSent(t *testing.T) {
 			service.Nowhere, dialer(untrusted),
 			"tls: failed to verify certificate: x509: certificate signed by unknown authority",
 		},
-		{"https" + strings.TrimPrefix(plain.URL, "http"), nil, "connection failed"},
-		{plain.URL, keys("", errShutdown), "no API key: the program shuts down"},
-		{plain.URL, keys("", nil), "no API key: is empty"},
-		{plain.URL, keys("new-key\r\n", nil), "no API key: contains a control character"},
+		{service.Nowhere, keys("", errShutdown), "no API key: the program shuts down"},
+		{service.Nowhere, keys("", nil), "no API key: is empty"},
+		{service.Nowhere, keys("new-key\r\n", nil), "no API key: contains a control character"},
 	} {
 		err := addEvent(t, service.Client(t, test.url, service.Impatient(1), test.option))
 		assert.EqualError(t, err, "payvault: webhooks.add_event: "+test.text+" (not sent)")
@@ -151,43 +135,26 @@ func TestError_notSent(t *testing.T) {
 // TestError_endOfContextKeepsTheAnswer: the caller ends while the next attempt waits; the answer before it counts.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
-	const body = `{"code":7,"rcode":"7"}`
-	for _, test := range []struct {
-		op        payvault.Operation
-		status    int
-		delivery  payvault.Delivery
-		sentinels []error
-	}{
-		{payvault.OpInvoicesSend, 429, payvault.Answered, []error{payvault.ErrRateLimited, payvault.ErrRejected}},
-		{payvault.OpCustomersList, 503, payvault.Unknown, []error{payvault.ErrUnavailable}},
-		{
-			payvault.OpApplicationsSaveData, 503, payvault.Unknown,
-			[]error{payvault.ErrUnavailable, payvault.ErrOutcomeUnknown},
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			pool := service.Pipe(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", "3600")
-				service.Say(w, test.status, body)
-			})
-			ctx, cancel := context.WithCancelCause(t.Context())
-			go func() {
-				synctest.Wait() // the call waits for its next attempt
-				cancel(errShutdown)
-			}()
-			client := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
-				payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true}))
-			o := calls.Of(test.op)
-			result, err := o.Do(ctx, client, calls.Documented(), o.Full)
-			assert.Nil(t, result)
-			service.AssertError(t, err, payvault.Error{
-				Op: o.Op, StatusCode: test.status, Code: "7", Delivery: test.delivery, Attempts: 1, RetryAfter: time.Hour,
-			}, test.sentinels...)
-			assert.True(t, payvault.SafeToRetry(err))
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, errShutdown)
+	synctest.Test(t, func(t *testing.T) {
+		pool := service.Pipe(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			service.Say(w, http.StatusTooManyRequests, `{"code":7}`)
 		})
-	}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			synctest.Wait() // the call waits for its next attempt
+			cancel(errShutdown)
+		}()
+		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
+			payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true})).Invoices.Send(ctx, "I1", nil)
+		service.AssertError(t, err, payvault.Error{
+			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.Answered, Attempts: 1,
+			RetryAfter: time.Hour,
+		}, payvault.ErrRateLimited, payvault.ErrRejected)
+		assert.True(t, payvault.SafeToRetry(err))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errShutdown)
+	})
 }
 
 func TestSafeToRetry(t *testing.T) {

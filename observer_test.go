@@ -82,8 +82,7 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed;
-// attempt and call agree on it.
+// TestObserver_undecided: after another status than 2xx or 4xx it may have been performed; attempt and call agree.
 func TestObserver_undecided(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]payvault.Delivery{

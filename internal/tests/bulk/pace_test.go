@@ -139,8 +139,7 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceWithinTheContext: a walk does not give up for the rate of the moment, which is one a second after the first
-// refusal of a service that was hardly asked before.
+// TestPaceWithinTheContext: a walk does not give up for the rate of the moment, one a second after a first refusal.
 func TestPaceWithinTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -536,8 +535,7 @@ func TestPaceOfManyClients(t *testing.T) {
 	})
 }
 
-// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds. That takes nothing of the budget
-// of retries.
+// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds, and no budget is spent.
 func TestPaceAtItsLowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

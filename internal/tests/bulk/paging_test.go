@@ -85,7 +85,7 @@ func walk(seq customers) (ids []string, err error) {
 // eachPrefetch runs a test in a bubble for each window.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
-	forEach(t, []int{0, 1, 2, 3, 8, 32}, func(t *testing.T, prefetch int) {
+	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
 		t.Helper()
 		test(t, &payvault.ListOptions{Prefetch: prefetch})
 	})
@@ -203,7 +203,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		err  error
 		most int // requests, besides those that are prefetched
 	}{
-		"repeats its only page":            {always(pageBody(1<<31, 1<<33, "A", "B")), []string{"A", "B"}, malformed, 2},
 		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
 		"claims 2^62 pages, has none":      {always(pageBody(1<<62, 0)), nil, malformed, 1},
 		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
@@ -224,15 +223,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"repeats a page with other totals": {
 			lying(func(page int) string { return pageBody(page+5, page, "A") }), []string{"A"}, malformed, 2,
 		},
-		"claims pages, has a gap": {lying(func(page int) string {
-			return pageBody(5, 14, recordIDs([]int{0, 1, 9, 3, 4, 9}[min(page, 5)], 5)...)
-		}), allIDs(0, 5)[:2*perPage], malformed, 3},
-		"claims nothing": {lying(func(page int) string {
-			return strings.Replace(pageBody(0, 0, recordIDs(page, 4)...), `"totalPages":0,"totalRecords":0,`, "", 1)
-		}), allIDs(0, 4), nil, 5},
-		"shrinks, last page beyond": {lying(func(page int) string {
-			return pageBody([]int{9, 3}[min(page, 1)], 8, recordIDs(min(page, 2), 3)...)
-		}), allIDs(0, 3), nil, 3},
 		"shrinks, not found beyond": {lying(func(page int) string {
 			return []string{pageBody(9, 0, recordIDs(0, 3)...), correct(1, 3), correct(2, 3), ""}[min(page, 3)]
 		}), allIDs(0, 3), nil, 3},

@@ -397,8 +397,7 @@ func TestSubmitAllWithAWrongKey(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfBrokenCode: what the caller's own code does in a goroutine of the walk comes to the loop, when all
-// batches that were read have been yielded.
+// TestSubmitAllOfBrokenCode: what the caller's own code does in a goroutine comes to the loop, after all batches.
 func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
@@ -519,8 +518,7 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again, whatever the
-// concurrency of a later run.
+// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 100, 1950}, func(t *testing.T, n int) {

@@ -118,24 +118,19 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 // Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of
 // type any with open, all else with plain values.
 func Filled(t reflect.Type, open any) any {
+	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
+	if err != nil {
+		panic(err)
+	}
 	switch {
 	case t == reflect.TypeFor[payvault.Client]():
-		return client()
+		return client
 	case strings.HasSuffix(t.Name(), "Service"):
-		return reflect.ValueOf(client()).Elem().FieldByName(strings.TrimSuffix(t.Name(), "Service")).Interface()
+		return reflect.ValueOf(client).Elem().FieldByName(strings.TrimSuffix(t.Name(), "Service")).Interface()
 	}
 	v := reflect.New(t)
 	fill(v.Elem(), open)
 	return v.Interface()
-}
-
-// client returns a client whose API key is the canary.
-func client() *payvault.Client {
-	c, err := payvault.NewClient("https://sandbox.example.com", Secret)
-	if err != nil {
-		panic(err)
-	}
-	return c
 }
 
 func fill(v reflect.Value, open any) {

@@ -184,8 +184,7 @@ func rows() []row {
 	}
 }
 
-// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is
-// written anew with -update.
+// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}

@@ -116,8 +116,7 @@ func codes(body []byte, member string) (texts []string) {
 	return slices.Compact(texts)
 }
 
-// FuzzValues: what a value type has read it writes, and reads again as the same; what it cannot read it does not
-// repeat.
+// FuzzValues: what a value type has read it writes, and reads again as the same; it repeats nothing of what it cannot.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`,

@@ -37,8 +37,6 @@ type Seen struct {
 	Query                url.Values
 	Header               http.Header
 	Body                 []byte
-	Length               int64
-	Chunked              bool
 }
 
 // Server keeps what arrives.
@@ -88,7 +86,7 @@ func (s *Server) add(r *http.Request) int {
 	defer s.mu.Unlock()
 	s.list = append(s.list, Seen{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), Query: r.URL.Query(), Header: r.Header.Clone(),
-		Body: body, Length: r.ContentLength, Chunked: len(r.TransferEncoding) > 0,
+		Body: body,
 	})
 	return len(s.list)
 }
