@@ -139,19 +139,6 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceWithinTheContext: a walk does not give up for the rate of the moment, one a second after a first refusal.
-func TestPaceWithinTheContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		client := refusing(refuses{0, ""}).client(t)
-		for b := range client.AccountUpdater.SubmitAll(ctx, stream(20_000, nil), atATime(128)) {
-			require.NoError(t, b.Err)
-		}
-	})
-}
-
 // TestPaceHoldsTheOperation, all its calls and no others. Who is told to wait for less does not shorten it.
 func TestPaceHoldsTheOperation(t *testing.T) {
 	t.Parallel()

@@ -118,9 +118,6 @@ func TestSavedField_value(t *testing.T) {
 		{"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
 		// What does not fit its field may be anything.
 		{"processing_history", "toggle", `"perhaps"`, secret("perhaps")},
-		{"card_volume", "currency", `"a lot"`, secret("a lot")},
-		{"business_established", "date", `"14.03.2015"`, secret("14.03.2015")},
-		{"business_address", "address_suggest", `"401 Business Street"`, secret("401 Business Street")},
 		{authTime, "checkbox_group", `["1","30"]`, secret(`["1","30"]`)},
 		{"legal_name", "text", `{"first":"x"}`, secret(`{"first":"x"}`)},
 		{"ownership", "ownership", `{"owners":[{"ssn":[123456789]}]}`, secret(`{"owners":[{"ssn":[123456789]}]}`)},

@@ -316,24 +316,11 @@ func TestHonestPage(t *testing.T) {
 	assert.Len(t, page.Items, 10_000)
 }
 
-// ending is a context that ends when the answer has arrived, between two looks at it. It is the body as well, which is
-// closed when it was read.
-type ending struct {
-	context.Context //nolint:containedctx // it is one
-	io.Reader
+// closing is done when a body is closed, which has been read then.
+type closing func()
 
-	arrived *atomic.Bool
-}
-
-func (e ending) Close() error {
-	e.arrived.Store(true)
-	return nil
-}
-
-func (e ending) Err() error {
-	if e.arrived.Load() {
-		return context.Canceled
-	}
+func (f closing) Close() error {
+	f()
 	return nil
 }
 
@@ -346,10 +333,14 @@ func TestDecodingEndsWithTheContext(t *testing.T) {
 		"list": `{"code":0,"data":[` + many + `]}`, "any": `{"code":0,"data":[` + many + `]}`,
 		"saved": `{"code":0,"data":{"fields":[` + many + `]}}`,
 	} {
-		ctx := ending{t.Context(), strings.NewReader(body), new(atomic.Bool)}
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := struct {
+			io.Reader
+			closing
+		}{strings.NewReader(body), closing(cancel)}
 		client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
 			func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, ContentLength: -1, Body: ctx}, nil
+				return &http.Response{StatusCode: 200, ContentLength: -1, Body: answer}, nil
 			})))
 		require.ErrorIs(t, readings()[name](ctx, client), context.Canceled, name)
 	}
