@@ -219,26 +219,22 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
-	for want, results := range map[string][]payvault.CallResult{
-		"":                       {{StatusCode: http.StatusServiceUnavailable}},
-		"invalid_request":        {{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
-		"merchant_not_supported": {{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
-		"canceled":               {{Err: context.Canceled}},
-		"timeout": {
-			{Err: context.DeadlineExceeded}, {Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}},
-		},
-		"rejected":           {{StatusCode: 400, Err: &payvault.Error{StatusCode: 400, Code: "7"}}},
-		"status":             {{StatusCode: 503, Err: &payvault.Error{StatusCode: 503}}},
-		"response_too_large": {{StatusCode: 200, Err: payvault.ErrResponseTooLarge}},
-		"malformed_response": {{StatusCode: 200, Err: payvault.ErrMalformedResponse}},
-		"no_key":             {{Err: noKey}},
-		"certificate":        {{Err: &tls.CertificateVerificationError{Err: errShutdown}}},
-		"dns":                {{Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}}},
-		"connection":         {{Err: io.ErrUnexpectedEOF}},
+	for want, result := range map[string]payvault.CallResult{
+		"":                       {StatusCode: http.StatusServiceUnavailable},
+		"invalid_request":        {Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)},
+		"merchant_not_supported": {Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))},
+		"canceled":               {Err: context.Canceled},
+		"timeout":                {Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}},
+		"rejected":               {StatusCode: 400, Err: &payvault.Error{StatusCode: 400, Code: "7"}},
+		"status":                 {StatusCode: 503, Err: &payvault.Error{StatusCode: 503}},
+		"response_too_large":     {StatusCode: 200, Err: payvault.ErrResponseTooLarge},
+		"malformed_response":     {StatusCode: 200, Err: payvault.ErrMalformedResponse},
+		"no_key":                 {Err: noKey},
+		"certificate":            {Err: &tls.CertificateVerificationError{Err: errShutdown}},
+		"dns":                    {Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}},
+		"connection":             {Err: io.ErrUnexpectedEOF},
 	} {
-		for _, result := range results {
-			assert.Equal(t, want, result.ErrorClass())
-		}
+		assert.Equal(t, want, result.ErrorClass())
 	}
 }
 

@@ -288,34 +288,23 @@ func TestUnwritable(t *testing.T) {
 	const bad = "J\xe4ne"
 	lost := payvault.NewSecret(mark)
 	client := service.Client(t, service.Nowhere, payvault.WithMerchantID(1))
+	type request = payvault.TokenizeRequest
 	for _, test := range []struct {
-		request payvault.TokenizeRequest
+		request request
 		want    service.Fields
 	}{
-		{payvault.TokenizeRequest{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
-		{payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
-		{payvault.TokenizeRequest{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
-		{payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
-		{
-			payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")},
-			service.Fields{"card_number": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))},
-			service.Fields{"card_number": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}},
-			service.Fields{"report_data": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
-			service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}},
-		},
-		{payvault.TokenizeRequest{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
+		{request{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
+		{request{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
+		{request{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
+		{request{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
+		{request{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
+		{request{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
+		{request{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
+		{request{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")}, service.Fields{"card_number": {isMark}}},
+		{request{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))}, service.Fields{"card_number": {isMark}}},
+		{request{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}}, service.Fields{"report_data": {isMark}}},
+		{request{ExpDate: "1", CVV2: lost}, service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}}},
+		{request{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &test.request)
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, test.want)

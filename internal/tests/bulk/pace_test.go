@@ -127,15 +127,6 @@ func TestPaceOfAWalk(t *testing.T) {
 
 		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
 		require.NoError(t, err)
-		refusals := refusing(times(10, "")...).answer
-		down := &fake{pages: 1, answer: func(r asked) (*http.Response, error) {
-			if r.nth == 11 {
-				return service.Reply(http.StatusServiceUnavailable, ""), nil
-			}
-			return refusals(r)
-		}}
-		_, err = walk(down.all(t, nil)) // which leave it those for other failures
-		require.NoError(t, err)
 	})
 }
 

@@ -213,7 +213,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"has no pages":                     {always(pageBody(0, 0)), nil, nil, 1},
 		"has an empty page":                {always(pageBody(1, 0)), nil, nil, 1},
 		"has null on a page":               {always(`{"code":0,"data":null,"totalPages":1}`), nil, nil, 1},
-		"claims -1 pages, has none":        {always(pageBody(-1, 0)), nil, nil, 1},
+		"claims -2^63 pages, has none":     {always(pageBody(math.MinInt, 0)), nil, nil, 1},
 		"empty last page":                  {claims(3, 4), allIDs(0, 3), nil, 4},
 		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
 		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
@@ -247,7 +247,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound. No number overflows.
+// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
@@ -259,11 +259,6 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
 		require.ErrorContains(t, err, "there are more than 1048576 pages")
 		assert.Equal(t, []string{strconv.Itoa(bound - 2), strconv.Itoa(bound - 1)}, ids)
-
-		s = lying(func(int) string { return pageBody(math.MinInt, 0) })
-		_, err = walk(s.all(t, ahead))
-		require.NoError(t, err)
-		assert.Len(t, s.seen, 1)
 	})
 }
 
