@@ -203,7 +203,7 @@ func TestError_track(t *testing.T) {
 	}
 }
 
-// TestError_secretInAnotherForm: long ones in any case, with separators, escaped; short ones as they are, in all digits.
+// TestError_secretInAnotherForm: a long one in any case, with separators and escaped; a short one in all digits.
 func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{

@@ -76,8 +76,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 	}
 }
 
-// wireTypes are the exported types that are sent or received: those with names in JSON, and those with a form of their
-// own.
+// wireTypes are the exported types that are sent or received, by names in JSON or in a form of their own.
 func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {

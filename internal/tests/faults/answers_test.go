@@ -21,8 +21,7 @@ import (
 // sizeLimit is WithMaxResponseBytes of all clients.
 const sizeLimit = 16 << 10
 
-const success = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","card_id":"C1","data":{"customer_id":"C1",` +
-	`"payee_id":1}}`
+const success = `{"code":0,"rcode":"000","card_id":"C1","data":{"customer_id":"C1","payee_id":1}}`
 
 var errOwn = errors.New("the vault is sealed")
 
@@ -72,8 +71,7 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing is a network in which a write fails when the fault strikes, after a part of what was to be written, or none
-// if part is 0. The connection is of no use after that.
+// writing is a network in which a write fails when the fault strikes, after a part of what was to be written, if any.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -138,8 +136,7 @@ func lostFaults() []*fault {
 	}
 }
 
-// statusFaults are answers whose status says it all: without JSON, cut off, with a rejection, with what would be a
-// success, too large.
+// statusFaults are answers whose status says it all, whatever their bodies do.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
@@ -187,7 +184,7 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess are redirects, and answers with status 2xx that hold no JSON object, not only one, or one without the code of a success.
+// notSuccess are redirects, and answers with status 2xx that hold more or less than one object with a code of success.
 func notSuccess() []*fault {
 	all := []*fault{
 		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),

@@ -100,8 +100,7 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a body that is small on the wire or takes more memory than it has bytes, and the readings that it is for,
-// one for each way in which it is read.
+// attack is a body that is small on the wire or takes more memory than it has bytes, and the readings that it is for.
 type attack struct{ readings, head, unit, tail string }
 
 // body repeats the unit as often as the cap allows, without a comma at the end.
@@ -303,10 +302,10 @@ func TestHonestPage(t *testing.T) {
 		cards := page.Items[test.records-1].BillingCards
 		assert.Equal(t, "b", cards[len(cards)-1].CardID)
 	}
-	const odd = `{"merchant_id":"1","tran_time":"2026-01-15 10:20 +0530","amt_funded":"1,000.50","auth_code":17,"rcode":0,` +
+	const odd = `{"merchant_id":"1","tran_time":"2026-01-15 10:20 +0530","amt_funded":"1,000.50","auth_code":17,` +
 		`"amt_tran":"1.00000000000000000000","amt_refunded":1e1,"dispute_flag":"Y","batch_number":1.0,"batch_id":"17",` +
 		`"subscription_id":"5","batch_date":20260115,"settle_date":"","purchase_id":2,"pg_id":3,"customer_id":4,` +
-		`"rmsg":false,"card_type":1,"tran_currency":840,"merch_ref_num":5`
+		`"rmsg":false,"rcode":0,"card_type":1,"tran_currency":840,"merch_ref_num":5`
 	for record, records := range map[string]int{`{"merchant_id":1`: 14_000, odd: 10_000} {
 		client := service.Client(t, service.Nowhere, answer(records, record, `,"batch_id":"17"`))
 		page, err := client.Subscriptions.Transactions(t.Context(), 1, nil)

@@ -1,5 +1,4 @@
-// Package repository holds what is written for readers against the code: links, commands, snippets, the API file, and
-// rules for the code.
+// Package repository holds what is written for readers against the code, and rules for the code.
 package repository
 
 import (
@@ -81,8 +80,7 @@ func TestOneName(t *testing.T) {
 	assert.Greater(t, len(names), 100)
 }
 
-// publicPackages are the directories of the packages that users import: all of the released modules that are neither
-// internal nor programs.
+// publicPackages are the directories of what users import: neither internal nor programs, of the released modules.
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
 	released := []string{".", "otelpayvault", "sqlpayvault", "temporalpayvault"}
@@ -159,8 +157,7 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows takes the body of a function and the types that are not public out of a declaration, and reports whether
-// anything is left.
+// shows takes bodies and what is not public out of a declaration, and reports whether anything is left.
 func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -131,8 +131,7 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
-// TestExamples wants an example for each method of each service, and for what else a reader looks for first. The
-// linter testableexamples wants their output.
+// TestExamples wants an example for each method of each service, and for what else a reader looks for first.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)

@@ -151,8 +151,7 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe is a server without a network, for tests in a bubble of testing/synctest. It returns the only client that
-// reaches it.
+// Pipe returns the only client of a server without a network, for tests in a bubble of testing/synctest.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
 	l := pipeListener{make(chan net.Conn), make(chan struct{})}
