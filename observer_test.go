@@ -118,7 +118,8 @@ func TestObserver_results(t *testing.T) {
 		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered},
 		{Attempts: 1, Delivery: payvault.Unknown, Err: all[3].Err},
 		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered, Code: "0"},
-		{Delivery: payvault.NotSent, Err: invalid}, {Attempts: 1, Delivery: payvault.Unknown, Err: lost},
+		{Delivery: payvault.NotSent, Err: invalid},
+		{Attempts: 1, Delivery: payvault.Unknown, Err: lost},
 	}, all)
 }
 

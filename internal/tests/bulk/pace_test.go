@@ -290,19 +290,13 @@ func TestPaceBeyondTheDeadline(t *testing.T) {
 // TestPaceBeyondTheDeadlineOfAWalk: nor does a walk, whose requests outlive its context when there is a journal.
 func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 	t.Parallel()
-	forEach(t, []bool{false, true}, func(t *testing.T, kept bool) {
-		t.Helper()
-		s, o, start := refusing(times(1, "20")...), atATime(2), time.Now()
-		j := newJournal(t, nil)
-		if kept {
-			o = j.options(2)
-		}
+	synctest.Test(t, func(t *testing.T) {
+		s, start := refusing(times(1, "20")...), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), o))
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), newJournal(t, nil).options(2)))
 		require.Len(t, got, 10)
-		sent := len(s.seen)
-		for _, b := range got[sent-1:] {
+		for _, b := range got[len(s.seen)-1:] {
 			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
 			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
 		}

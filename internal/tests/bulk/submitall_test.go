@@ -403,15 +403,14 @@ func TestSubmitAllOfBrokenCode(t *testing.T) {
 	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
 		forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
 			t.Helper()
-			breaks := func(step string, i int) error {
+			j, got := newJournal(t, nil), []batch{}
+			j.fail = func(step string, i int) error {
 				if step == place && i == 2 {
 					broken()
 				}
 				return nil
 			}
-			j, got := newJournal(t, nil), []batch{}
-			j.fail = breaks
-			s := fake{answer: func(r asked) (*http.Response, error) { return nil, breaks("transport", r.n) }}
+			s := fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
 			defer func() {
 				with := recover()
 				assert.Equal(t, name == "panic", with == "broken")
@@ -420,7 +419,7 @@ func TestSubmitAllOfBrokenCode(t *testing.T) {
 				assert.LessOrEqual(t, len(s.seen), 7)
 				assert.LessOrEqual(t, len(j.known), len(got), "the end is not recorded")
 			}()
-			cards := stream(1950, func(i int) { _ = breaks("stream", i/100) })
+			cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
 			for b := range s.submitAll(t, cards, j.options(3)) {
 				if got = append(got, *b); b.Index == 2 && place == "end" {
 					assert.Equal(t, batchesOf(300)[2], *b)

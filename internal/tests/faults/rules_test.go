@@ -161,14 +161,16 @@ func names(holds func(sentinel error) bool) []string {
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// row is one of the table for readers, with the effects that it stands for.
-type row struct {
-	title   string
-	effects []effect
-}
-
-func rows() []row {
-	return []row{
+// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	told, struck := map[effect]bool{}, map[effect]bool{}
+	var table strings.Builder
+	table.WriteString("| When… | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
+	for _, row := range []struct {
+		title   string
+		effects []effect
+	}{
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection dead, nothing written", []effect{healed}},
@@ -181,16 +183,7 @@ func rows() []row {
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
 		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},
-	}
-}
-
-// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against.
-func TestDocs(t *testing.T) {
-	t.Parallel()
-	told, struck := map[effect]bool{}, map[effect]bool{}
-	var table strings.Builder
-	table.WriteString("| When… | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
-	for _, row := range rows() {
+	} {
 		table.WriteString("| " + row.title)
 		for _, repeats := range []bool{true, false} {
 			words := map[string]bool{}

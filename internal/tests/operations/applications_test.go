@@ -43,7 +43,8 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":2,"data":{"tax_id":[]}}`, empty, nil},
 		{
 			200, `{"code":2,"data":{"tax_id":{"0":"bad"},"legal_name":["required",5],"owner":null}}`,
-			service.Fields{"tax_id": {`{"0":"bad"}`}, "legal_name": {"required", "5"}, "owner": {""}}, nil,
+			service.Fields{"tax_id": {`{"0":"bad"}`}, "legal_name": {"required", "5"}, "owner": {""}},
+			nil,
 		},
 		{200, `{"code":5,"data":{"tax_id":"a record","list":["a value"]}}`, nil, []error{payvault.ErrRejected}},
 		{200, failed + `}`, nil, invalid},

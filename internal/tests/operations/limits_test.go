@@ -332,6 +332,7 @@ func TestDecodingEndsWithTheContext(t *testing.T) {
 		"saved": `{"code":0,"data":{"fields":[` + many + `]}}`,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		answer := struct {
 			io.Reader
 			closing
