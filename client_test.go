@@ -374,11 +374,8 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second
 	for _, test := range []struct{ ofClient, ofOption, want time.Duration }{
-		{5 * second, none, 5 * second},
-		{none, 3 * second, 3 * second},
-		{5 * second, 3 * second, 3 * second},
-		{2 * second, 3 * second, 2 * second},
-		{none, none, time.Minute}, // the default
+		{5 * second, none, 5 * second}, {none, 3 * second, 3 * second}, {5 * second, 3 * second, 3 * second},
+		{2 * second, 3 * second, 2 * second}, {none, none, time.Minute}, // the default
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			hc := service.Pipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -148,8 +148,7 @@ func TestObserver_code(t *testing.T) {
 	}
 }
 
-// TestObserver_context: a transport that traces sees the span of the call, and so do the key source and a log handler,
-// whose records come before the call ends.
+// TestObserver_context: transports, key sources and log handlers see the span of the call, before the call ends.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary

@@ -26,9 +26,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that
-// is sent or received. Without MarshalWire the mark stands for its secrets; what has the mark is neither read back nor
-// written, at any depth.
+// TestMarshalWire_everyType: what is written comes back as the same with either package. Without MarshalWire the mark
+// stands for secrets; what has the mark is neither read back nor written, at any depth.
 func TestMarshalWire_everyType(t *testing.T) {
 	t.Parallel()
 	for name, typ := range wireTypes() {

@@ -667,8 +667,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is
-// recorded. What waits for its turn is not sent.
+// TestJournalOutlivesTheContext: what is in flight then is recorded, and what waits for its turn is not sent.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {

@@ -106,8 +106,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, and of a job
-// the only batch. The result is nil where the method returns nil, whatever its type.
+// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, of a job the
+// only batch. The result is nil where the method returns nil.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {

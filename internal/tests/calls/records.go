@@ -43,10 +43,6 @@ func day(year int, month time.Month, d int) payvault.Date {
 	return payvault.Date{Year: year, Month: month, Day: d}
 }
 
-func savedFields() []payvault.SavedField {
-	return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")
-}
-
 // withEvidence adds the file, which is a part of its own.
 func withEvidence(r payvault.DisputeResponse) *payvault.DisputeResponse {
 	r.Evidence = payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf")))

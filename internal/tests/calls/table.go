@@ -113,7 +113,9 @@ func Table() []Operation {
 				"business_established": {BadDate}, "ownership.owners[1].dob": {BadDate},
 				"ownership": {"is set twice"}, "data": {"has a field without a key"},
 			},
-			Want: func() any { return savedFields() },
+			Want: func() any {
+				return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")
+			},
 		}, {
 			OperationInfo: info(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 			Stated:   "GET /platform/application/{appId}/validate yes -",

@@ -1,5 +1,4 @@
-// Package canary fills values of all exported types of package payvault with texts that must not be seen, and finds
-// these in what loggers and encoders make of the values.
+// Package canary fills values of all exported types with texts that must not be seen, and finds these in other texts.
 package canary
 
 import (
@@ -25,8 +24,7 @@ const (
 	Raw    = "7awCanary"    // of every body, header and file
 )
 
-// Types returns all exported struct types, by name; Page is the one generic type. They are those that the methods,
-// fields and options of a client lead to.
+// Types returns the exported struct types by name: those that the methods, fields and options of a client lead to.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -115,8 +113,7 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of
-// type any with open, all else with plain values.
+// Filled returns a pointer to a value that is filled deeply: with the canaries, fields of type any with open.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -193,8 +190,7 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes are the ways to hold a value, by itself and within values of the caller: where methods are called, and in
-// unexported fields, where they are not.
+// Shapes are the ways to hold a value: where methods are called, and in unexported fields, where they are not.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)

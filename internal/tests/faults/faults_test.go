@@ -1,7 +1,6 @@
 // Package faults holds every operation against every fault, {once, for good} × {called as it is, WithReplay} × {before
-// the operation is performed, after it}. The service counts how often it performs the operation. What has to come of a
-// cell follows from what the operation is (package calls), what the fault does (the table in answers_test.go), and what
-// the client makes of it (ruleFor).
+// the operation is performed, after it}. What has to come of a cell follows from what the operation is (package calls),
+// what the fault does (answers_test.go), and what the client makes of it (ruleFor).
 package faults
 
 import (

@@ -166,12 +166,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	const element = "has an element that is empty or contains a brace or comma"
 	type data = payvault.ApplicationData
 	times, unwritable := []payvault.AuthTime{"1,30", "", "}"}, []payvault.ApplicationField{{Key: "k", Value: func() {}}}
-	extra := func(keys ...string) (fields []payvault.ApplicationField) {
-		for _, key := range keys {
-			fields = append(fields, payvault.ApplicationField{Key: key, Value: "x"})
-		}
-		return fields
-	}
+	type fields = []payvault.ApplicationField
 	for _, test := range []struct {
 		data data
 		want service.Fields
@@ -179,8 +174,8 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		{data{}, service.Fields{"data": {"has no field"}}},
 		{data{BankRouting: payvault.NewSecret("123456780")}, service.Fields{"bank_routing": {together}}},
 		{data{BankAccountNumber: payvault.NewSecret("0004445550")}, service.Fields{"bank_routing": {together}}},
-		{data{TaxID: payvault.NewSecret("1"), Extra: extra("tax_id")}, service.Fields{"tax_id": {"is set twice"}}},
-		{data{Extra: extra("k", "l", "k")}, service.Fields{"k": {"is set twice"}}},
+		{data{TaxID: payvault.NewSecret("1"), Extra: fields{{Key: "tax_id"}}}, service.Fields{"tax_id": {"is set twice"}}},
+		{data{Extra: fields{{Key: "k"}, {Key: "l"}, {Key: "k"}}}, service.Fields{"k": {"is set twice"}}},
 		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
 		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
 	} {

@@ -203,8 +203,7 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall holds the growth of the heap in f to mostHeap, looked at every few hundred microseconds. No garbage is
-// collected meanwhile, as in a process with a large heap.
+// assertSmall holds the growth of the heap in f to mostHeap. No garbage is collected meanwhile, as with a large heap.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()

@@ -59,8 +59,7 @@ func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
 
-// TestEveryOperation: the SDK, the table of calls, what is stated by hand of the interface, and the services name the
-// same. What each does is held by the suites.
+// TestEveryOperation: the SDK, the table of calls, what is stated by hand, and the services name the same.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var all []payvault.OperationInfo
@@ -222,8 +221,7 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// TestForMerchant: the merchant stands where it is stated, whether or not the request names the same. TestRefused
-// names another one.
+// TestForMerchant: the merchant stands where it is stated, whether or not the request names the same one.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -357,7 +355,6 @@ func TestNegativeIDs(t *testing.T) {
 func TestClientThatIsNone(t *testing.T) {
 	t.Parallel()
 	want := service.Fields{"client": {"was not made by NewClient"}}
-	call := payvault.Request{Method: "GET", Path: []string{"x"}}
 	for _, client := range []*payvault.Client{
 		(*payvault.Client)(nil).ForMerchant(1), new(payvault.Client).ForMerchant(1), {},
 	} {
@@ -365,7 +362,7 @@ func TestClientThatIsNone(t *testing.T) {
 			_, err := c.Do(t.Context(), client, calls.Documented(), c.Full)
 			service.AssertInvalid(t, err, c.Op, want)
 		}
-		service.AssertInvalid(t, client.Call(t.Context(), call, nil), payvault.OpCall, want)
+		service.AssertInvalid(t, client.Call(t.Context(), payvault.Request{}, nil), payvault.OpCall, want)
 		client.CloseIdleConnections()
 		assert.Equal(t, "not made by NewClient", client.LogValue().String())
 	}

@@ -65,8 +65,7 @@ func TestAPI(t *testing.T) {
 	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
 }
 
-// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its
-// own ID just that.
+// TestOneName: what has one name on the wire has one in Go, in client and emulator; only IDs of their own do not.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}

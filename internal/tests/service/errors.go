@@ -82,8 +82,7 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged is a record with a value in the handlers of log/slog, on its own, in a group and by With, but for durations,
-// whose digits may be anything.
+// Logged is a record with a value in the handlers of log/slog, in a group and by With; durations may be anything.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -160,8 +159,7 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
-// it unchanged with either JSON package.
+// AssertWire wants a value to have a wire form, in which false may be left out, and to come back from it unchanged.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)
