@@ -85,8 +85,7 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check, in parallel subtests, with a pointer to a filled value of every exported type, once for each
-// content of its fields of type any; a short run has one of these.
+// EachFilled calls check with a filled value of every type, for each content of its fields of type any (one in short).
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
