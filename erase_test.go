@@ -1,6 +1,8 @@
 package payvault_test
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -84,8 +86,7 @@ func separators() []string {
 	}
 }
 
-// TestError_cardNumber: no number with the length of a card number is repeated, whosever it is and however
-// it is written.
+// TestError_cardNumber: no number with the length of a card number is repeated, however it is written.
 func TestError_cardNumber(t *testing.T) {
 	t.Parallel()
 	n := strangerCard
@@ -202,8 +203,7 @@ func TestError_track(t *testing.T) {
 	}
 }
 
-// TestError_secretInAnotherForm: long secrets are found in any case, with separators and escaped; short ones
-// as they are, but in all digits.
+// TestError_secretInAnotherForm: a long one in any case, with separators and escaped; a short one in all digits.
 func TestError_secretInAnotherForm(t *testing.T) {
 	t.Parallel()
 	req := payvault.TokenizeRequest{
@@ -236,6 +236,73 @@ func TestError_secretInAnotherForm(t *testing.T) {
 	} {
 		assert.Equal(t, strings.ReplaceAll(want, "*", mark), said(t, req, text), text)
 	}
+}
+
+// TestError_echoOfTheCaller: path, filters, queries and headers are not repeated, but for names of fields.
+func TestError_echoOfTheCaller(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
+		func(r *http.Request) (*http.Response, error) {
+			echo := fmt.Sprint(r.URL.Path, " ", r.Header.Get("X-Trace"), " ", r.URL.RawQuery, " ", r.URL.Query())
+			quoted, err := json.Marshal(echo)
+			return service.Reply(400, `{"code":9,"message":`+string(quoted)+`}`), err
+		})))
+	const private = "ada ä+b%y&ron@example.com"
+	sent := client.Invoices.Send(t.Context(), "inv-secret", nil, payvault.WithHeader("X-Trace", "hunter2-token"))
+	_, listed := client.Customers.List(t.Context(), &payvault.ListOptions{
+		OrderOn: "customer_id", Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", private)},
+	})
+	errs := []error{sent, listed}
+	for _, query := range []url.Values{{"filter": {"field,EQUALS," + private}}, {"q": {private}, "page": {"0"}}} {
+		request := payvault.Request{Method: "GET", Path: []string{"x"}, Query: query}
+		errs = append(errs, client.Call(t.Context(), request, nil))
+	}
+	for _, err := range errs {
+		require.ErrorIs(t, err, payvault.ErrRejected)
+		service.AssertHidden(t, err, "inv-secret", "hunter2-token", "ada", "C3", "ron", "example.com")
+	}
+	assert.Contains(t, service.AsError(t, listed).Message, "order_on=customer_id")
+	assert.Contains(t, service.AsError(t, listed).Message, "customer_email")
+}
+
+// TestError_overlappingSecrets: a code is the start of the card number, or within it, and must not break up a number.
+func TestError_overlappingSecrets(t *testing.T) {
+	t.Parallel()
+	card := payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111")}
+	account := payvault.TokenizeRequest{DDANumber: payvault.NewSecret("123456789"), CVV2: payvault.NewSecret("123")}
+	for _, code := range []string{"411", "1111"} {
+		card.CVV2 = payvault.NewSecret(code)
+		assert.Equal(t, "card [REDACTED] with code [REDACTED]", said(t, card, "card 4111111111111111 with code "+code))
+	}
+	for _, number := range []string{"123456789", "123-456 789"} {
+		assert.Equal(t, "bad account [REDACTED]", said(t, account, "bad account "+number))
+	}
+}
+
+// TestError_codeLikeAnID: a program decides by the code, whatever digits the caller's ID or security code has.
+func TestError_codeLikeAnID(t *testing.T) {
+	t.Parallel()
+	tokenized := refusal(t, payvault.TokenizeRequest{CVV2: payvault.NewSecret("117")}, object{"rcode": "117"})
+	assert.Equal(t, "117", tokenized.Code)
+	_, err := answering(t, 200, `{"code":117}`).Applications.Validate(t.Context(), 117)
+	assert.Equal(t, "117", service.AsError(t, err).Code)
+}
+
+// TestError_everyKey: the key of an earlier attempt may still be valid.
+func TestError_everyKey(t *testing.T) {
+	t.Parallel()
+	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		service.Say(w, []int{429, 429, 400}[n-1],
+			`{"code":7,"message":"rotated-key-1 then rotated-key-2 then `+r.Header.Get("Authorization")+`"}`)
+	})
+	asked := 0
+	source := func(context.Context) (string, error) {
+		asked++
+		return "rotated-key-" + strconv.Itoa(asked), nil
+	}
+	_, err := service.Client(t, server.URL, payvault.WithKeySource(source)).Applications.Validate(t.Context(), 1)
+	service.AssertHidden(t, err, "rotated-key", base64.StdEncoding.EncodeToString([]byte(":rotated-key-3")))
+	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
 
 // TestError_spreadNumber: a number that is spread over texts is cleared in each of them.

@@ -147,10 +147,8 @@ func ExampleTokensService_Tokenize() {
 	srv, client := emulator()
 	defer srv.Close()
 	card, err := client.Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
-		CardholderName: "Jane Doe",
-		CardNumber:     payvault.NewSecret("4111111111111111"),
-		ExpDate:        payvault.ExpDate(12, 2030),
-		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030),
+		EchoFields: payvault.Pairs{{Name: "order", Value: "17"}},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -217,8 +215,7 @@ func ExamplePayeesService_Create() {
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name: "Acme Supplies",
 		Account: payvault.PayeeAccount{
-			TypeID:   payvault.TypeACH,
-			TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"),
+			TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"),
 		},
 	})
 	if err != nil {
@@ -535,10 +532,8 @@ func ExampleOpenFile() {
 	defer func() { _ = evidence.Close() }() // the client never closes it
 
 	// The file is streamed on each attempt, and so is one that is made in memory.
-	letter := payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ..."))
-	for _, file := range []*payvault.File{evidence, letter} {
-		fmt.Println(file)
-	}
+	fmt.Println(evidence)
+	fmt.Println(payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ...")))
 	// Output:
 	// {Name:"evidence.pdf" Size:554}
 	// {Name:"letter.pdf" Size:12}

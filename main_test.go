@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -42,6 +44,19 @@ func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) er
 	tb.Helper()
 	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
 	return err
+}
+
+// call is one that is made of a client.
+type call func(c *payvault.Client, opts ...payvault.CallOption) (any, error)
+
+// named is the call of this name in package calls, with the least request.
+func named(tb testing.TB, name string) call {
+	tb.Helper()
+	all := calls.All()
+	at := slices.IndexFunc(all, func(c calls.Call) bool { return c.Name == name })
+	return func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+		return all[at].Do(tb.Context(), c, calls.Documented(), all[at].Minimal, opts...)
+	}
 }
 
 // request is one that the package does not type.

@@ -82,8 +82,7 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_undecided: after an attempt with another status than 2xx or 4xx the operation may have been performed;
-// attempt and call agree on it.
+// TestObserver_undecided: after another status than 2xx or 4xx it may have been performed; attempt and call agree.
 func TestObserver_undecided(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]payvault.Delivery{
@@ -97,11 +96,16 @@ func TestObserver_undecided(t *testing.T) {
 	}
 }
 
-func TestObserver_successAfterRetries(t *testing.T) {
+// TestObserver_results: the errors are those that the caller gets.
+func TestObserver_results(t *testing.T) {
 	t.Parallel()
 	var d diary
-	_, err := service.Client(t, service.Nowhere, d.option(), inTurn(0, 429, 200)).Applications.Validate(t.Context(), 1)
+	client := service.Client(t, service.Nowhere, d.option(), inTurn(0, 429, 200, 0))
+	_, err := client.Applications.Validate(t.Context(), 1)
 	require.NoError(t, err)
+	invalid := client.Invoices.Send(t.Context(), "", nil)
+	lost := client.Invoices.Send(t.Context(), "I1", nil)
+	require.Len(t, d.attempts, 4, "the invalid one was not sent")
 	all := append(d.attempts, d.ends...)
 	for i := range all {
 		assert.Positive(t, all[i].Duration)
@@ -112,39 +116,20 @@ func TestObserver_successAfterRetries(t *testing.T) {
 		{Attempts: 1, Delivery: payvault.Unknown, Err: all[0].Err},
 		{StatusCode: 429, Attempts: 2, Delivery: payvault.Answered},
 		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered},
+		{Attempts: 1, Delivery: payvault.Unknown, Err: all[3].Err},
 		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered, Code: "0"},
+		{Delivery: payvault.NotSent, Err: invalid},
+		{Attempts: 1, Delivery: payvault.Unknown, Err: lost},
 	}, all)
-}
-
-func TestObserver_failure(t *testing.T) {
-	t.Parallel()
-	var d diary
-	client := service.Client(t, service.Nowhere, d.option(), inTurn(0))
-	invalid := client.Invoices.Send(t.Context(), "", nil)
-	lost := client.Invoices.Send(t.Context(), "I1", nil)
-	for i := range d.ends {
-		d.ends[i].Duration = 0
-	}
-	assert.Len(t, d.attempts, 1, "the first was not sent")
-	assert.Equal(t, []payvault.CallResult{
-		{Delivery: payvault.NotSent, Err: invalid}, {Attempts: 1, Delivery: payvault.Unknown, Err: lost},
-	}, d.ends, "the errors are those that the caller gets")
 }
 
 // TestObserver_code shows the result code of each kind of answer. An application that does not pass is a success.
 func TestObserver_code(t *testing.T) {
 	t.Parallel()
 	const invalid = `{"code":2,"message":"failed","data":{"tax_id":["is required"]}}`
-	tokenize := func(c *payvault.Client) error {
-		_, err := c.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1})
-		return err
-	}
-	validate := func(c *payvault.Client) error {
-		_, err := c.Applications.Validate(t.Context(), 1)
-		return err
-	}
+	tokenize, validate := named(t, "tokens.tokenize without a CardID"), named(t, "applications.validate")
 	for _, test := range []struct {
-		call         func(c *payvault.Client) error
+		call         call
 		status       int
 		answer, want string
 		failed       bool
@@ -156,14 +141,14 @@ func TestObserver_code(t *testing.T) {
 		{validate, 422, invalid, "2", false},
 	} {
 		var d diary
-		assert.Equal(t, test.failed, test.call(answering(t, test.status, test.answer, d.option())) != nil, test.answer)
+		_, err := test.call(answering(t, test.status, test.answer, d.option()))
+		assert.Equal(t, test.failed, err != nil, test.answer)
 		assert.Equal(t, test.want, d.ends[0].Code)
-		assert.Equal(t, test.failed, d.ends[0].Err != nil)
+		assert.Equal(t, err, d.ends[0].Err)
 	}
 }
 
-// TestObserver_context: a transport that traces sees the span of the call, and so do the key source and a log handler,
-// whose records come before the call ends.
+// TestObserver_context: transports, key sources and log handlers see the span of the call, before the call ends.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -210,8 +195,8 @@ func TestObserver_nilContext(t *testing.T) {
 	assert.Equal(t, diary{}, d)
 }
 
-// TestObserver_attemptShowsNothing: a transport may put the URL into its error.
-func TestObserver_attemptShowsNothing(t *testing.T) {
+// TestObserver_hiddenURL: net/http wraps each failure in a *url.Error, and a transport may put more into it.
+func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
 	own := errors.New("broken by " + canary.Secret)
@@ -219,8 +204,14 @@ func TestObserver_attemptShowsNothing(t *testing.T) {
 		service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: own}
 		})))
-	require.Error(t, client.Invoices.Send(t.Context(), canary.Secret, nil))
-	require.ErrorIs(t, d.attempts[0].Err, own)
+	err := client.Invoices.Send(t.Context(), canary.Secret, nil)
+	for _, err := range []error{err, d.attempts[0].Err} {
+		require.ErrorIs(t, err, own, "what the transport said can still be matched")
+		_, found := errors.AsType[*url.Error](err)
+		assert.False(t, found, "errors.As must not dig it out")
+		service.AssertHidden(t, err, canary.Forms(canary.Secret)...)
+	}
+	assert.ErrorContains(t, err, "connection failed")
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
@@ -228,26 +219,22 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
-	for want, results := range map[string][]payvault.CallResult{
-		"":                       {{StatusCode: http.StatusServiceUnavailable}},
-		"invalid_request":        {{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
-		"merchant_not_supported": {{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
-		"canceled":               {{Err: context.Canceled}},
-		"timeout": {
-			{Err: context.DeadlineExceeded}, {Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}},
-		},
-		"rejected":           {{StatusCode: 400, Err: &payvault.Error{StatusCode: 400, Code: "7"}}},
-		"status":             {{StatusCode: 503, Err: &payvault.Error{StatusCode: 503}}},
-		"response_too_large": {{StatusCode: 200, Err: payvault.ErrResponseTooLarge}},
-		"malformed_response": {{StatusCode: 200, Err: payvault.ErrMalformedResponse}},
-		"no_key":             {{Err: noKey}},
-		"certificate":        {{Err: &tls.CertificateVerificationError{Err: errShutdown}}},
-		"dns":                {{Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}}},
-		"connection":         {{Err: io.ErrUnexpectedEOF}},
+	for want, result := range map[string]payvault.CallResult{
+		"":                       {StatusCode: http.StatusServiceUnavailable},
+		"invalid_request":        {Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)},
+		"merchant_not_supported": {Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))},
+		"canceled":               {Err: context.Canceled},
+		"timeout":                {Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}},
+		"rejected":               {StatusCode: 400, Err: &payvault.Error{StatusCode: 400, Code: "7"}},
+		"status":                 {StatusCode: 503, Err: &payvault.Error{StatusCode: 503}},
+		"response_too_large":     {StatusCode: 200, Err: payvault.ErrResponseTooLarge},
+		"malformed_response":     {StatusCode: 200, Err: payvault.ErrMalformedResponse},
+		"no_key":                 {Err: noKey},
+		"certificate":            {Err: &tls.CertificateVerificationError{Err: errShutdown}},
+		"dns":                    {Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}},
+		"connection":             {Err: io.ErrUnexpectedEOF},
 	} {
-		for _, result := range results {
-			assert.Equal(t, want, result.ErrorClass())
-		}
+		assert.Equal(t, want, result.ErrorClass())
 	}
 }
 
@@ -284,15 +271,13 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 
 func TestLogger(t *testing.T) {
 	t.Parallel()
-	read := func(c *payvault.Client) error {
-		_, err := c.Applications.Validate(t.Context(), 1)
-		return err
+	read, write := named(t, "applications.validate"), named(t, "webhooks.add_event")
+	refused := func(c *payvault.Client, _ ...payvault.CallOption) (any, error) {
+		return nil, c.Payees.Delete(t.Context(), 0)
 	}
-	write := func(c *payvault.Client) error { return addEvent(t, c) }
-	refused := func(c *payvault.Client) error { return c.Payees.Delete(t.Context(), 0) }
 	for _, test := range []struct { // a line has operation, status, code, attempts and delivery
 		statuses []int
-		call     func(c *payvault.Client) error
+		call     call
 		want     []string
 	}{
 		{[]int{200}, write, []string{
@@ -321,7 +306,7 @@ func TestLogger(t *testing.T) {
 			slog.LevelError: slices.DeleteFunc(slices.Clone(test.want), func(s string) bool { return s[0] != 'E' }),
 		} {
 			log := notes{Handler: slog.DiscardHandler, from: from, lines: []string{}}
-			_ = test.call(service.Client(t, service.Nowhere, service.Impatient(2), inTurn(test.statuses...),
+			_, _ = test.call(service.Client(t, service.Nowhere, service.Impatient(2), inTurn(test.statuses...),
 				payvault.WithLogger(slog.New(&log))))
 			assert.Equal(t, want, log.lines)
 		}

@@ -26,9 +26,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_everyType: what is written comes back as the same with either package, for every exported type that
-// is sent or received. Without MarshalWire the mark stands for its secrets; what has the mark is neither read back nor
-// written, at any depth.
+// TestMarshalWire_everyType: what is written comes back as the same with either package. Without MarshalWire the mark
+// stands for secrets; what has the mark is neither read back nor written, at any depth.
 func TestMarshalWire_everyType(t *testing.T) {
 	t.Parallel()
 	for name, typ := range wireTypes() {
@@ -76,8 +75,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 	}
 }
 
-// wireTypes are the exported types that are sent or received: those with names in JSON, and those with a form of their
-// own.
+// wireTypes are the exported types that are sent or received, by names in JSON or in a form of their own.
 func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {
@@ -144,21 +142,6 @@ func TestMarshalWire_open(t *testing.T) {
 		text, err = marshal(payvault.ApplicationData{Extra: extra})
 		require.NoError(t, err)
 		require.EqualError(t, new(payvault.ApplicationData).UnmarshalJSON(text), "a: a redacted secret, whose text is lost")
-	}
-}
-
-// TestMarshalWire_misfit: a saved value that does not fit its field is a secret with its JSON text, and stays one.
-func TestMarshalWire_misfit(t *testing.T) {
-	t.Parallel()
-	for _, value := range []string{`{"first":"x"}`, `["1","30"]`} {
-		var field, back payvault.SavedField
-		saved := `{"key":"legal_name","value":` + value + `,"type":"text","settings":{"required":true}}`
-		require.NoError(t, json.Unmarshal([]byte(saved), &field))
-		require.Equal(t, payvault.NewSecret(value), field.Value)
-		wire, err := payvault.MarshalWire(field)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(wire, &back))
-		assert.Equal(t, field, back)
 	}
 	for _, key := range []string{"tax_id", "ownership", "later_tax_id"} {
 		err := json.Unmarshal([]byte(`{"key":"`+key+`","value":"[REDACTED]","type":"tax_id"}`), new(payvault.SavedField))
@@ -254,11 +237,7 @@ func TestCall_bodies(t *testing.T) {
 		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
 	}
 	for _, body := range []any{
-		callerForm{},
-		form, &form,
-		[]any{form, &form},
-		json.RawMessage(`[1, 2]`),
-		map[string]any{"a": (*int)(nil)},
+		callerForm{}, form, &form, []any{form, &form}, json.RawMessage(`[1, 2]`), map[string]any{"a": (*int)(nil)},
 		"<&é>\u2028", "a \ufffd b", `a \ufffd b`, mark, // which is a text like any other outside of secrets
 	} {
 		want, err := json.Marshal(body)
@@ -280,12 +259,8 @@ func TestCall_secrets(t *testing.T) {
 	for wire, bodies := range map[string][]any{
 		want: {card, &card, callerV2{card}, embedding{Secret: card}},
 		`{"card":` + want + `}`: {
-			map[string]payvault.Secret{"card": card},
-			map[string]any{"card": card},
-			map[string]*payvault.Secret{"card": &card},
-			holding[payvault.Secret]{Card: card},
-			&holding[*payvault.Secret]{Card: &card},
-			holding[any]{Card: &card},
+			map[string]payvault.Secret{"card": card}, map[string]any{"card": card}, map[string]*payvault.Secret{"card": &card},
+			holding[payvault.Secret]{Card: card}, &holding[*payvault.Secret]{Card: &card}, holding[any]{Card: &card},
 		},
 		`[` + want + `,"",null]`: {
 			[]any{card, payvault.Secret{}, (*payvault.Secret)(nil)}, []*payvault.Secret{&card, {}, nil},
@@ -303,34 +278,23 @@ func TestUnwritable(t *testing.T) {
 	const bad = "J\xe4ne"
 	lost := payvault.NewSecret(mark)
 	client := service.Client(t, service.Nowhere, payvault.WithMerchantID(1))
+	type request = payvault.TokenizeRequest
 	for _, test := range []struct {
-		request payvault.TokenizeRequest
+		request request
 		want    service.Fields
 	}{
-		{payvault.TokenizeRequest{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
-		{payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
-		{payvault.TokenizeRequest{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
-		{payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
-		{payvault.TokenizeRequest{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
-		{
-			payvault.TokenizeRequest{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")},
-			service.Fields{"card_number": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))},
-			service.Fields{"card_number": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}},
-			service.Fields{"report_data": {isMark}},
-		},
-		{
-			payvault.TokenizeRequest{ExpDate: "1", CVV2: lost},
-			service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}},
-		},
-		{payvault.TokenizeRequest{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
+		{request{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
+		{request{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
+		{request{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
+		{request{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
+		{request{EchoFields: payvault.Pairs{{Name: bad}}}, service.Fields{"echo_fields": {notUTF8}}},
+		{request{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
+		{request{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
+		{request{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")}, service.Fields{"card_number": {isMark}}},
+		{request{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))}, service.Fields{"card_number": {isMark}}},
+		{request{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}}, service.Fields{"report_data": {isMark}}},
+		{request{ExpDate: "1", CVV2: lost}, service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}}},
+		{request{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &test.request)
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, test.want)

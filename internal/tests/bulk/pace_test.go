@@ -77,15 +77,7 @@ func send(ctx context.Context, c *payvault.Client) error {
 // sendAll makes n calls at a time.
 func sendAll(t *testing.T, c *payvault.Client, n int) {
 	t.Helper()
-	together(n, func() { assert.NoError(t, send(t.Context(), c)) })
-}
-
-func together(n int, f func()) {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(f)
-	}
-	all.Wait()
+	service.Together(n, func() { assert.NoError(t, send(t.Context(), c)) })
 }
 
 // TestPaceOfBulkWork is close to a rate that it does not know, and no part of the work fails.
@@ -96,15 +88,14 @@ func TestPaceOfBulkWork(t *testing.T) {
 		batches     int
 		share       float64
 	}
-	forEach(t, []test{
-		{20, 20, 200, 0.85},
-		{20, 20, 2000, 0.95},
-		{200, 200, 2000, 0.85},
-		{5, 5, 1000, 0.9},
-		{200, 0, 2000, 0.5},
-		{200, 5, 2000, 0.6},
-		{20, 5, 2000, 0.9},
-	}, func(t *testing.T, test test) {
+	tests := []test{
+		{20, 20, 200, 0.85}, {20, 20, 2000, 0.95}, {200, 200, 2000, 0.85}, {5, 5, 1000, 0.9},
+		{200, 0, 2000, 0.5}, {200, 5, 2000, 0.6}, {20, 5, 2000, 0.9},
+	}
+	if testing.Short() {
+		tests = tests[:1]
+	}
+	forEach(t, tests, func(t *testing.T, test test) {
 		t.Helper()
 		for _, retryAfter := range []string{"", "1"} {
 			s, refused := limited(test.rate, test.burst, retryAfter)
@@ -131,29 +122,6 @@ func TestPaceOfAWalk(t *testing.T) {
 
 		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
 		require.NoError(t, err)
-		refusals := refusing(times(10, "")...).answer
-		down := &fake{pages: 1, answer: func(r asked) (*http.Response, error) {
-			if r.nth == 11 {
-				return service.Reply(http.StatusServiceUnavailable, ""), nil
-			}
-			return refusals(r)
-		}}
-		_, err = walk(down.all(t, nil)) // which leave it those for other failures
-		require.NoError(t, err)
-	})
-}
-
-// TestPaceWithinTheContext: a walk does not give up for the rate of the moment, which is one a second after the first
-// refusal of a service that was hardly asked before.
-func TestPaceWithinTheContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		client := refusing(refuses{0, ""}).client(t)
-		for b := range client.AccountUpdater.SubmitAll(ctx, stream(20_000, nil), atATime(128)) {
-			require.NoError(t, b.Err)
-		}
 	})
 }
 
@@ -253,7 +221,7 @@ func TestPaceOfABurst(t *testing.T) {
 		c := refusing(times(1, "")...).client(t)
 		sendAll(t, c, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go together(600, func() { _ = send(ctx, c) })
+		go service.Together(600, func() { _ = send(ctx, c) })
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -275,7 +243,7 @@ func TestPaceOfABurst(t *testing.T) {
 		sendAll(t, c, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		together(100, func() { assert.NoError(t, send(ctx, c)) })
+		service.Together(100, func() { assert.NoError(t, send(ctx, c)) })
 	})
 }
 
@@ -317,19 +285,13 @@ func TestPaceBeyondTheDeadline(t *testing.T) {
 // TestPaceBeyondTheDeadlineOfAWalk: nor does a walk, whose requests outlive its context when there is a journal.
 func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 	t.Parallel()
-	forEach(t, []bool{false, true}, func(t *testing.T, kept bool) {
-		t.Helper()
-		s, o, start := refusing(times(1, "20")...), atATime(2), time.Now()
-		j := newJournal(t, nil)
-		if kept {
-			o = j.options(2)
-		}
+	synctest.Test(t, func(t *testing.T) {
+		s, start := refusing(times(1, "20")...), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), o))
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), newJournal(t, nil).options(2)))
 		require.Len(t, got, 10)
-		sent := len(s.seen)
-		for _, b := range got[sent-1:] {
+		for _, b := range got[len(s.seen)-1:] {
 			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
 			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
 		}
@@ -436,14 +398,6 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetOfRefusals: those that the pace waits out take nothing of it.
-func TestBudgetOfRefusals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		assert.Equal(t, batchesOf(1), collect(refusing(times(150, "1")...).submitAll(t, stream(1, nil), nil)))
-	})
-}
-
 func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
@@ -513,7 +467,7 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 		c := s.client(t)
 		go sendAll(t, c, 1)
 		synctest.Wait()
-		together(3, func() {
+		service.Together(3, func() {
 			brief, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 			defer cancel()
 			err := send(brief, c)
@@ -548,14 +502,14 @@ func TestPaceOfManyClients(t *testing.T) {
 	})
 }
 
-// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds.
+// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds, and no budget is spent.
 func TestPaceAtItsLowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(100, "")...)
+		s := refusing(times(150, "")...)
 		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
-		assert.Len(t, s.seen, 101)
-		assert.InDelta(t, 1.05*945, time.Since(s.start).Seconds(), 50)
+		assert.Len(t, s.seen, 151)
+		assert.InDelta(t, 1.05*1445, time.Since(s.start).Seconds(), 75)
 	})
 }
 

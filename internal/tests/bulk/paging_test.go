@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -86,7 +85,7 @@ func walk(seq customers) (ids []string, err error) {
 // eachPrefetch runs a test in a bubble for each window.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
-	forEach(t, []int{0, 1, 2, 3, 8, 32}, func(t *testing.T, prefetch int) {
+	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
 		t.Helper()
 		test(t, &payvault.ListOptions{Prefetch: prefetch})
 	})
@@ -97,59 +96,44 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
-		for _, n := range []int{1, 2, 7} {
-			for _, first := range []int{0, 1, 3, 6, 9} {
-				s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
-				options.Page, options.Filters = first, []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}
-				seq := s.all(t, &options, opts...)
-				options.Filters[0].Values[0], options.Filters[0].Field = "X", "x"
-				options = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
-				clear(opts)
-				synctest.Wait()
-				assert.Empty(t, s.seen, "nothing is asked before it is ranged over")
-				walks := func() {
-					ids, err := walk(seq)
-					assert.NoError(t, err)
-					assert.Equal(t, allIDs(first, n), ids)
-				}
-				walks()
-				want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
-				for page := first + 1; page < n; page++ {
-					want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
-				}
-				assert.Equal(t, want, s.queries(), "each page once")
-				service.Together(walks)
+		const n = 7
+		for _, first := range []int{0, 3, 6, 9} {
+			s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
+			options.Page, options.Filters = first, []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}
+			seq := s.all(t, &options, opts...)
+			options.Filters[0].Values[0], options.Filters[0].Field = "X", "x"
+			options = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
+			synctest.Wait()
+			assert.Empty(t, s.seen, "nothing is asked before it is ranged over")
+			walks := func() {
+				ids, err := walk(seq)
+				assert.NoError(t, err)
+				assert.Equal(t, allIDs(first, n), ids)
 			}
+			walks()
+			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
+			for page := first + 1; page < n; page++ {
+				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
+			}
+			assert.Equal(t, want, s.queries(), "each page once")
+			service.Together(8, walks)
 		}
 	})
 }
 
-// TestWalkThatIsLeft by a break or by a panic.
+// TestWalkThatIsLeft ends what is in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
-		for _, after := range []int{1, perPage, perPage + 1, 3 * perPage} {
-			leave := func(with func()) {
-				needed, seen := (after-1)/perPage+1, 0
-				s := &fake{pages: 100, gates: newGates(needed)}
-				defer func() {
-					assert.Zero(t, s.flying.Load(), "nothing is in flight after the loop")
-					synctest.Wait()
-					assert.Len(t, s.seen, needed+ahead.Prefetch, "nothing is asked after the loop")
-				}()
-				for _, err := range s.all(t, ahead) {
-					require.NoError(t, err)
-					synctest.Wait() // pages ahead are in flight
-					if seen++; seen == after {
-						with()
-						break
-					}
-				}
-			}
-			leave(func() {})
-			assert.PanicsWithValue(t, "consumer", func() { leave(func() { panic("consumer") }) })
+		s := &fake{pages: 100, gates: newGates(1)}
+		for _, err := range s.all(t, ahead) {
+			require.NoError(t, err)
+			synctest.Wait() // pages ahead are in flight
+			break
 		}
+		assert.Zero(t, s.flying.Load())
+		assert.Len(t, s.seen, 1+ahead.Prefetch)
 	})
 }
 
@@ -178,32 +162,27 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkWithAnError ends with it. The response is that of the page in use.
+// TestWalkWithAnError ends with it. The response is that of the page in use, however many more have come.
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		t.Helper()
-		for _, broken := range []int{0, 1, 3, 6} {
-			s := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}
-			var raw payvault.Response
-			n, failed := 0, false
-			for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
-				synctest.Wait() // later pages, and the error, are there long before they are due
-				require.False(t, failed, "a record after the error")
-				assert.Equal(t, 1, raw.Attempts)
-				if failed = err != nil; failed {
-					require.ErrorIs(t, err, payvault.ErrNotFound)
-					assert.Nil(t, customer)
-					assert.Equal(t, "<html>", string(raw.Body))
-					continue
-				}
+		const broken = 3
+		s, n := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}, 0
+		var raw payvault.Response
+		var last error
+		for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
+			require.NoError(t, last, "it goes on after the error")
+			synctest.Wait() // later pages, and the error, are there long before they are due
+			if last = err; err == nil {
 				assert.Equal(t, allIDs(0, 7)[n], customer.ID)
 				assert.Equal(t, correct(n/perPage, 7), string(raw.Body))
 				n++
 			}
-			assert.True(t, failed)
-			assert.Equal(t, broken*perPage, n)
 		}
+		require.ErrorIs(t, last, payvault.ErrNotFound)
+		assert.Equal(t, "<html>", string(raw.Body))
+		assert.Equal(t, broken*perPage, n)
 	})
 }
 
@@ -224,7 +203,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		err  error
 		most int // requests, besides those that are prefetched
 	}{
-		"repeats its only page":            {always(pageBody(1<<31, 1<<33, "A", "B")), []string{"A", "B"}, malformed, 2},
 		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
 		"claims 2^62 pages, has none":      {always(pageBody(1<<62, 0)), nil, malformed, 1},
 		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
@@ -235,7 +213,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"has no pages":                     {always(pageBody(0, 0)), nil, nil, 1},
 		"has an empty page":                {always(pageBody(1, 0)), nil, nil, 1},
 		"has null on a page":               {always(`{"code":0,"data":null,"totalPages":1}`), nil, nil, 1},
-		"claims -1 pages, has none":        {always(pageBody(-1, 0)), nil, nil, 1},
+		"claims -2^63 pages, has none":     {always(pageBody(math.MinInt, 0)), nil, nil, 1},
 		"empty last page":                  {claims(3, 4), allIDs(0, 3), nil, 4},
 		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
 		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
@@ -245,15 +223,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"repeats a page with other totals": {
 			lying(func(page int) string { return pageBody(page+5, page, "A") }), []string{"A"}, malformed, 2,
 		},
-		"claims pages, has a gap": {lying(func(page int) string {
-			return pageBody(5, 14, recordIDs([]int{0, 1, 9, 3, 4, 9}[min(page, 5)], 5)...)
-		}), allIDs(0, 5)[:2*perPage], malformed, 3},
-		"claims nothing": {lying(func(page int) string {
-			return strings.Replace(pageBody(0, 0, recordIDs(page, 4)...), `"totalPages":0,"totalRecords":0,`, "", 1)
-		}), allIDs(0, 4), nil, 5},
-		"shrinks, last page beyond": {lying(func(page int) string {
-			return pageBody([]int{9, 3}[min(page, 1)], 8, recordIDs(min(page, 2), 3)...)
-		}), allIDs(0, 3), nil, 3},
 		"shrinks, not found beyond": {lying(func(page int) string {
 			return []string{pageBody(9, 0, recordIDs(0, 3)...), correct(1, 3), correct(2, 3), ""}[min(page, 3)]
 		}), allIDs(0, 3), nil, 3},
@@ -278,7 +247,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound. No number overflows.
+// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
@@ -290,11 +259,6 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
 		require.ErrorContains(t, err, "there are more than 1048576 pages")
 		assert.Equal(t, []string{strconv.Itoa(bound - 2), strconv.Itoa(bound - 1)}, ids)
-
-		s = lying(func(int) string { return pageBody(math.MinInt, 0) })
-		_, err = walk(s.all(t, ahead))
-		require.NoError(t, err)
-		assert.Len(t, s.seen, 1)
 	})
 }
 
@@ -317,29 +281,6 @@ func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	})
 }
 
-func TestWalkWhoseContextEnds(t *testing.T) {
-	t.Parallel()
-	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
-		for _, after := range []int{0, 1, perPage, 2*perPage + 1} {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var failures []error
-			seen := 0
-			for _, err := range (&fake{pages: 100}).client(t).Customers.All(ctx, ahead) {
-				if err != nil {
-					failures = append(failures, err)
-				} else if seen++; seen >= after {
-					cancel()
-				}
-			}
-			require.Len(t, failures, 1)
-			require.ErrorIs(t, failures[0], context.Canceled)
-			assert.LessOrEqual(t, seen, after+(ahead.Prefetch+1)*perPage, "what has been fetched is still yielded")
-		}
-	})
-}
-
 func (s *fake) queries() []string {
 	var queries []string
 	for _, r := range s.asked() {
@@ -353,9 +294,9 @@ func filtered(filters ...payvault.Filter) *payvault.ListOptions {
 	return &payvault.ListOptions{Filters: filters}
 }
 
+// TestListOptionsQuery: what list.query of testdata does not show.
 func TestListOptionsQuery(t *testing.T) {
 	t.Parallel()
-	first := payvault.Date{Year: 2026, Month: 2, Day: 1}
 	where := payvault.Where
 	for _, test := range []struct {
 		options *payvault.ListOptions
@@ -364,19 +305,12 @@ func TestListOptionsQuery(t *testing.T) {
 		{nil, ""},
 		{&payvault.ListOptions{}, "page=0"},
 		{&payvault.ListOptions{MerchantID: 7}, "merchant_id=7&page=0"},
-		{&payvault.ListOptions{Page: 12}, "page=12"},
-		{&payvault.ListOptions{Count: 100}, "count=100&page=0"},
 		{&payvault.ListOptions{OrderOn: "id", OrderBy: payvault.Ascending}, "order_by=asc&order_on=id&page=0"},
-		{&payvault.ListOptions{OrderOn: "id", OrderBy: payvault.Descending}, "order_by=desc&order_on=id&page=0"},
 		{&payvault.ListOptions{Prefetch: 9}, "page=0"}, // which is not sent
 		{filtered(where("email", "EQUALS", "a+b@x.test")), "filter=email%2CEQUALS%2Ca%2Bb%40x.test&page=0"},
 		{filtered(where("comments", "LIKE", "100% a&b=c #1")), "filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0"},
 		{filtered(where("tran_status", "IN", "P", "Q", "R")), "filter=tran_status%2CIN%2CP%2CQ%2CR&page=0"},
 		{filtered(where("comments", "EQUALS", "")), "filter=comments%2CEQUALS%2C&page=0"},
-		{
-			filtered(where("b", "EQUALS", "1"), payvault.BetweenDates("day", first, first)),
-			"filter=b%2CEQUALS%2C1&filter=day%2CBETWEEN_DATES%2C2026-02-01%2C2026-02-01&page=0",
-		},
 	} {
 		s := &fake{pages: 1}
 		_, err := s.client(t).Customers.List(t.Context(), test.options)
@@ -385,13 +319,13 @@ func TestListOptionsQuery(t *testing.T) {
 	}
 }
 
+// TestListOptionsRefused: what the refused calls of package calls do not show.
 func TestListOptionsRefused(t *testing.T) {
 	t.Parallel()
 	const (
 		parts = "needs a field, a conditional and a value"
 		comma = "contains a comma, which separates the parts of a filter"
 		dates = "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"
-		order = "is neither asc nor desc"
 	)
 	where := payvault.Where
 	between := func(values ...string) *payvault.ListOptions {
@@ -401,23 +335,15 @@ func TestListOptionsRefused(t *testing.T) {
 		options       *payvault.ListOptions
 		path, message string
 	}{
-		{&payvault.ListOptions{OrderBy: "up"}, "order_by", order},
-		{&payvault.ListOptions{OrderBy: "DESC"}, "order_by", order},
-		{&payvault.ListOptions{Count: -1}, "count", "is negative"},
-		{&payvault.ListOptions{Page: -1}, "page", "is negative"},
-		{&payvault.ListOptions{Page: math.MaxInt}, "page", "is out of range"},
+		{&payvault.ListOptions{OrderBy: "DESC"}, "order_by", "is neither asc nor desc"},
 		{&payvault.ListOptions{Page: math.MaxInt - 1}, "page", "is out of range"},
-		{&payvault.ListOptions{Prefetch: -1}, "Prefetch", "is negative"},
-		{filtered(where("", "EQUALS", "1")), "filter[0]", parts},
 		{filtered(where("a", "", "1")), "filter[0]", parts},
 		{filtered(where("a", "EQUALS")), "filter[0]", parts},
-		{filtered(where("a", "IN", "1"), where("", "", "")), "filter[1]", parts},
 		{filtered(where("a,b", "EQUALS", "1")), "filter[0]", comma},
 		{filtered(where("a", "EQ,UALS", "1")), "filter[0]", comma},
 		{filtered(where("a", "IN", "1", "2,3")), "filter[0]", comma},
 		{between("2026-01-01"), "filter[0]", dates},
 		{between("2026-01-01", "2026-01-02", "2026-01-03"), "filter[0]", dates},
-		{between("2026-01-02", "2026-01-01"), "filter[0]", dates},
 		{between("2026-02-29", "2026-03-01"), "filter[0]", dates},
 		{between("2026-01-01", "2026-02-30"), "filter[0]", dates},
 		{filtered(payvault.BetweenDates("tran_date", payvault.Date{}, payvault.Date{})), "filter[0]", dates},

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,14 +101,14 @@ func TestSubmitAll(t *testing.T) {
 				options = nil
 			}
 			seq := s.submitAll(t, stream(n, nil), options, opts...)
-			if clear(opts); options != nil {
+			if opts[0] = payvault.WithAttempts(-1); options != nil {
 				options.Job = "changed"
 			}
 			synctest.Wait()
 			assert.Empty(t, s.seen, "nothing is sent before it is ranged over")
 			assert.Equal(t, batchesOf(n), collect(seq))
 			s.assertSent(t, 0, n)
-			service.Together(func() { assert.Equal(t, batchesOf(n), collect(seq)) })
+			service.Together(8, func() { assert.Equal(t, batchesOf(n), collect(seq)) })
 		}
 	})
 }
@@ -143,67 +142,20 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 	})
 }
 
-// TestSubmitAllThatIsLeft by a break or by a panic.
+// TestSubmitAllThatIsLeft cuts off what is in flight.
 func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
-	forEach(t, []int{1, 3, 8}, func(t *testing.T, concurrency int) {
+	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
 		t.Helper()
-		for _, after := range []int{1, 2, 5} {
-			leave := func(with func()) {
-				s, taken := fake{gates: newGates(after)}, 0
-				defer func() {
-					assert.Zero(t, s.flying.Load(), "nothing is in flight after the loop")
-					assert.Less(t, taken, (after+2*concurrency)*100)
-					requests, read := len(s.seen), taken
-					synctest.Wait()
-					assert.Len(t, s.seen, requests, "nothing is sent after the loop")
-					assert.Equal(t, read, taken, "nothing is read after the loop")
-				}()
-				for b := range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
-					if b.Index == after-1 {
-						with()
-						break
-					}
-				}
-			}
-			leave(func() {})
-			assert.PanicsWithValue(t, "consumer", func() { leave(func() { panic("consumer") }) })
-		}
-	})
-}
-
-// TestSubmitAllWhoseStreamIsBroken: what was read before is sent and yielded.
-func TestSubmitAllWhoseStreamIsBroken(t *testing.T) {
-	t.Parallel()
-	for _, broken := range []func(){func() { panic("stream") }, runtime.Goexit} {
-		synctest.Test(t, func(t *testing.T) {
-			var s fake
-			var got []batch
-			assert.Panics(t, func() {
-				for b := range s.submitAll(t, stream(250, func(i int) {
-					if i == 250 {
-						broken()
-					}
-				}), nil) {
-					got = append(got, *b)
-				}
-			})
-			assert.Equal(t, batchesOf(200), got)
-			s.assertSent(t, 0, 200)
-		})
-	}
-}
-
-func TestSubmitAllWhoseStreamPanicsOnBreak(t *testing.T) {
-	t.Parallel()
-	broken := func(yield func(card) bool) {
-		defer func() { panic("stream") }()
-		stream(2000, nil)(yield)
-	}
-	assert.PanicsWithValue(t, "stream", func() {
-		for range new(fake).submitAll(t, broken, nil) {
+		s, taken := fake{gates: newGates(1)}, 0
+		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
+			synctest.Wait() // those behind it are in flight
 			break
 		}
+		assert.Zero(t, s.flying.Load())
+		assert.Zero(t, time.Since(s.start), "it does not wait for their answers")
+		assert.Len(t, s.seen, 1+concurrency)
+		assert.Less(t, taken, (1+2*concurrency)*100)
 	})
 }
 
@@ -307,31 +259,26 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 // TestSubmitAllWhoseContextEnds still yields every batch, however long the loop takes for each.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
-	forEach(t, []int{0, 1, 5}, func(t *testing.T, after int) {
+	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if after == 0 {
-			cancel()
-		}
-		s, sent, got := fake{gates: newGates(after)}, 0, []batch{}
+		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
-			if got = append(got, *b); len(got) == after {
+			if b.Index+1 == after {
 				synctest.Wait() // the next ones are in flight
 				sent = len(s.asked())
 				cancel()
 			}
+			if b.Index >= after {
+				require.ErrorIs(t, b.Err, context.Canceled)
+				assert.Equal(t, b.Index < sent, errors.Is(b.Err, payvault.ErrOutcomeUnknown))
+				assert.Equal(t, b.Index >= sent, payvault.SafeToRetry(b.Err))
+				want[b.Index].RequestID, b.Err = "", nil
+			}
+			assert.Equal(t, want[b.Index], *b)
 			<-time.After(2 * time.Second)
 		}
-		want := batchesOf(1950)
-		require.Len(t, got, len(want))
-		for i := after; i < len(got); i++ {
-			require.ErrorIs(t, got[i].Err, context.Canceled)
-			assert.Equal(t, i < sent, errors.Is(got[i].Err, payvault.ErrOutcomeUnknown))
-			assert.Equal(t, i >= sent, payvault.SafeToRetry(got[i].Err))
-			got[i].Err, want[i].RequestID = nil, ""
-		}
-		assert.Equal(t, want, got)
 		s.assertSent(t, 0, sent*100)
 	})
 }
@@ -450,13 +397,13 @@ func TestSubmitAllWithAWrongKey(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfABrokenTransport: what the caller's own code does in the goroutine of a batch comes to the loop.
-func TestSubmitAllOfABrokenTransport(t *testing.T) {
+// TestSubmitAllOfBrokenCode: what the caller's own code does in a goroutine comes to the loop, after all batches.
+func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
-		forEach(t, []string{"transport", "begin", "end"}, func(t *testing.T, place string) {
+		forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
 			t.Helper()
-			j := newJournal(t, nil)
+			j, got := newJournal(t, nil), []batch{}
 			j.fail = func(step string, i int) error {
 				if step == place && i == 2 {
 					broken()
@@ -464,17 +411,17 @@ func TestSubmitAllOfABrokenTransport(t *testing.T) {
 				return nil
 			}
 			s := fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
-			n := 0
 			defer func() {
 				with := recover()
 				assert.Equal(t, name == "panic", with == "broken")
 				assert.NotNil(t, with)
-				assert.Equal(t, 20, n)
+				assert.Len(t, got, map[bool]int{true: 2, false: 20}[place == "stream"])
 				assert.LessOrEqual(t, len(s.seen), 7)
+				assert.LessOrEqual(t, len(j.known), len(got), "the end is not recorded")
 			}()
-			for b := range s.submitAll(t, stream(1950, nil), j.options(3)) {
-				n++
-				if b.Index == 2 && place == "end" {
+			cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
+			for b := range s.submitAll(t, cards, j.options(3)) {
+				if got = append(got, *b); b.Index == 2 && place == "end" {
 					assert.Equal(t, batchesOf(300)[2], *b)
 				} else if b.Index == 2 || b.Index > 8 {
 					assert.Error(t, b.Err)
@@ -482,6 +429,14 @@ func TestSubmitAllOfABrokenTransport(t *testing.T) {
 			}
 		})
 	}
+	assert.PanicsWithValue(t, "stream", func() {
+		for range new(fake).submitAll(t, func(yield func(card) bool) {
+			defer func() { panic("stream") }()
+			stream(2000, nil)(yield)
+		}, nil) {
+			break
+		}
+	})
 }
 
 const job = "cards of November"
@@ -562,8 +517,7 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again, whatever the
-// concurrency of a later run.
+// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 100, 1950}, func(t *testing.T, n int) {
@@ -661,24 +615,18 @@ func TestJournalThatFails(t *testing.T) {
 		step string
 		at   int // there are 12 batches, and what stands for the end, which is not begun
 	}
-	forEach(t, []test{
-		{"begin", 0}, {"begin", 4}, {"begin", 11}, {"end", 0}, {"end", 4}, {"end", 11}, {"end", 12},
-	}, func(t *testing.T, test test) {
+	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}, {"end", 12}}, func(t *testing.T, test test) {
 		t.Helper()
-		j := newJournal(t, nil)
-		var failed atomic.Bool
-		j.fail = func(step string, i int) error {
-			if step != test.step || i != test.at {
-				return nil
-			}
-			time.AfterFunc(1, func() { failed.Store(true) })
-			return errDisk
-		}
-		s := &fake{answer: func(asked) (*http.Response, error) {
-			assert.False(t, failed.Load(), "it was sent after the journal had failed")
+		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
 			<-time.After(time.Millisecond) // the journal may fail meanwhile
 			return nil, nil
 		}}
+		j.fail = func(step string, i int) error {
+			if step == test.step && i == test.at {
+				return errDisk
+			}
+			return nil
+		}
 		got, sent := j.run(s, 1150), s.numbers()
 		for i, b := range got {
 			assert.Equal(t, i, b.Index)
@@ -690,16 +638,11 @@ func TestJournalThatFails(t *testing.T) {
 		last := got[len(got)-1]
 		require.ErrorIs(t, last.Err, errDisk, "the walk ends with the error")
 		assert.Equal(t, 1150, last.End)
+		assert.Len(t, got, map[bool]int{true: 13, false: 12}[test.step == "end" && test.at > 10], "it is told once")
 		if test.step == "begin" {
 			assert.False(t, payvault.SafeToRetry(got[test.at].Err), "only the journal knows of earlier runs")
 			assert.Less(t, slices.Max(append(sent, -1)), test.at, "nothing is sent after it")
 		}
-
-		j.fail, s.answer = func(string, int) error { return nil }, nil
-		for _, b := range j.run(s, 1150) {
-			assert.True(t, b.Err == nil || errors.Is(b.Err, payvault.ErrOutcomeUnknown))
-		}
-		assert.Equal(t, slices.Compact(s.numbers()), s.numbers(), "none was sent twice")
 	})
 }
 
@@ -724,8 +667,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext: what is in flight when the context ends, or when the loop is left, ends and is
-// recorded. What waits for its turn is not sent.
+// TestJournalOutlivesTheContext: what is in flight then is recorded, and what waits for its turn is not sent.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -734,14 +676,14 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 		defer cancel()
 		j, decided := newJournal(t, nil), map[string]int{"end": 8, "leave": 8, "end while refused": 6}[how]
 		s := &fake{answer: func(r asked) (*http.Response, error) {
-			if r.n < 5 {
+			switch {
+			case r.n < 5:
 				return nil, nil
+			case r.n < decided:
+				return nil, r.sleep(10 * time.Second)
 			}
-			if r.n >= decided {
-				<-time.After(time.Second)
-				return refusal("20")
-			}
-			return nil, r.sleep(10 * time.Second)
+			<-time.After(time.Second)
+			return refusal("20")
 		}}
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(3)) {
 			if b.Index == 4 {
@@ -763,23 +705,19 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 // TestJournalThatHangs is left behind when the context ends, since nothing is begun.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
-	forEach(t, []bool{false, true}, func(t *testing.T, leave bool) {
-		t.Helper()
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		j := newJournal(t, state{0: {Begun: true}})
 		j.hang = true
 		var s fake
-		n := 0
-		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)) {
-			if n++; n > 1 {
-				require.EqualError(t, b.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
-				assert.False(t, payvault.SafeToRetry(b.Err))
-			} else if require.True(t, b.Earlier); leave {
-				break
-			}
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
+		require.Len(t, got, 20)
+		assert.True(t, got[0].Earlier)
+		for _, b := range got[1:] {
+			require.EqualError(t, b.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
+			assert.False(t, payvault.SafeToRetry(b.Err))
 		}
-		assert.Equal(t, leave, n < 20)
 		assert.Empty(t, s.seen)
 	})
 }

@@ -31,9 +31,8 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// Problems of Refused, by wire path.
 	Problems map[string][]string
-	// The results of testdata/<Op>.response.json and .response.tolerant.json; Tolerant is nil if it is the same. A page
-	// has no number there.
-	Want, Tolerant func() any
+	// The result of testdata/<Op>.response.json. A page has no number there.
+	Want func() any
 	// Once reports whether it can be performed once per record: the service refuses to do it again.
 	Once bool
 
@@ -107,8 +106,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, and of a job
-// the only batch. The result is nil where the method returns nil, whatever its type.
+// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, of a job the
+// only batch. The result is nil where the method returns nil.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -181,7 +180,7 @@ func (o *Operation) Fixture(kind string) string {
 // Answer is the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer is one in other forms that services send, of which Tolerant is read; Answer if there is no such file.
+// TolerantAnswer is one in other forms that services send; Answer if there is no such file.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()

@@ -43,94 +43,10 @@ func day(year int, month time.Month, d int) payvault.Date {
 	return payvault.Date{Year: year, Month: month, Day: d}
 }
 
-// instant returns a time of the form 2026-01-15T09:30:42-05:00.
-func instant(text string) payvault.Timestamp {
-	at, err := time.Parse(time.RFC3339, text)
-	must(err)
-	return payvault.Timestamp{Time: at}
-}
-
-// The tolerant answers are documented ones in which some values are sent in another form, unknown, or left out.
-
-func tolerantCustomer() any {
-	return tolerant(new(read[payvault.Customer]("customers/create.response.json", "data")))
-}
-
-func tolerant(c *payvault.Customer) *payvault.Customer {
-	c.NodeID = 0
-	c.BillingCards[0].CardType, c.BillingCards[0].VerifiedDate = "UNKNOWN_CARD_TYPE", ""
-	if len(c.ShippingAddresses) > 1 {
-		c.ShippingAddresses[1].ID = 0
-	}
-	return c
-}
-
-func tolerantCustomers() any {
-	page := read[payvault.Page[payvault.Customer]]("customers/list.response.json")
-	tolerant(&page.Items[0])
-	return &page
-}
-
-func tolerantPayee() any {
-	p := read[payvault.Payee]("payees/create.response.json", "data")
-	p.Account.TypeID, p.Account.VerifiedDate = "UNKNOWN_ACCOUNT_TYPE", instant("2026-01-15T21:30:42+07:00")
-	return &p
-}
-
-func tolerantApplication() any {
-	a := read[payvault.ApplicationCreated]("applications/create.response.json", "data")
-	a.App.Status, a.App.SubmitTimestamp = "UNKNOWN_STATUS", payvault.Timestamp{}
-	a.App.DBTimestamp, a.App.CreditTimestamp = instant("2026-01-15T21:30:42+07:00"), instant("2026-01-17T23:32:44+07:00")
-	return &a
-}
-
-func savedFields() []payvault.SavedField {
-	return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")
-}
-
-func tolerantFields() any {
-	saved := append(savedFields(), payvault.SavedField{
-		Key: "unknown_key", Value: "a value under an unknown key", Type: "unknown_type",
-	})
-	for i := range saved {
-		switch f := &saved[i]; f.Key {
-		case "business_type":
-			f.Value = payvault.BusinessType("unknown-business-type")
-		case "business_established":
-			f.Value = payvault.Date{}
-		case "business_mcc":
-			f.Type = "unknown_type"
-		case "ownership":
-			if o, ok := f.Value.(payvault.Ownership); ok {
-				o.Owners[0].DOB, o.Owners[0].InterestPercent = payvault.Date{}, nil
-			}
-		}
-	}
-	return saved
-}
-
 // withEvidence adds the file, which is a part of its own.
 func withEvidence(r payvault.DisputeResponse) *payvault.DisputeResponse {
 	r.Evidence = payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf")))
 	return &r
-}
-
-func tolerantTransactions() any {
-	page := read[payvault.Page[payvault.Transaction]]("subscriptions/transactions.response.json")
-	first := &page.Items[0]
-	first.Time, first.Status, first.CardType = instant("2026-01-15T14:30:42Z"), "UNKNOWN_STATUS", "UNKNOWN_CARD_TYPE"
-	first.AmtRefunded, first.BatchID = payvault.Amount{}, 0
-	first.BatchDate, first.SettleDate = payvault.Date{}, payvault.Date{}
-	page.Items = []payvault.Transaction{
-		*first,
-		{PGID: "PG6011", Time: instant("2026-01-15T21:30:42+07:00")},
-		{PGID: "PG6012", Time: instant("2026-01-15T21:30:42+07:00")},
-		{PGID: "PG6013", Time: instant("2026-01-15T14:30:42.5Z")},
-		{PGID: "PG6014", Time: instant("2026-01-15T21:30:42.5+07:00")},
-		{PGID: "PG6015", Time: instant("2026-01-15T21:30:42.5+07:00")},
-		{PGID: "PG6016"},
-	}
-	return &page
 }
 
 // fullListOptions is list.query.

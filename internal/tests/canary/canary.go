@@ -1,5 +1,4 @@
-// Package canary fills values of all exported types of package payvault with texts that must not be seen, and finds
-// these in what loggers and encoders make of the values.
+// Package canary fills values of all exported types with texts that must not be seen, and finds these in other texts.
 package canary
 
 import (
@@ -25,8 +24,7 @@ const (
 	Raw    = "7awCanary"    // of every body, header and file
 )
 
-// Types returns all exported struct types, by name; Page is the one generic type. They are those that the methods,
-// fields and options of a client lead to.
+// Types returns the exported struct types by name: those that the methods, fields and options of a client lead to.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -87,8 +85,7 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check, in parallel subtests, with a pointer to a filled value of every exported type, once for each
-// content of its fields of type any; a short run has one of these.
+// EachFilled calls check with a filled value of every type, for each content of its fields of type any (one in short).
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -115,27 +112,21 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a value of t that is filled deeply: secrets and raw bytes with the canaries, fields of
-// type any with open, all else with plain values.
+// Filled returns a pointer to a value that is filled deeply: with the canaries, fields of type any with open.
 func Filled(t reflect.Type, open any) any {
+	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
+	if err != nil {
+		panic(err)
+	}
 	switch {
 	case t == reflect.TypeFor[payvault.Client]():
-		return client()
+		return client
 	case strings.HasSuffix(t.Name(), "Service"):
-		return reflect.ValueOf(client()).Elem().FieldByName(strings.TrimSuffix(t.Name(), "Service")).Interface()
+		return reflect.ValueOf(client).Elem().FieldByName(strings.TrimSuffix(t.Name(), "Service")).Interface()
 	}
 	v := reflect.New(t)
 	fill(v.Elem(), open)
 	return v.Interface()
-}
-
-// client returns a client whose API key is the canary.
-func client() *payvault.Client {
-	c, err := payvault.NewClient("https://sandbox.example.com", Secret)
-	if err != nil {
-		panic(err)
-	}
-	return c
 }
 
 func fill(v reflect.Value, open any) {
@@ -198,8 +189,7 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes are the ways to hold a value, by itself and within values of the caller: where methods are called, and in
-// unexported fields, where they are not.
+// Shapes are the ways to hold a value: where methods are called, and in unexported fields, where they are not.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -245,43 +235,4 @@ func Forms(texts ...string) []string {
 		forms = append(forms, strings.Trim(fmt.Sprintf("%#v", []byte(text)), "[]byte{}"))
 	}
 	return forms
-}
-
-// Planted returns a copy of a value, all of whose secrets are the canary.
-func Planted(value any) any {
-	return Mapped(value, func(payvault.Secret) payvault.Secret { return payvault.NewSecret(Secret) })
-}
-
-// Mapped returns a copy of a value, in which each secret that has a text is changed.
-func Mapped(value any, change func(payvault.Secret) payvault.Secret) any {
-	if value == nil {
-		return nil
-	}
-	mapped := reflect.New(reflect.TypeOf(value)).Elem()
-	mapInto(mapped, reflect.ValueOf(value), change)
-	return mapped.Interface()
-}
-
-func mapInto(into, from reflect.Value, change func(payvault.Secret) payvault.Secret) {
-	into.Set(from)
-	secret, isSecret := reflect.TypeAssert[payvault.Secret](from)
-	switch {
-	case from.IsZero():
-	case isSecret:
-		into.Set(reflect.ValueOf(change(secret)))
-	case from.Kind() == reflect.Pointer:
-		into.Set(reflect.New(from.Type().Elem()))
-		mapInto(into.Elem(), from.Elem(), change)
-	case from.Kind() == reflect.Slice:
-		into.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
-		for i := range from.Len() {
-			mapInto(into.Index(i), from.Index(i), change)
-		}
-	case from.Kind() == reflect.Struct:
-		for i := range from.NumField() {
-			if from.Type().Field(i).IsExported() {
-				mapInto(into.Field(i), from.Field(i), change)
-			}
-		}
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -76,9 +75,8 @@ func ruleFor(e effect) rule {
 	}[e]
 }
 
-// outcome is what came, or has to come, of a call.
+// outcome is what came, or has to come, of a call; the details are those of an error.
 type outcome struct {
-	ok        bool
 	performed int
 	attempts  int
 	status    int
@@ -88,38 +86,23 @@ type outcome struct {
 	is        []string
 }
 
-// possible computes what may come of a cell: one outcome, unless the fault is a race.
-func (c *cell) possible() []outcome {
-	var all []outcome
-	var attempt func(o outcome, unsure bool)
-	attempt = func(o outcome, unsure bool) {
-		o.attempts++
-		if !c.stays && o.attempts > 1 {
-			all = append(all, c.succeeds(o))
-			return
+// expected computes what has to come of a cell.
+func (c *cell) expected() (o outcome) {
+	rule := ruleFor(c.fault.is)
+	for {
+		if o.attempts++; o.attempts > 1 && !c.stays {
+			return c.succeeds(o)
 		}
 		if c.performs {
 			o.performed, _ = c.performing(o.performed)
 		}
-		for _, e := range c.fault.effects() {
-			rule := ruleFor(e)
-			switch {
-			case e == healed:
-				all = append(all, c.succeeds(o))
-			case rule.repeats.holds(c.call.Repeats || c.withReplay) && o.attempts < attemptsAtMost:
-				attempt(o, unsure || rule.delivery == payvault.Unknown)
-			default:
-				all = append(all, c.fails(o, rule, unsure))
-			}
+		switch {
+		case c.fault.is == healed:
+			return c.succeeds(o)
+		case !rule.repeats.holds(c.call.Repeats || c.withReplay) || o.attempts == attemptsAtMost:
+			return c.fails(o, rule)
 		}
 	}
-	attempt(outcome{}, false)
-	return all
-}
-
-// effects are that of the fault, or the two of a race.
-func (f *fault) effects() []effect {
-	return slices.DeleteFunc([]effect{f.is, f.or}, func(e effect) bool { return e == "" })
 }
 
 // performing counts one more performance, unless the service refuses it.
@@ -130,15 +113,11 @@ func (c *cell) performing(performed int) (n int, again bool) {
 	return performed + 1, false
 }
 
-// fails is the outcome of the last attempt that is made. An unsure one follows one that may have performed the
-// operation.
-func (c *cell) fails(o outcome, r rule, unsure bool) outcome {
-	if unsure && r.delivery == payvault.NotSent {
-		r = ruleFor(lost)
-	}
-	o.status, o.code, o.delivery = c.fault.status, c.fault.codeFor(c.call), r.delivery.String()
+// fails is the outcome of the last attempt that is made.
+func (c *cell) fails(o outcome, r rule) outcome {
+	o.status, o.code, o.delivery = c.fault.status, c.fault.code, r.delivery.String()
 	o.safe = r.safe.holds(c.call.Repeats)
-	o.is = c.sentinels(o.status, r.is == nil && !slices.Contains([]string{"", ownSuccess, otherSuccess}, c.fault.code), r)
+	o.is = c.sentinels(o.status, r.is == nil && o.code != "" && o.code != zero, r)
 	return o
 }
 
@@ -146,7 +125,6 @@ func (c *cell) fails(o outcome, r rule, unsure bool) outcome {
 func (c *cell) succeeds(o outcome) outcome {
 	var again bool
 	if o.performed, again = c.performing(o.performed); !again {
-		o.ok = true
 		return o
 	}
 	// An earlier attempt performed it, and the refusal of this one must not hide that.
@@ -180,34 +158,19 @@ func names(holds func(sentinel error) bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })
 }
 
-// Codes that depend on the operation: its own code of success, and that of the other kind of operations.
-const (
-	ownSuccess   = "own success"
-	otherSuccess = "other success"
-)
-
-// codeFor gives the code as the error has it.
-func (f *fault) codeFor(call *calls.Call) string {
-	if f.code != ownSuccess && f.code != otherSuccess {
-		return f.code
-	}
-	if (f.code == ownSuccess) == strings.HasPrefix(string(call.Op), "tokens.") {
-		return "000"
-	}
-	return "0"
-}
-
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// row is one of the table for readers, with the effects that it stands for.
-type row struct {
-	title   string
-	effects []effect
-}
-
-func rows() []row {
-	return []row{
+// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	told, struck := map[effect]bool{}, map[effect]bool{}
+	var table strings.Builder
+	table.WriteString("| When… | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
+	for _, row := range []struct {
+		title   string
+		effects []effect
+	}{
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection dead, nothing written", []effect{healed}},
@@ -220,17 +183,7 @@ func rows() []row {
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
 		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},
-	}
-}
-
-// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against. It is
-// written anew with -update.
-func TestDocs(t *testing.T) {
-	t.Parallel()
-	told, struck := map[effect]bool{}, map[effect]bool{}
-	var table strings.Builder
-	table.WriteString("| When… | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
-	for _, row := range rows() {
+	} {
 		table.WriteString("| " + row.title)
 		for _, repeats := range []bool{true, false} {
 			words := map[string]bool{}
@@ -241,7 +194,7 @@ func TestDocs(t *testing.T) {
 		}
 		table.WriteString(" |\n")
 	}
-	for _, f := range faults(t) {
+	for _, f := range faults() {
 		struck[f.is] = true
 	}
 	assert.Equal(t, struck, told)

@@ -24,7 +24,6 @@ import (
 // assertForm wants a form with a disputeResponse and, if content is not nil, a file of this name.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
-	assert.Equal(t, int64(len(got.Body)), got.Length)
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
 	require.NoError(t, err)
 	assert.Equal(t, "multipart/form-data", mediaType)
@@ -83,11 +82,6 @@ func TestDisputesRespond(t *testing.T) {
 		want := `{"cbr_response_type":"` + string(kind) + `","message":"` + many + `"}`
 		assertForm(t, respond(t, request), want, "a.pdf", content)
 	}
-	for name, sent := range map[string]string{"größe 証拠.pdf": "größe 証拠.pdf", "../a\r\n\"b\".pdf": `a__"b".pdf`} {
-		request := retrieval(payvault.FileFromBytes(name, evidence()))
-		assertForm(t, respond(t, request), retrievalJSON(), sent, evidence())
-		assert.Equal(t, name, request.Evidence.Name)
-	}
 }
 
 func TestDisputesRespond_invalid(t *testing.T) {
@@ -122,32 +116,6 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		want := service.Fields{test.at: strings.Split(test.problems, ", ")}
 		service.AssertInvalid(t, err, payvault.OpDisputesRespond, want)
 	}
-}
-
-// closable is content that counts how often it was closed.
-type closable struct {
-	*bytes.Reader
-
-	closed int
-}
-
-// Close fails.
-func (c *closable) Close() error {
-	c.closed++
-	return errShutdown
-}
-
-// TestDisputesRespond_leavesFileOpen: what the SDK has not opened it does not close.
-func TestDisputesRespond_leavesFileOpen(t *testing.T) {
-	t.Parallel()
-	content := &closable{Reader: bytes.NewReader(evidence())}
-	request := retrieval(&payvault.File{Name: "evidence.pdf", Content: content, Size: content.Size()})
-	respond(t, request)
-	require.Error(t, nowhere(t).Disputes.Respond(t.Context(), 5002, request))
-	require.Error(t, nowhere(t).Disputes.Respond(t.Context(), 0, request))
-	assert.Zero(t, content.closed)
-	assert.Equal(t, errShutdown, request.Evidence.Close())
-	assert.Equal(t, 1, content.closed)
 }
 
 func TestOpenFile(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package repository holds what is written for readers against the code: links, commands, snippets, the API file, and
-// rules for the code.
+// Package repository holds what is written for readers against the code, and rules for the code.
 package repository
 
 import (
@@ -66,8 +65,7 @@ func TestAPI(t *testing.T) {
 	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
 }
 
-// TestOneName: what has one name on the wire has one name in Go, in the client and in its emulator. A record calls its
-// own ID just that.
+// TestOneName: what has one name on the wire has one in Go, in client and emulator; only IDs of their own do not.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
@@ -81,8 +79,7 @@ func TestOneName(t *testing.T) {
 	assert.Greater(t, len(names), 100)
 }
 
-// publicPackages are the directories of the packages that users import: all of the released modules that are neither
-// internal nor programs.
+// publicPackages are the directories of what users import: neither internal nor programs, of the released modules.
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
 	released := []string{".", "otelpayvault", "sqlpayvault", "temporalpayvault"}
@@ -159,8 +156,7 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows takes the body of a function and the types that are not public out of a declaration, and reports whether
-// anything is left.
+// shows takes bodies and what is not public out of a declaration, and reports whether anything is left.
 func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -131,8 +131,7 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
-// TestExamples wants an example for each method of each service, and for what else a reader looks for first. The
-// linter testableexamples wants their output.
+// TestExamples wants an example for each method of each service, and for what else a reader looks for first.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)
@@ -157,8 +156,7 @@ type block struct {
 	language, text string
 }
 
-// TestDocs builds the Go code of all texts for readers, looks for what their commands name, and runs the first program
-// of README, which prints what README says.
+// TestDocs builds the Go code of all texts, looks for what commands name, and runs the first program of README.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")
@@ -194,8 +192,7 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the code in the comments of the packages that users import. It is Go, but for tables, whose
-// every line has columns.
+// commentBlocks returns the code in the comments of public packages: Go, but for tables, whose lines have columns.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
@@ -216,8 +213,7 @@ func identifier(name string, n int) string {
 	return regexp.MustCompile(`\W+`).ReplaceAllString(fmt.Sprintf("%s_%d", name, n), "_")
 }
 
-// goCommand returns a function that runs the go command in this module, which is told to see each snippet as a package
-// of its own; nothing is written there.
+// goCommand returns a function that runs the go command here, as if each snippet were a package of its own.
 func goCommand(t *testing.T, snippets map[string]string) func(command, name string) string {
 	t.Helper()
 	const place = "internal/docsnippets"

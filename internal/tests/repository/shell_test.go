@@ -87,8 +87,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command of a shell block, from behind its variables up to a comment or a pipe, as
-// far as the texts need it.
+// commands returns the words of each command of a shell block, from behind its variables up to a comment or a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")

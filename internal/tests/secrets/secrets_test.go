@@ -1,5 +1,4 @@
-// Package secrets looks for what must not be seen in whatever shows a value, an error or a record of the SDK, for every
-// type and every operation.
+// Package secrets looks for what must not be seen in whatever shows a value of the SDK, for every type.
 package secrets
 
 import (

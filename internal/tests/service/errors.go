@@ -82,26 +82,21 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged is a record with a value in the handlers of log/slog, on its own, in a group and by With.
+// Logged is a record with a value in the handlers of log/slog, in a group and by With; durations may be anything.
 func Logged(value any) string {
 	var buf bytes.Buffer
-	for _, handler := range Handlers(&buf) {
-		logger, attr := slog.New(handler), slog.Any("value", value)
-		logger.Info("any", attr, slog.Group("outer", attr))
-		logger.WithGroup("with").With(attr).Info("with")
-	}
-	return buf.String()
-}
-
-// Handlers write all but times and durations, whose digits may be anything.
-func Handlers(buf *bytes.Buffer) []slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Value.Kind() == slog.KindDuration {
 			return slog.Attr{}
 		}
 		return a
 	}}
-	return []slog.Handler{slog.NewTextHandler(buf, options), slog.NewJSONHandler(buf, options)}
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&buf, options), slog.NewJSONHandler(&buf, options)} {
+		logger, attr := slog.New(handler), slog.Any("value", value)
+		logger.Info("any", attr, slog.Group("outer", attr))
+		logger.WithGroup("with").With(attr).Info("with")
+	}
+	return buf.String()
 }
 
 // Renderings are all texts in which an error, or what it wraps, can be seen.
@@ -164,8 +159,7 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value has the given wire form, in which what is false may be left out, and comes back from
-// it unchanged with either JSON package.
+// AssertWire wants a value to have a wire form, in which false may be left out, and to come back from it unchanged.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

@@ -37,8 +37,6 @@ type Seen struct {
 	Query                url.Values
 	Header               http.Header
 	Body                 []byte
-	Length               int64
-	Chunked              bool
 }
 
 // Server keeps what arrives.
@@ -53,7 +51,11 @@ type Server struct {
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
-	s.Server = Unstarted(tb, func(w http.ResponseWriter, r *http.Request) { answer(s.Add(r), w, r) })
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(s.add(r), w, r)
+	}))
+	_ = s.Listener.Close()
+	s.Listener = listen(tb)
 	s.Start()
 	tb.Cleanup(s.Close)
 	return s
@@ -65,18 +67,9 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// Unstarted returns a server that has a port of its own: see Listen.
-func Unstarted(tb testing.TB, serve http.HandlerFunc) *httptest.Server {
-	tb.Helper()
-	server := httptest.NewUnstartedServer(serve)
-	_ = server.Listener.Close()
-	server.Listener = Listen(tb)
-	return server
-}
-
-// Listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
+// listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
 // tests and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
-func Listen(tb testing.TB) net.Listener {
+func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
 	if err != nil {
@@ -86,14 +79,14 @@ func Listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// Add reads the whole request and returns how many came so far.
-func (s *Server) Add(r *http.Request) int {
+// add reads the whole request and returns how many came so far.
+func (s *Server) add(r *http.Request) int {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, Seen{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), Query: r.URL.Query(), Header: r.Header.Clone(),
-		Body: body, Length: r.ContentLength, Chunked: len(r.TransferEncoding) > 0,
+		Body: body,
 	})
 	return len(s.list)
 }
@@ -158,8 +151,7 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe is a server without a network, for tests in a bubble of testing/synctest. It returns the only client that
-// reaches it.
+// Pipe returns the only client of a server without a network, for tests in a bubble of testing/synctest.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
 	l := pipeListener{make(chan net.Conn), make(chan struct{})}
@@ -209,13 +201,10 @@ func (l pipeListener) Close() error {
 
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// Callers is how many goroutines share something in a test; Together calls f in as many at once and waits for them.
-const Callers = 8
-
-// Together calls f in several goroutines.
-func Together(f func()) {
+// Together calls f in n goroutines and waits for them.
+func Together(n int, f func()) {
 	var wg sync.WaitGroup
-	for range Callers {
+	for range n {
 		wg.Go(f)
 	}
 	wg.Wait()
