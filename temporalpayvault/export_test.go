@@ -54,23 +54,27 @@ func (s *shelf) WriteTransactions(_ context.Context, at Position, transactions [
 }
 
 func (s *shelf) EndList(_ context.Context, at Position) error {
-	return s.do(func() { s.ends[at]++ })
+	return s.do(at, func(at Position) { s.ends[at]++ })
 }
 
 func (s *shelf) write(at Position, ids []string) error {
-	return s.do(func() { s.pages[at] = ids })
+	return s.do(at, func(at Position) { s.pages[at] = ids })
 }
 
-func (s *shelf) do(write func()) error {
+func (s *shelf) do(at Position, write func(Position)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if at.Started.IsZero() {
+		return errors.New("a sink has nothing to tell attempts by")
+	}
+	at.Started = time.Time{}
 	s.writes++
 	if s.fail != nil {
 		if err := s.fail(s.writes); err != nil {
 			return err
 		}
 	}
-	write()
+	write(at)
 	return nil
 }
 
