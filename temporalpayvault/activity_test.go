@@ -775,6 +775,85 @@ func TestSubmit_silent(t *testing.T) {
 	})
 }
 
+// After a reset of an activity the server takes two attempts for one: whatever either says counts. So the one whose
+// network has stalled says nothing once the other may be at work.
+func TestSubmit_twoAttemptsOfOneNumber(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{times: map[int]int{}, stalled: make(chan struct{}), healed: make(chan struct{})}
+		pending := make(chan error)
+		go func() {
+			_, err := w.attempt(t, nil, w.stalled).submit(orderOf(deck{n: 6000}))
+			pending <- err
+		}()
+		<-time.After(5*time.Second + time.Millisecond) // of a bubble
+		close(w.stalled)
+		<-time.After(defaultHeartbeat)
+		before := w.recorded()
+		time.AfterFunc(500*time.Millisecond, func() { close(w.healed) }) // what is under way arrives now
+		done, err := w.attempt(t, &before, nil).submit(orderOf(deck{n: 6000}))
+		require.NoError(t, err)
+		assert.Empty(t, audit(t, 60, w.times, done.statuses()))
+		assert.Zero(t, w.late)
+		require.ErrorIs(t, <-pending, activity.ErrResultPending)
+	})
+}
+
+// world is a server that takes whatever heartbeat comes, and a service that needs a second for a batch.
+type world struct {
+	heartbeats
+
+	times           map[int]int // each batch was performed
+	late            int         // heartbeats from the network that had stalled
+	stalled, healed chan struct{}
+}
+
+// attempt gives one whose network stalls, and is healed with the world's; a nil one never stalls.
+func (w *world) attempt(t *testing.T, before *progress, stalled <-chan struct{}) *attempt {
+	t.Helper()
+	passes := func(ctx context.Context) error {
+		if isClosed(stalled) {
+			select {
+			case <-w.healed:
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
+	c, err := payvault.NewClient("https://payvault.example", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			_, number, _ := strings.Cut(string(body), `"card_id":"c-`)
+			number, _, _ = strings.Cut(number, `"`)
+			card, err := strconv.Atoi(number)
+			assert.NoError(t, err)
+			if err := passes(r.Context()); err != nil {
+				return nil, err
+			}
+			w.mu.Lock()
+			w.times[card/batchSize]++
+			w.mu.Unlock()
+			<-time.After(time.Second) // of a bubble
+			answer := io.NopCloser(strings.NewReader(`{"code":0,"data":{"request_id":"r"}}`))
+			return &http.Response{StatusCode: http.StatusOK, Body: answer}, passes(r.Context())
+		})}))
+	require.NoError(t, err)
+	a := &Activities{Client: c, Cards: deck{n: 6000}}
+	r := newAttempt(a, before)
+	a.record = func(ctx context.Context, details any) error {
+		if err := passes(ctx); err != nil {
+			return err
+		}
+		if isClosed(stalled) {
+			w.late++
+		}
+		return w.record(ctx, details)
+	}
+	r.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
+	return r
+}
+
 // A worker that stops does not wait for the service.
 func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
@@ -861,8 +940,10 @@ func TestBounded(t *testing.T) {
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
+		"id-4111-1111-1111-1111": "id-[REDACTED]", "r4111 1111.1111 - 111": "r[REDACTED]", "Amex: 3782 822463 10005": "Amex: [REDACTED]",
 		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
 		"12345678901":                          "12345678901",
+		"id-1234-5678-901":                     "id-1234-5678-901",
 		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",
 	} {
 		outcome := outcomeOf(7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: id})
