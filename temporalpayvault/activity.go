@@ -53,7 +53,7 @@ const (
 // cardNumber may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without letters. A
 // UUID seldom has any.
 var cardNumber = regexp.MustCompile(
-	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN+|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
+	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
