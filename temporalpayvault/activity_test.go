@@ -940,7 +940,8 @@ func TestBounded(t *testing.T) {
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
-		"id-4111-1111-1111-1111": "id-[REDACTED]", "r4111 1111.1111 - 111": "r[REDACTED]", "Amex: 3782 822463 10005": "Amex: [REDACTED]",
+		"id-4111-1111-1111-1111": "id-[REDACTED]", "r4111 1111.1111 - 111": "r[REDACTED]",
+		"Amex: 3782 822463 10005": "Amex: [REDACTED]",
 		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
 		"12345678901":                          "12345678901",
 		"id-1234-5678-901":                     "id-1234-5678-901",

@@ -20,10 +20,12 @@ import (
 //
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
-// other records, and those after it another Offset. Before each call the server is asked whether the worker is still
-// the one at work, but a call may be slow, or a worker freeze in it: a sink that has to be right even then keeps, for
-// each list, the latest Started that it has seen, and returns an error for an earlier one. What its errors say is left out of histories, unless they are a
+// other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
 // [temporal.ApplicationError]; log what you need.
+//
+// The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may
+// finish it later all the same: a sink to which that matters keeps the latest Started of each list, and returns an
+// error for an earlier one.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
