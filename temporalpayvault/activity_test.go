@@ -673,7 +673,7 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				waiting := newWaiting(t)
+				waiting := newWaiting(t, nil)
 				waiting.refuse = func(progress) error {
 					if time.Since(waiting.began) > time.Second {
 						return refusal
@@ -775,6 +775,27 @@ func TestSubmit_silent(t *testing.T) {
 	})
 }
 
+// What the journal has as begun is not reported as not sent.
+func TestSubmit_canceledWhileJournalFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, o := newBook(), orderOf(deck{n: 100})
+		b.fail = func(int) bool { return true }
+		o.Journal = true
+		waiting := newWaiting(t, b)
+		waiting.refuse = func(progress) error {
+			if time.Since(waiting.began) > time.Second {
+				return temporal.NewCanceledError()
+			}
+			return nil
+		}
+		done, err := waiting.submit(o)
+		require.NoError(t, err)
+		assert.Equal(t, report{}, done)
+		assert.Equal(t, []span{{To: 1, Lost: true}}, done.redo(o.Span))
+	})
+}
+
 // After a reset of an activity the server takes two attempts for one: whatever either says counts. So the one whose
 // network has stalled says nothing once the other may be at work.
 func TestSubmit_twoAttemptsOfOneNumber(t *testing.T) {
@@ -858,7 +879,7 @@ func (w *world) attempt(t *testing.T, before *progress, stalled <-chan struct{})
 func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting, stopping := newWaiting(t), make(chan struct{})
+		waiting, stopping := newWaiting(t, nil), make(chan struct{})
 		waiting.SetWorkerStopChannel(stopping)
 		time.AfterFunc(time.Second, func() { close(stopping) })
 		_, err := waiting.submit(orderOf(deck{n: 100}))
@@ -879,7 +900,7 @@ type waiting struct {
 	requests int
 }
 
-func newWaiting(t *testing.T) *waiting {
+func newWaiting(t *testing.T, journal payvault.Journal) *waiting {
 	t.Helper()
 	w := &waiting{began: time.Now()}
 	c, err := payvault.NewClient("https://payvault.example", "key",
@@ -890,7 +911,7 @@ func newWaiting(t *testing.T) *waiting {
 			}, nil
 		})}))
 	require.NoError(t, err)
-	w.attempt = newAttempt(&Activities{Client: c, Cards: deck{n: 100}}, nil)
+	w.attempt = newAttempt(&Activities{Client: c, Cards: deck{n: 100}, Journal: journal}, nil)
 	return w
 }
 
@@ -942,7 +963,7 @@ func TestOutcomeOf(t *testing.T) {
 	for id, want := range map[string]string{
 		"id-4111-1111-1111-1111": "id-[REDACTED]", "r4111 1111.1111 - 111": "r[REDACTED]",
 		"Amex: 3782 822463 10005": "Amex: [REDACTED]",
-		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
+		"4111111100000001":        "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
 		"12345678901":                          "12345678901",
 		"id-1234-5678-901":                     "id-1234-5678-901",
 		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",

@@ -149,7 +149,8 @@ const (
 // that have been given one since; a job with a journal pauses on a worker without.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
+// nothing else knows that its cards were sent. Leave its single activities alone, too: whoever resets one, or changes
+// its options, may have batches sent twice. With a journal, the same Name and checksum send nothing again, whatever is
 // started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
