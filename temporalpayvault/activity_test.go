@@ -741,6 +741,21 @@ func TestHeartbeat_late(t *testing.T) {
 	})
 }
 
+// What the server has acknowledged does not count any more if the process was frozen before it heard of that.
+func TestHeartbeat_frozen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, _, refused := newLedger(nil)
+		l.record = func(context.Context, any) error {
+			<-time.After(defaultHeartbeat) // of a bubble
+			return nil
+		}
+		require.ErrorIs(t, l.announce(t.Context(), 0), errSilent)
+		assert.Empty(t, l.progress().Sending)
+		assert.Equal(t, 1, *refused)
+	})
+}
+
 // A clock that stands still, or is set back, does not make an attempt believe that it lives.
 func TestInstant(t *testing.T) {
 	t.Parallel()
