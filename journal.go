@@ -55,8 +55,10 @@ const (
 	BatchEnd      BatchStatus = "end"      // the stream ended before it
 )
 
-// cardNumber may be one: 12 digits in a row, or as many in a text without letters. UUIDs have some.
-var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
+// cardNumber may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without letters. A
+// UUID seldom has any.
+var cardNumber = regexp.MustCompile(
+	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -36,9 +37,10 @@ type order struct {
 	MaxUnknown int
 }
 
-// report is what an activity has done.
+// report is what an activity has done. A batch that it does not mention may have been sent.
 type report struct {
 	Outcomes []Outcome `json:"o"`
+	Left     []span    `json:"l,omitempty"` // were not sent
 	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
@@ -48,8 +50,10 @@ const (
 	maxID      = 100 // of a request ID or a code
 )
 
-// cardNumber may be one: 12 digits in a row, or as many in a text without letters. A UUID may have some.
-var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
+// cardNumber may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without letters. A
+// UUID seldom has any.
+var cardNumber = regexp.MustCompile(
+	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
 // beginning is what an activity finds out before a job hands out anything.
 type beginning struct {
@@ -94,17 +98,37 @@ func refusedInRow(row int, outcomes []Outcome) int {
 	return row
 }
 
-// left returns the batches of s that are not decided.
-func (r *report) left(s span) []span {
-	decided := make(map[int]bool, len(r.Outcomes))
-	for _, o := range r.Outcomes {
+// redo returns the batches of s that are not decided.
+func (r *report) redo(s span) []span {
+	mentioned := decided(r.Outcomes)
+	for _, left := range r.Left {
+		for i := left.From; i < left.To; i++ {
+			mentioned[i] = true
+		}
+	}
+	redo := r.Left
+	for _, lost := range s.without(mentioned) {
+		lost.Lost = true
+		redo = append(redo, lost)
+	}
+	return redo
+}
+
+// decided are the batches of outcomes.
+func decided(outcomes []Outcome) map[int]bool {
+	decided := make(map[int]bool, len(outcomes))
+	for _, o := range outcomes {
 		decided[o.Batch] = true
 	}
-	var left []span
+	return decided
+}
+
+// without returns the batches of s that are not among some.
+func (s span) without(some map[int]bool) (left []span) {
 	for i := s.From; i < s.To; i++ {
 		last := len(left) - 1
 		switch {
-		case decided[i]:
+		case some[i]:
 		case last >= 0 && left[last].To == i:
 			left[last].To++
 		default:
@@ -141,14 +165,6 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
 	}
-	switch {
-	case a.Cards == nil:
-		return &report{Stop: stopCards}, nil
-	case a.Client == nil:
-		return &report{Stop: stopClient}, nil
-	case o.Journal && a.Journal == nil:
-		return &report{Stop: stopJournal}, nil
-	}
 	var known progress
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &known); err != nil {
@@ -158,6 +174,10 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := a.newSubmission(ctx, o, known)
+	if missing := a.missing(o); missing != "" {
+		s.halt(missing, nil)
+		return s.end()
+	}
 	s.refused = func(err error) {
 		if temporal.IsCanceledError(err) {
 			s.halt("", nil) // what was done is reported
@@ -181,19 +201,26 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 	return s.end()
 }
 
+// missing says what a worker does not have for an order, or "".
+func (a *Activities) missing(o order) string {
+	switch {
+	case a.Cards == nil:
+		return stopCards
+	case a.Client == nil:
+		return stopClient
+	case o.Journal && a.Journal == nil:
+		return stopJournal
+	}
+	return ""
+}
+
 // newSubmission takes what an earlier attempt, now lost, had announced and not reported for unknown. With a journal
 // that is for the journal to say.
 func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
 	s := &submission{
 		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
-		heartbeat: heartbeat{
-			record: recordHeartbeat, timeout: heartbeatTimeout(ctx), heard: wallClock(),
-			outcomes: map[int]Outcome{}, sending: map[int]bool{}, unsent: map[int]bool{},
-		},
-		due: time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
-	}
-	if a.record != nil {
-		s.record = a.record
+		ledger: ledger{a.newHeartbeat(ctx), map[int]Outcome{}, map[int]bool{}},
+		due:    time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if o.Journal { // one that was added since does not know what was sent before
 		s.journal = a.Journal
@@ -211,14 +238,11 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 		s.lost[i] = true
 		_, decided := s.outcomes[i]
 		switch {
-		case s.journal == nil && !decided:
+		case !o.Journal && !decided:
 			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
-		case s.journal != nil && decided && k < len(known.Sending):
+		case o.Journal && decided && k < len(known.Sending):
 			s.owed, s.sending[i] = append(s.owed, i), true
 		}
-	}
-	for _, i := range known.Unsent {
-		s.owed, s.sending[i], s.unsent[i] = append(s.owed, i), true, true
 	}
 	for i := o.Span.From; i < o.Span.To; i++ {
 		if _, decided := s.outcomes[i]; !decided {
@@ -232,11 +256,11 @@ func (a *Activities) newSubmission(ctx context.Context, o order, known progress)
 // of todo.
 type submission struct {
 	order
-	heartbeat
+	ledger
 
 	todo     []int        // batches that are not decided, in order
 	lost     map[int]bool // batches that an earlier attempt has announced, or may have
-	owed     []int        // those of them of which it is known what came, and may not be in the journal
+	owed     []int        // those of them that are decided, which the journal may not know
 	journal  payvault.Journal
 	refusals int             // batches in a row
 	given    atomic.Int64    // batches of todo that the stream has begun to give
@@ -334,31 +358,35 @@ func (s *submission) checkUnknown() {
 	}
 }
 
-// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat.
+// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat. A silent
+// attempt says nothing: the server might take it for what another one says.
 func (s *submission) end() (*report, error) {
-	s.halt("", nil)                      // whoever comes now is too late
-	if err := s.isSilent(); err != nil { // what is left may be that of another attempt
-		return nil, temporal.NewApplicationError(err.Error(), TypeSafeToRetry)
+	s.halt("", nil) // whoever comes now is too late
+	if s.isSilent() != nil {
+		return nil, activity.ErrResultPending
 	}
 	p := s.progress()
-	r := &report{Outcomes: p.Outcomes, Stop: s.reason}
 	if s.reason != "" && len(p.Sending) > 0 {
 		return nil, errJournal("")
 	}
-	if s.reason != "" || s.err == nil && (!isClosed(s.stopping) || len(r.left(s.Span)) == 0) {
-		return r, nil
-	}
-	if isClosed(s.stopping) {
+	known := decided(p.Outcomes)
+	if s.reason == "" && isClosed(s.stopping) && len(s.Span.without(known)) > 0 {
 		return nil, errWorkerStops()
 	}
-	return nil, s.err
+	if s.reason == "" && s.err != nil {
+		return nil, s.err
+	}
+	maps.Copy(known, s.lost)
+	for _, i := range p.Sending { // which the journal may have as begun
+		known[i] = true
+	}
+	return &report{Outcomes: p.Outcomes, Left: s.Span.without(known), Stop: s.reason}, nil
 }
 
 // cards reads the batches that are not decided. It ends between two batches.
 func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		undecided := &report{Outcomes: s.progress().Outcomes}
-		for _, part := range undecided.left(s.Span) {
+		for _, part := range s.Span.without(decided(s.progress().Outcomes)) {
 			start, end := part.From*batchSize, min(part.To*batchSize, s.Snapshot.Cards)
 			cards, err := source.Cards(ctx, s.Source, start, end)
 			if !s.unchanged(ctx, source) { // since before the cards were read, whatever came of that
@@ -432,7 +460,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 	}
 	i := s.todo[index]
 	if err := s.announce(ctx, i); err != nil {
-		s.halt("", temporal.NewApplicationError("a heartbeat was not recorded: "+err.Error(), TypeSafeToRetry))
+		s.halt("", errHeartbeat(err))
 		return payvault.BatchState{}, err
 	}
 	if s.journal == nil {
@@ -483,11 +511,8 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 	}
 	s.know(outcome)
 	err := s.journal.End(ctx, job, i, o)
-	switch {
-	case err == nil:
+	if err == nil { // else it stays announced: the journal may have it, and another workflow may have begun it since
 		s.settle(i, nil)
-	case outcome == nil:
-		s.oweUnsent(i)
 	}
 	return err
 }
@@ -495,18 +520,7 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 // recordAgain records what the journal may not have, though the heartbeat of an attempt before has it.
 func (s *submission) recordAgain(ctx context.Context) error {
 	for _, i := range s.owed {
-		o, decided := s.outcomes[i]
-		if !decided {
-			o.Status = payvault.BatchNotSent
-			state, err := s.journal.Begin(ctx, s.Job, i)
-			if err != nil {
-				return errJournal(": " + err.Error())
-			}
-			if state.Outcome != nil { // another workflow has sent it since
-				s.settle(i, nil)
-				continue
-			}
-		}
+		o := s.outcomes[i]
 		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
 			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code,
 			Message: o.Reason,

@@ -142,45 +142,45 @@ func TestSubmit_journalFailsAtPause(t *testing.T) {
 	assert.Equal(t, 1, srv.Commits(op))
 }
 
-// What was turned away while the journal failed is sent by the next attempt, unless another workflow has sent it since.
+// What was turned away while the journal failed is for the journal to say: it may have that, or another workflow may
+// have begun the batch since.
 func TestSubmit_journalFailsAtUnsent(t *testing.T) {
 	t.Parallel()
-	for name, since := range map[string]*payvault.BatchOutcome{
-		"begun": nil, "sent since": {Status: payvault.BatchAccepted, Cards: 100, RequestID: "r"},
+	for name, test := range map[string]struct {
+		since  *payvault.BatchOutcome
+		status payvault.BatchStatus
+		times  int
+	}{
+		"begun, by either":  {nil, payvault.BatchUnknown, 0},
+		"recorded":          {&payvault.BatchOutcome{Status: payvault.BatchNotSent, Cards: 100}, payvault.BatchAccepted, 1},
+		"sent by the other": {&payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100}, payvault.BatchAccepted, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv, b, d := newServer(t), newBook(), deck{n: 450}
+			srv, b, d := newServer(t), newBook(), deck{n: 50}
 			b.fail = func(int) bool { return true }
 			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "7200", Times: 1})
 			o := orderOf(d)
-			o.Journal, o.InFlight, o.MaxUnknown = true, 1, 1
+			o.Journal = true
+			o.Snapshot.Cards = 50
 			r := newAttempt(&Activities{Client: once(srv), Cards: d, Journal: b}, nil)
 			_, err := r.submit(o)
 			require.ErrorContains(t, err, TypeSafeToRetry)
 			last := r.recorded()
-			require.Contains(t, last.Unsent, 0)
-			assert.Subset(t, last.Sending, last.Unsent)
+			assert.Equal(t, progress{Sending: []int{0}}, last)
 
-			r = newAttempt(&Activities{Client: srv.Client(), Cards: d, Journal: b}, &last)
-			_, err = r.submit(o)
-			require.ErrorContains(t, err, TypeSafeToRetry)
-			assert.Equal(t, last, r.recorded(), "it is still owed")
-
-			b.fail, b.rows["job 0"] = nil, since
+			if b.fail = nil; test.since != nil {
+				test.since.Cards = 50
+			}
+			b.rows["job 0"] = test.since
 			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d, Journal: b}, &last).submit(o)
 			require.NoError(t, err)
-			assert.Empty(t, done.Stop)
-			assert.Len(t, done.Outcomes, 5)
-			for i, outcome := range done.Outcomes {
-				assert.Equal(t, payvault.BatchAccepted, outcome.Status, i)
-				assert.Equal(t, payvault.BatchAccepted, b.rows["job "+strconv.Itoa(i)].Status)
+			assert.Equal(t, map[int]payvault.BatchStatus{0: test.status}, done.statuses())
+			assert.False(t, done.Outcomes[0].Earlier, "it counts towards MaxUnknown")
+			assert.Equal(t, test.times, srv.Commits(op))
+			if test.since == nil {
+				assert.Nil(t, b.rows["job 0"], "it is not given free")
 			}
-			times := map[int]int{0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
-			if since != nil {
-				delete(times, 0)
-			}
-			assert.Equal(t, times, performed(t, srv))
 		})
 	}
 }
@@ -232,9 +232,11 @@ func TestSubmit_journalTaken(t *testing.T) {
 	srv, d := newServer(t), deck{n: 300}
 	o := orderOf(d)
 	o.Journal = true
-	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, nil).submit(o)
+	before := &progress{Outcomes: []Outcome{{Batch: 0, Status: payvault.BatchAccepted}}, Sending: []int{1}}
+	done, err := newAttempt(&Activities{Client: srv.Client(), Cards: d}, before).submit(o)
 	require.NoError(t, err)
-	assert.Equal(t, &report{Stop: stopJournal}, &done)
+	assert.Equal(t, report{Outcomes: before.Outcomes, Left: []span{{From: 2, To: 3}}, Stop: stopJournal}, done,
+		"the journal has to say what became of batch 1")
 	assert.Empty(t, srv.Requests())
 }
 
@@ -399,7 +401,7 @@ func TestSubmit_keyRefused(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, done.Stop, strconv.Itoa(status))
 			assert.Empty(t, done.Outcomes, "nothing was performed")
-			assert.Equal(t, []span{{From: 0, To: 20}}, done.left(o.Span))
+			assert.Equal(t, []span{{From: 0, To: 20}}, done.Left)
 			assert.Less(t, len(srv.Requests()), 10, "and little was asked")
 		})
 	}
@@ -517,7 +519,7 @@ func TestSubmit_snapshotChanged(t *testing.T) {
 			done, err := newAttempt(&Activities{Client: srv.Client(), Cards: source}, nil).submit(o)
 			require.NoError(t, err)
 			assert.Equal(t, stopChanged, done.Stop)
-			assert.Equal(t, []span{o.Span}, done.left(o.Span))
+			assert.Equal(t, []span{o.Span}, done.Left)
 			assert.Empty(t, srv.Requests())
 		})
 	}
@@ -638,11 +640,15 @@ func TestSubmit_paceAndInFlight(t *testing.T) {
 	}
 }
 
-func TestLeft(t *testing.T) {
+// What a report does not mention may have been sent.
+func TestReport_redo(t *testing.T) {
 	t.Parallel()
-	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}}
-	assert.Equal(t, []span{{From: 2, To: 3}, {From: 4, To: 5}, {From: 7, To: 9}}, r.left(span{From: 2, To: 9}))
-	assert.Empty(t, r.left(span{From: 5, To: 7}))
+	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}, Left: []span{{From: 2, To: 3}, {From: 7, To: 8}}}
+	assert.Equal(t, append(r.Left, span{From: 4, To: 5, Lost: true}, span{From: 8, To: 10, Lost: true}),
+		r.redo(span{From: 2, To: 10}))
+	assert.Equal(t, []span{{From: 2, To: 10, Lost: true}}, new(report).redo(span{From: 2, To: 10}))
+	r.Left = nil
+	assert.Empty(t, r.redo(span{From: 5, To: 7}))
 }
 
 // A client that cannot submit has the job pause, and decides nothing.
@@ -667,7 +673,7 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				waiting := newWaiting(t)
+				waiting := newWaiting(t, nil)
 				waiting.refuse = func(progress) error {
 					if time.Since(waiting.began) > time.Second {
 						return refusal
@@ -684,34 +690,87 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 	}
 }
 
+// newLedger gives that of an attempt whose heartbeats take a time to arrive.
+func newLedger(late *time.Duration) (l *ledger, recorded, refused *int) {
+	recorded, refused = new(int), new(int)
+	h := &heartbeat{
+		timeout: defaultHeartbeat, heard: now(), refused: func(error) { *refused++ },
+		record: func(ctx context.Context, _ any) error {
+			*recorded++
+			select {
+			case <-time.After(*late): // of a bubble
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+	}
+	return &ledger{h, map[int]Outcome{}, map[int]bool{}}, recorded, refused
+}
+
 // An attempt that was silent for its heartbeat timeout announces nothing more, though the server takes its heartbeats:
 // it does so after a reset of the activity, when another attempt of the same number is at work.
 func TestHeartbeat_silent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		late, recorded, refused := time.Duration(0), 0, 0
-		h := &heartbeat{
-			timeout: defaultHeartbeat, heard: wallClock(), outcomes: map[int]Outcome{}, sending: map[int]bool{},
-			refused: func(error) { refused++ },
-			record: func(context.Context, progress) error {
-				recorded++
-				<-time.After(late) // of a bubble
-				return nil
-			},
-		}
+		var late time.Duration
+		l, recorded, refused := newLedger(&late)
+		<-time.After(defaultHeartbeat - 1)
+		require.NoError(t, l.announce(t.Context(), 0))
 		<-time.After(defaultHeartbeat)
-		require.NoError(t, h.announce(t.Context(), 0))
-		late = defaultHeartbeat + time.Second
-		require.ErrorIs(t, h.announce(t.Context(), 1), errSilent, "the server may have it too late")
-		assert.Equal(t, 2, recorded)
-		require.ErrorIs(t, h.announce(t.Context(), 2), errSilent)
-		require.ErrorIs(t, h.flush(t.Context()), errSilent)
-		assert.Equal(t, 2, recorded, "nothing in place of what another attempt has recorded")
-		assert.Equal(t, 3, refused)
+		require.ErrorIs(t, l.announce(t.Context(), 1), errSilent)
+		require.ErrorIs(t, l.flush(t.Context()), errSilent)
+		assert.Equal(t, 1, *recorded, "nothing in place of what another attempt has recorded")
+		assert.Equal(t, 2, *refused)
 	})
 }
 
-// Nor does it report what is left, which would be handed out again.
+// What counts is when a heartbeat was sent: the server may have had it at once. One that is under way is given up when
+// another attempt may begin.
+func TestHeartbeat_late(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late := 20 * time.Second
+		l, recorded, refused := newLedger(&late)
+		began := time.Now()
+		require.NoError(t, l.announce(t.Context(), 0))
+		require.ErrorIs(t, l.announce(t.Context(), 1), context.DeadlineExceeded)
+		assert.Equal(t, defaultHeartbeat, time.Since(began), "after the first was sent")
+		require.ErrorIs(t, l.isSilent(), errSilent)
+		assert.Equal(t, []int{2, 1}, []int{*recorded, *refused})
+	})
+}
+
+// What the server has acknowledged does not count any more if the process was frozen before it heard of that.
+func TestHeartbeat_frozen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, _, refused := newLedger(nil)
+		l.record = func(context.Context, any) error {
+			<-time.After(defaultHeartbeat) // of a bubble
+			return nil
+		}
+		require.ErrorIs(t, l.announce(t.Context(), 0), errSilent)
+		assert.Empty(t, l.progress().Sending)
+		assert.Equal(t, 1, *refused)
+	})
+}
+
+// A clock that stands still, or is set back, does not make an attempt believe that it lives.
+func TestInstant(t *testing.T) {
+	t.Parallel()
+	later := now()
+	assert.NotContains(t, later.wall.String(), "m=", "else it would be the monotonic clock too")
+	assert.Contains(t, later.monotonic.String(), "m=")
+	suspended, setBack := later, later
+	suspended.wall = later.wall.Add(-time.Minute)
+	setBack.monotonic = later.monotonic.Add(-time.Minute)
+	assert.Equal(t, time.Minute, later.since(suspended))
+	assert.Equal(t, time.Minute, later.since(setBack))
+}
+
+// Nor does it report what is left, which would be handed out again, or that it has failed: the server might take that
+// for the end of another attempt.
 func TestSubmit_silent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -725,18 +784,117 @@ func TestSubmit_silent(t *testing.T) {
 		o := orderOf(deck{n: 200})
 		o.MaxUnknown = 1
 		_, err = r.submit(o)
-		require.ErrorContains(t, err, TypeSafeToRetry)
-		require.ErrorContains(t, err, errSilent.Error())
+		require.ErrorIs(t, err, activity.ErrResultPending)
 		assert.Equal(t, 1, r.count)
 		<-time.After(2 * defaultHeartbeat) // for the slow source
 	})
+}
+
+// What the journal has as begun is not reported as not sent.
+func TestSubmit_canceledWhileJournalFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, o := newBook(), orderOf(deck{n: 100})
+		b.fail = func(int) bool { return true }
+		o.Journal = true
+		waiting := newWaiting(t, b)
+		waiting.refuse = func(progress) error {
+			if time.Since(waiting.began) > time.Second {
+				return temporal.NewCanceledError()
+			}
+			return nil
+		}
+		done, err := waiting.submit(o)
+		require.NoError(t, err)
+		assert.Equal(t, report{}, done)
+		assert.Equal(t, []span{{To: 1, Lost: true}}, done.redo(o.Span))
+	})
+}
+
+// After a reset of an activity the server takes two attempts for one: whatever either says counts. So the one whose
+// network has stalled says nothing once the other may be at work.
+func TestSubmit_twoAttemptsOfOneNumber(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{times: map[int]int{}, stalled: make(chan struct{}), healed: make(chan struct{})}
+		pending := make(chan error)
+		go func() {
+			_, err := w.attempt(t, nil, w.stalled).submit(orderOf(deck{n: 6000}))
+			pending <- err
+		}()
+		<-time.After(5*time.Second + time.Millisecond) // of a bubble
+		close(w.stalled)
+		<-time.After(defaultHeartbeat)
+		before := w.recorded()
+		time.AfterFunc(500*time.Millisecond, func() { close(w.healed) }) // what is under way arrives now
+		done, err := w.attempt(t, &before, nil).submit(orderOf(deck{n: 6000}))
+		require.NoError(t, err)
+		assert.Empty(t, audit(t, 60, w.times, done.statuses()))
+		assert.Zero(t, w.late)
+		require.ErrorIs(t, <-pending, activity.ErrResultPending)
+	})
+}
+
+// world is a server that takes whatever heartbeat comes, and a service that needs a second for a batch.
+type world struct {
+	heartbeats
+
+	times           map[int]int // each batch was performed
+	late            int         // heartbeats from the network that had stalled
+	stalled, healed chan struct{}
+}
+
+// attempt gives one whose network stalls, and is healed with the world's; a nil one never stalls.
+func (w *world) attempt(t *testing.T, before *progress, stalled <-chan struct{}) *attempt {
+	t.Helper()
+	passes := func(ctx context.Context) error {
+		if isClosed(stalled) {
+			select {
+			case <-w.healed:
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
+	c, err := payvault.NewClient("https://payvault.example", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			_, number, _ := strings.Cut(string(body), `"card_id":"c-`)
+			number, _, _ = strings.Cut(number, `"`)
+			card, err := strconv.Atoi(number)
+			assert.NoError(t, err)
+			if err := passes(r.Context()); err != nil {
+				return nil, err
+			}
+			w.mu.Lock()
+			w.times[card/batchSize]++
+			w.mu.Unlock()
+			<-time.After(time.Second) // of a bubble
+			answer := io.NopCloser(strings.NewReader(`{"code":0,"data":{"request_id":"r"}}`))
+			return &http.Response{StatusCode: http.StatusOK, Body: answer}, passes(r.Context())
+		})}))
+	require.NoError(t, err)
+	a := &Activities{Client: c, Cards: deck{n: 6000}}
+	r := newAttempt(a, before)
+	a.record = func(ctx context.Context, details any) error {
+		if err := passes(ctx); err != nil {
+			return err
+		}
+		if isClosed(stalled) {
+			w.late++
+		}
+		return w.record(ctx, details)
+	}
+	r.RegisterActivityWithOptions(a.submit, activityOptions(activitySubmit))
+	return r
 }
 
 // A worker that stops does not wait for the service.
 func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting, stopping := newWaiting(t), make(chan struct{})
+		waiting, stopping := newWaiting(t, nil), make(chan struct{})
 		waiting.SetWorkerStopChannel(stopping)
 		time.AfterFunc(time.Second, func() { close(stopping) })
 		_, err := waiting.submit(orderOf(deck{n: 100}))
@@ -757,7 +915,7 @@ type waiting struct {
 	requests int
 }
 
-func newWaiting(t *testing.T) *waiting {
+func newWaiting(t *testing.T, journal payvault.Journal) *waiting {
 	t.Helper()
 	w := &waiting{began: time.Now()}
 	c, err := payvault.NewClient("https://payvault.example", "key",
@@ -768,19 +926,22 @@ func newWaiting(t *testing.T) *waiting {
 			}, nil
 		})}))
 	require.NoError(t, err)
-	w.attempt = newAttempt(&Activities{Client: c, Cards: deck{n: 100}}, nil)
+	w.attempt = newAttempt(&Activities{Client: c, Cards: deck{n: 100}, Journal: journal}, nil)
 	return w
 }
 
-// Without a source a worker sends nothing, and nothing becomes unknown.
+// Without what it needs a worker sends nothing, and reports what an attempt before has done.
 func TestSubmit_noSource(t *testing.T) {
 	t.Parallel()
-	done, err := newAttempt(&Activities{}, nil).submit(orderOf(deck{n: 100}))
+	c, err := payvault.NewClient("https://payvault.example", "key")
 	require.NoError(t, err)
-	assert.Equal(t, &report{Stop: stopCards}, &done)
-	done, err = newAttempt(&Activities{Cards: deck{n: 100}}, nil).submit(orderOf(deck{n: 100}))
-	require.NoError(t, err)
-	assert.Equal(t, &report{Stop: stopClient}, &done)
+	before := &progress{Outcomes: []Outcome{{Batch: 1, Status: payvault.BatchAccepted}}, Sending: []int{2}}
+	for stop, a := range map[string]*Activities{stopCards: {Client: c}, stopClient: {Cards: deck{n: 400}}} {
+		done, err := newAttempt(a, before).submit(orderOf(deck{n: 400}))
+		require.NoError(t, err)
+		outcomes := append(before.Outcomes, Outcome{Batch: 2, Status: payvault.BatchUnknown})
+		assert.Equal(t, report{Outcomes: outcomes, Left: []span{{To: 1}, {From: 3, To: 4}}, Stop: stop}, done)
+	}
 }
 
 // What was decided before a source panics is known to the next attempt.
@@ -815,8 +976,11 @@ func TestBounded(t *testing.T) {
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
-		"4111111100000001": "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
+		"id-4111-1111-1111-1111": "id-[REDACTED]", "r4111 1111.1111 - 111": "r[REDACTED]",
+		"Amex: 3782 822463 10005": "Amex: [REDACTED]",
+		"4111111100000001":        "[REDACTED]", "4111 1111-0000 0001": "[REDACTED]", "r41111111000000012": "r[REDACTED]",
 		"12345678901":                          "12345678901",
+		"id-1234-5678-901":                     "id-1234-5678-901",
 		"0f8fad5b-d9cb-469f-a165-70867728950e": "0f8fad5b-d9cb-469f-a165-70867728950e",
 	} {
 		outcome := outcomeOf(7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: id})

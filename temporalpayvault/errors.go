@@ -35,8 +35,11 @@ type Failure struct {
 // been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
 // the error, and no cause; of several errors that of the one whose outcome is unknown, else of the first. What was not
 // sent since the context was canceled is [context.Canceled], which an activity that is canceled has to return. Other
-// errors are returned as they are.
+// errors are returned as they are, and a nil [payvault.Error] is none.
 func Error(err error) error {
+	if none, ok := err.(*payvault.Error); ok && none == nil { //nolint:errorlint // an error that wraps it is one
+		return nil
+	}
 	e := worst(err)
 	if e == nil {
 		return err

@@ -138,5 +138,6 @@ func TestError_merchant(t *testing.T) {
 func TestError_others(t *testing.T) {
 	t.Parallel()
 	assert.NoError(t, Error(nil))
+	assert.NoError(t, Error((*payvault.Error)(nil)))
 	assert.Equal(t, context.Canceled, Error(context.Canceled))
 }

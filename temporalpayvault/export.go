@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -23,6 +22,10 @@ import (
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
 // other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
 // [temporal.ApplicationError]; log what you need.
+//
+// The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may
+// finish it later all the same: a sink to which that matters keeps the latest Started of each list, and returns an
+// error for an earlier one.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
@@ -37,6 +40,7 @@ type Position struct {
 	Subscription payvault.SubscriptionID // 0 for customers
 	Page         int                     // zero-based
 	Offset       int                     // records in the pages of the list before it
+	Started      time.Time               // when the server began the attempt that writes; a later attempt's is later
 }
 
 // SubscriptionSource gives the workers the subscriptions that an export only refers to. A reference stands for the same
@@ -187,20 +191,29 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 	return n, nil
 }
 
-// export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the pages
-// since then are written again.
+// export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the one
+// since then is written again.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
 	if a.Client == nil || a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
 		return &exported{At: o.Span, Stop: "a worker has no Client, no Sink or no Subscriptions in its Activities"}, nil
 	}
-	e := &exporter{Activities: a, exportOrder: o, exported: exported{At: o.Span}}
+	e := &exporter{
+		Activities: a, exportOrder: o, exported: exported{At: o.Span}, heartbeat: a.newHeartbeat(ctx),
+		started: activity.GetInfo(ctx).StartedTime,
+	}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &e.exported); err != nil {
 			return nil, err
 		}
 	}
-	defer keepAlive(ctx, func() { e.beat(ctx) })()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.refused = cancel
+	defer keepAlive(ctx, func() { _ = e.beat(ctx) })()
 	stop, err := e.run(ctx)
+	if e.isSilent() != nil {
+		return nil, activity.ErrResultPending
+	}
 	if err != nil && !temporal.IsCanceledError(context.Cause(ctx)) { // one that is canceled reports what it has done
 		return nil, err
 	}
@@ -213,15 +226,23 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, erro
 type exporter struct {
 	*Activities
 	exportOrder
+	*heartbeat
 
-	mu sync.Mutex // of exported, which one goroutine changes and another one sends
-	exported
+	started  time.Time
+	exported // which one goroutine changes and another one sends
 }
 
-func (e *exporter) beat(ctx context.Context) {
+// beat returns when the server knows what this attempt has come to, and that it is the one at work.
+func (e *exporter) beat(ctx context.Context) error {
+	e.turn.Lock()
+	defer e.turn.Unlock()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	activity.RecordHeartbeat(ctx, e.exported)
+	now := e.exported
+	e.mu.Unlock()
+	if err := e.send(ctx, now); err != nil {
+		return errHeartbeat(err)
+	}
+	return nil
 }
 
 // run exports what is left, and returns why the export has to pause, if it has.
@@ -248,7 +269,6 @@ func (e *exporter) run(ctx context.Context) (stop string, err error) {
 		default:
 			return "", Error(err)
 		}
-		e.beat(ctx)
 	}
 	return "", nil
 }
@@ -300,11 +320,13 @@ func pages[T any](
 		}
 		before = page.Items
 		if len(page.Items) > 0 {
+			if err := e.beat(ctx); err != nil {
+				return err
+			}
 			if err := write(ctx, e.at(id), page.Items); err != nil {
 				return silent(err, TypeSink)
 			}
 			e.wrote(len(page.Items))
-			e.beat(ctx)
 		}
 		if len(page.Items) == 0 || page.TotalPages > 0 && e.At.Page >= page.TotalPages {
 			return e.end(ctx, id)
@@ -317,10 +339,15 @@ func pages[T any](
 
 // at is the position of the page to come.
 func (e *exporter) at(id payvault.SubscriptionID) Position {
-	return Position{Export: e.Export, Subscription: id, Page: e.At.Page, Offset: e.At.Offset}
+	return Position{
+		Export: e.Export, Subscription: id, Page: e.At.Page, Offset: e.At.Offset, Started: e.started,
+	}
 }
 
 func (e *exporter) end(ctx context.Context, id payvault.SubscriptionID) error {
+	if err := e.beat(ctx); err != nil {
+		return err
+	}
 	if err := e.Sink.EndList(ctx, e.at(id)); err != nil {
 		return silent(err, TypeSink)
 	}

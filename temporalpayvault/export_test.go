@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -54,23 +55,27 @@ func (s *shelf) WriteTransactions(_ context.Context, at Position, transactions [
 }
 
 func (s *shelf) EndList(_ context.Context, at Position) error {
-	return s.do(func() { s.ends[at]++ })
+	return s.do(at, func(at Position) { s.ends[at]++ })
 }
 
 func (s *shelf) write(at Position, ids []string) error {
-	return s.do(func() { s.pages[at] = ids })
+	return s.do(at, func(at Position) { s.pages[at] = ids })
 }
 
-func (s *shelf) do(write func()) error {
+func (s *shelf) do(at Position, write func(Position)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if at.Started.IsZero() {
+		return errors.New("a sink has nothing to tell attempts by")
+	}
+	at.Started = time.Time{}
 	s.writes++
 	if s.fail != nil {
 		if err := s.fail(s.writes); err != nil {
 			return err
 		}
 	}
-	write()
+	write(at)
 	return nil
 }
 
@@ -282,6 +287,55 @@ func TestExport_canceled(t *testing.T) {
 			assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
 		}
 	}
+}
+
+// Before each call of the sink the server is asked. An attempt that is not at work any more calls it no more.
+func TestExport_superseded(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"superseded": errSuperseded, "canceled": temporal.NewCanceledError()} {
+		for heartbeats, want := range []struct{ pages, ends int }{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {3, 1}} {
+			t.Run(fmt.Sprint(name, heartbeats), func(t *testing.T) {
+				t.Parallel()
+				srv, sink := newServer(t), newShelf()
+				customers(t, srv, 30)
+				r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+				r.refuse = func(progress) error {
+					if r.count >= heartbeats {
+						return refusal
+					}
+					return nil
+				}
+				value, err := r.ExecuteActivity(activityExport, exportOrder{
+					List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
+				})
+				assert.Len(t, sink.pages, want.pages)
+				assert.Len(t, sink.ends, want.ends)
+				require.Equal(t, want.ends == 1 || name == "canceled", err == nil, err)
+				if err == nil {
+					var done exported
+					require.NoError(t, value.Get(&done))
+					assert.Equal(t, []int{want.pages, want.ends}, []int{done.Pages, done.Done})
+				}
+			})
+		}
+	}
+}
+
+// A silent attempt does not say that it has failed, either.
+func TestExport_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := payvault.NewClient("https://payvault.example", "key")
+		require.NoError(t, err)
+		r := newAttempt(&Activities{Client: c, Subscriptions: slow{}, Sink: newShelf()}, nil)
+		r.refuse = func(progress) error {
+			<-time.After(defaultHeartbeat) // of a bubble
+			return nil
+		}
+		_, err = r.ExecuteActivity(activityExport, exportOrder{Subscriptions: "all", Span: span{To: 1}})
+		assert.ErrorIs(t, err, activity.ErrResultPending)
+		<-time.After(2 * defaultHeartbeat) // for the slow source
+	})
 }
 
 func TestExport_workerStops(t *testing.T) {

@@ -55,9 +55,10 @@ type heartbeats struct {
 	refuse func(progress) error // may be nil
 }
 
-func (h *heartbeats) record(ctx context.Context, p progress) error {
+func (h *heartbeats) record(ctx context.Context, details any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	p, _ := details.(progress) // or what an export has done
 	if h.refuse != nil {
 		if err := h.refuse(p); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (h *heartbeats) record(ctx context.Context, p progress) error {
 	}
 	h.last = &p
 	h.count++
-	activity.RecordHeartbeat(ctx, p)
+	activity.RecordHeartbeat(ctx, details)
 	return nil
 }
 

@@ -14,87 +14,35 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// progress is what a heartbeat holds: the journal of an activity.
-type progress struct {
-	Outcomes []Outcome `json:"o,omitempty"` // what is known
-	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
-	Unsent   []int     `json:"u,omitempty"` // those of them that were not performed, which the journal may not have
-}
-
-// heartbeat is the progress of an attempt. Batches that are announced at the same time share a call of the server.
+// heartbeat tells the server what an attempt has come to, and the attempt whether another one may be at work.
 type heartbeat struct {
-	record func(context.Context, progress) error // returns when the server has it
-	turn   sync.Mutex                            // held while one is recorded, so that they arrive in order
+	record func(ctx context.Context, details any) error // returns when the server has it
+	turn   sync.Mutex                                   // held while one is recorded, so that they arrive in order
 
 	refused func(error)   // called when the attempt is to end
 	timeout time.Duration // after which the server takes a silent attempt for lost
 
-	mu       sync.Mutex
-	heard    time.Time // when the last one that the server has was sent, or the attempt began, by the clock on the wall
-	outcomes map[int]Outcome
-	sending  map[int]bool // of the announced batches, whether the server knows
-	unsent   map[int]bool // those of them that were not performed, which the journal has not recorded
+	mu    sync.Mutex // of heard, and of what the details are taken from
+	heard instant    // when the last one that the server has was sent, or the attempt began
 }
 
-// announce returns when the server knows that a batch may be sent.
-func (h *heartbeat) announce(ctx context.Context, batch int) error {
-	h.mu.Lock()
-	h.sending[batch] = false
-	h.mu.Unlock()
-	h.turn.Lock()
-	defer h.turn.Unlock()
-	h.mu.Lock()
-	shared := h.sending[batch]
-	h.mu.Unlock()
-	if shared {
-		return nil
+// newHeartbeat gives that of an attempt which begins.
+func (a *Activities) newHeartbeat(ctx context.Context) *heartbeat {
+	h := &heartbeat{record: recordHeartbeat, timeout: heartbeatTimeout(ctx), heard: now()}
+	if a.record != nil {
+		h.record = a.record
 	}
-	err := h.write(ctx)
-	if err != nil {
-		h.settle(batch, nil) // it is not sent
-	}
-	return err
+	return h
 }
 
-// settle says what came of a batch; nil if it was not sent, or turned away.
-func (h *heartbeat) settle(batch int, o *Outcome) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.sending, batch)
-	delete(h.unsent, batch)
-	if o != nil {
-		h.outcomes[batch] = *o
-	}
-}
-
-// know takes down what came of a batch, which stays announced until the journal has it too.
-func (h *heartbeat) know(o *Outcome) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if o != nil {
-		h.outcomes[o.Batch] = *o
-	}
-}
-
-// oweUnsent keeps a batch that was not performed announced, for the next attempt to record that in the journal.
-func (h *heartbeat) oweUnsent(batch int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.unsent[batch] = true
-}
-
-// flush records the progress.
-func (h *heartbeat) flush(ctx context.Context) error {
-	h.turn.Lock()
-	defer h.turn.Unlock()
-	return h.write(ctx)
-}
-
-func (h *heartbeat) write(ctx context.Context) error {
-	began, p := wallClock(), h.progress()
-	err := h.isSilent()
+// send records details, by whoever has the turn. It does so only while no other attempt can be at work, and gives up
+// when one may be.
+func (h *heartbeat) send(ctx context.Context, details any) error {
+	began, err := now(), h.isSilent()
 	if err == nil {
-		err = h.record(ctx, p)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.timeout-h.silence())
+		err = h.record(ctx, details)
+		cancel()
 	}
 	if err == nil { // else another attempt may have begun before the server had this heartbeat
 		err = h.isSilent()
@@ -108,11 +56,6 @@ func (h *heartbeat) write(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.heard = began
-	for _, batch := range p.Sending {
-		if _, announced := h.sending[batch]; announced {
-			h.sending[batch] = true
-		}
-	}
 	return nil
 }
 
@@ -121,16 +64,31 @@ var errSilent = errors.New("nothing has come from this attempt for its heartbeat
 // isSilent returns an error if another attempt may be at work. The server does not always refuse this one then: it
 // tells attempts by their numbers, which begin again when an activity is reset.
 func (h *heartbeat) isSilent() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if wallClock().Sub(h.heard) > h.timeout {
+	if h.silence() >= h.timeout {
 		return errSilent
 	}
 	return nil
 }
 
-// wallClock goes on while a machine is suspended, which the monotonic clock may not.
-func wallClock() time.Time { return time.Now().Round(0) }
+func (h *heartbeat) silence() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now().since(h.heard)
+}
+
+// instant is a time by two clocks: the one on the wall goes on while a machine is suspended, and the monotonic one goes
+// on when the other is set back.
+type instant struct{ wall, monotonic time.Time }
+
+func now() instant {
+	t := time.Now()
+	return instant{t.Round(0), t}
+}
+
+// since returns what has passed by the clock by which more has.
+func (i instant) since(before instant) time.Duration {
+	return max(i.wall.Sub(before.wall), i.monotonic.Sub(before.monotonic))
+}
 
 // isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work,
 // since the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
@@ -142,30 +100,104 @@ func isRefused(err error) bool {
 		errors.Is(err, activity.ErrActivityReset)
 }
 
-// progress returns a copy.
-func (h *heartbeat) progress() progress {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
-	return progress{
-		slices.SortedFunc(maps.Values(h.outcomes), byBatch), slices.Sorted(maps.Keys(h.sending)),
-		slices.Sorted(maps.Keys(h.unsent)),
+func errHeartbeat(err error) error {
+	return temporal.NewApplicationError("a heartbeat was not recorded: "+err.Error(), TypeSafeToRetry)
+}
+
+// progress is what the heartbeat of an activity that submits holds: its journal.
+type progress struct {
+	Outcomes []Outcome `json:"o,omitempty"` // what is known
+	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
+}
+
+// ledger is the progress of an attempt. Batches that are announced at the same time share a heartbeat.
+type ledger struct {
+	*heartbeat
+
+	outcomes map[int]Outcome
+	sending  map[int]bool // of the announced batches, whether the server knows
+}
+
+// announce returns when the server knows that a batch may be sent.
+func (l *ledger) announce(ctx context.Context, batch int) error {
+	l.mu.Lock()
+	l.sending[batch] = false
+	l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	shared := l.sending[batch]
+	l.mu.Unlock()
+	if shared {
+		return nil
 	}
+	err := l.write(ctx)
+	if err != nil {
+		l.settle(batch, nil) // it is not sent
+	}
+	return err
+}
+
+// settle says what came of a batch; nil if it was not sent, or turned away.
+func (l *ledger) settle(batch int, o *Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sending, batch)
+	if o != nil {
+		l.outcomes[batch] = *o
+	}
+}
+
+// know takes down what came of a batch, which stays announced until the journal has it too.
+func (l *ledger) know(o *Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o != nil {
+		l.outcomes[o.Batch] = *o
+	}
+}
+
+// flush records the progress.
+func (l *ledger) flush(ctx context.Context) error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	return l.write(ctx)
+}
+
+func (l *ledger) write(ctx context.Context) error {
+	p := l.progress()
+	if err := l.send(ctx, p); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, batch := range p.Sending {
+		if _, announced := l.sending[batch]; announced {
+			l.sending[batch] = true
+		}
+	}
+	return nil
+}
+
+// progress returns a copy.
+func (l *ledger) progress() progress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
+	return progress{slices.SortedFunc(maps.Values(l.outcomes), byBatch), slices.Sorted(maps.Keys(l.sending))}
 }
 
 // testRun is the run of the SDK's test environments, which have no client for activities. No server gives that ID.
 const testRun = "default-test-run-id"
 
 // recordHeartbeat returns when the server has a heartbeat. The server refuses that of an attempt which it has given up.
-func recordHeartbeat(ctx context.Context, p progress) error {
+func recordHeartbeat(ctx context.Context, details any) error {
 	info := activity.GetInfo(ctx)
 	if info.WorkflowExecution.RunID == testRun {
-		activity.RecordHeartbeat(ctx, p)
+		activity.RecordHeartbeat(ctx, details)
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatTimeout(ctx))
-	defer cancel()
-	return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken, p)
+	return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken, details)
 }
 
 func heartbeatTimeout(ctx context.Context) time.Duration {

@@ -72,7 +72,9 @@ func untilDone(
 		own.Client = srv.Client(payvault.WithHTTPClient(&http.Client{Transport: d.transport(http.DefaultTransport)}),
 			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
 		r := newAttempt(&own, last)
-		own.record = func(ctx context.Context, p progress) error {
+		own.record = func(_ context.Context, details any) error {
+			p, ok := details.(progress)
+			require.True(t, ok)
 			lives, arrives := d.step()
 			if arrives {
 				last = &p

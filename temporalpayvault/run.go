@@ -37,7 +37,7 @@ const (
 type span struct {
 	From int  `json:"f"`
 	To   int  `json:"t"`           // not included
-	Lost bool `json:"l,omitempty"` // an activity has failed without a report of what it had done
+	Lost bool `json:"l,omitempty"` // no activity has reported them: some may have been sent
 
 	// Of an export: where in its first list it begins.
 	Page   int `json:"p,omitempty"`

@@ -39,7 +39,7 @@ type Activities struct {
 	Subscriptions SubscriptionSource
 	Sink          Sink
 
-	record func(context.Context, progress) error // of tests: the SDK's test environments have no client for activities
+	record func(context.Context, any) error // of tests: the SDK's test environments have no client for activities
 }
 
 const (
@@ -97,7 +97,7 @@ type Summary struct {
 	Earlier  int `json:"earlier"` // of these, what the journal knew of another job or before a reset: nothing was sent
 
 	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
-	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them; all are in the journal
+	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them
 	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
@@ -107,7 +107,7 @@ type Summary struct {
 type Range struct {
 	From int  `json:"from"`
 	To   int  `json:"to"`             // not included
-	Lost bool `json:"lost,omitempty"` // an activity has failed without a report: some may have been sent
+	Lost bool `json:"lost,omitempty"` // no activity has reported them: some may have been sent
 }
 
 // Outcome is what came of a batch.
@@ -149,7 +149,8 @@ const (
 // that have been given one since; a job with a journal pauses on a worker without.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. With one, the same Name and checksum send nothing again, whatever is
+// nothing else knows that its cards were sent. Leave its single activities alone, too: whoever resets one, or changes
+// its options, may have batches sent twice. With a journal, the same Name and checksum send nothing again, whatever is
 // started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
@@ -185,7 +186,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 			d.lost(ctx, s, err)
 			return
 		}
-		state.Redo = append(state.Redo, r.left(s)...)
+		state.Redo = append(state.Redo, r.redo(s)...)
 		sum.add(r.Outcomes)
 		state.Mark += r.unknownEarlier()
 		d.stop(ctx, r.Stop, resumes)

@@ -614,7 +614,24 @@ func TestSubmitCards_unknownOfAnotherJob(t *testing.T) {
 		require.NoError(t, err)
 	}
 	env := newWorkflows(&Activities{Client: srv.Client(), Cards: deck{n: 1000, checksum: "sum"}, Journal: b})
-	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", MaxUnknown: 2, Concurrency: 1})
+	env.RegisterDelayedCallback(func() { assert.Fail(t, "it has paused") }, time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", MaxUnknown: 2, Concurrency: 1, BatchesPerActivity: 6})
 	s := summary(t, env)
 	assert.Equal(t, []int{5, 5, 5}, []int{s.Accepted, s.Unknown, s.Earlier})
+}
+
+// What an activity does not report is not sent again, whoever has reported in its place.
+func TestSubmitCards_emptyReport(t *testing.T) {
+	t.Parallel()
+	for _, result := range []*report{nil, {}} {
+		srv, d := newServer(t), deck{n: 2000}
+		env := newWorkflows(&Activities{Client: srv.Client(), Cards: d})
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(result, nil).Once()
+		real := (&Activities{Client: srv.Client(), Cards: d, record: (&heartbeats{}).record}).submit
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(real)
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1, BatchesPerActivity: 10})
+		s := summary(t, env)
+		assert.Equal(t, []int{10, 10}, []int{s.Accepted, s.Unknown})
+		assert.Equal(t, 10, srv.Commits(op))
+	}
 }

@@ -1,7 +1,6 @@
 // River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal. The
-// journal of sqlpayvault in the same database knows what was sent: whatever workers are killed, no batch is sent twice.
-// Run as many of this program as you like; ctrl-C stops one. What a killed one had at work goes on after 11 minutes
-// (RescueStuckJobsAfter), for which the next run waits silently.
+// journal of sqlpayvault in the same database knows what was sent: no batch is sent twice, whatever is killed. Run as
+// many of these as you like; ctrl-C stops one. What a killed one had at work waits 11 minutes (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
@@ -18,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,6 +60,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
 		switch {
 		case !failed || batch.Earlier:
+		case strings.Contains(e.Error(), "the job is of other cards"): // and would be each time
+			return river.JobCancel(e)
 		case payvault.SafeToRetry(e), e.Delivery == payvault.NotSent && !errors.Is(e, payvault.ErrInvalidRequest):
 			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {
 				return river.JobSnooze(e.RetryAfter) // no attempt counts
@@ -101,13 +103,11 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	if err != nil {
 		return err
 	}
+	err = r.Start(ctx)
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // not those that ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
 	for from := 0; from < n && err == nil; from += perPart {
 		_, err = r.Insert(ctx, part{name, from, min(from+perPart, n)}, once)
-	}
-	if err == nil {
-		err = r.Start(ctx)
 	}
 	if err == nil && resume {
 		err = r.QueueResume(ctx, queue, nil)
@@ -120,7 +120,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
 		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, name, n, perPart).Scan(&accepted))
 	if err == nil && accepted < batches {
-		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, then start with -resume", accepted, batches)
+		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, river_job; then -resume", accepted, batches)
 	}
 	return err
 }

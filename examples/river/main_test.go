@@ -192,6 +192,21 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
+// A job that is started again with more cards ends with what is wrong, and sends nothing twice.
+func TestRun_moreCards(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 5050, false))
+	require.ErrorContains(t, run(t.Context(), pool, srv.Client(), "job", 6000, false), "51 of 60 batches are accepted")
+	assert.Equal(t, 51, srv.Commits(op))
+	var state, why string
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT state, errors[1]->>'error' FROM river_job
+		WHERE args->>'To' = '6000'`).Scan(&state, &why))
+	assert.Equal(t, "cancelled", state)
+	assert.Contains(t, why, "an earlier run saw another number of them")
+}
+
 // stopping is a transport that stops the program at its 20th request.
 type stopping struct {
 	requests atomic.Int64

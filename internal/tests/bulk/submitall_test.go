@@ -601,6 +601,8 @@ func TestJournalOfANumber(t *testing.T) {
 	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
 	for id, want := range map[string]string{
 		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R4111111111111111": "R[REDACTED]", uuid: uuid,
+		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
+		"id-1234-5678-901": "id-1234-5678-901",
 	} {
 		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
