@@ -204,7 +204,7 @@ func TestRun_moreCards(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT state, errors[1]->>'error' FROM river_job
 		WHERE args->>'To' = '6000'`).Scan(&state, &why))
 	assert.Equal(t, "cancelled", state)
-	assert.Contains(t, why, "an earlier run saw another number of them")
+	assert.Contains(t, why, "the job is of other cards")
 }
 
 // stopping is a transport that stops the program at its 20th request.
