@@ -123,6 +123,10 @@ func TestDisputeRefuses(t *testing.T) {
 			newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","amt_tran":"1.00"}`),
 			"disputeResponse.amt_tran",
 		},
+		"an amount of 20 digits": {
+			newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"CP","amt_tran":123456789012345678.55}`),
+			"disputeResponse.amt_tran",
+		},
 		"a German date": {newForm().part(t, "disputeResponse", "",
 			`{"cbr_response_type":"CP","batch_date":"16.1.2026"}`), "disputeResponse.batch_date"},
 		"the response twice": {
