@@ -28,7 +28,9 @@ func TestCanary(t *testing.T) {
 	for _, secret := range []string{key, separated} {
 		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
 		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
-		p.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(secret), Events: []payvault.Event{payvault.Event(secret)}})
+		p.srv.Webhooks.Seed(payvaulttest.Webhook{
+			ID: payvault.WebhookID(secret), Events: []payvault.Event{payvault.Event(secret)},
+		})
 	}
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
