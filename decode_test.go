@@ -210,6 +210,7 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 	first, transaction := named(t, "customers.list by Customers.All"),
 		named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
+	single := []string{"a"}
 	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
 	byCall := func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		var out struct{ N int }
@@ -277,7 +278,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_name":false}}`, &payvault.Payee{ID: 4}, nil},
 		{first, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", &payvault.Customer{ID: "A"}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, &payvault.Payee{ID: 4, Name: "P"}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`, &payvault.Payee{ID: 4, Email: []string{"a"}}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`, &payvault.Payee{ID: 4, Email: single}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":null}`, &payvault.Payee{ID: 4}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
 		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, &payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
