@@ -210,6 +210,7 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 	first, transaction := named(t, "customers.list by Customers.All"),
 		named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
+	single := []string{"a"}
 	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
 	byCall := func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		var out struct{ N int }
@@ -277,6 +278,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_name":false}}`, &payvault.Payee{ID: 4}, nil},
 		{first, `{"code":0,"data":[{"customer_id":"A"}]}` + "\x00\x00", &payvault.Customer{ID: "A"}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, &payvault.Payee{ID: 4, Name: "P"}, nil},
+		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`, &payvault.Payee{ID: 4, Email: single}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":null}`, &payvault.Payee{ID: 4}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
 		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, &payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
@@ -306,7 +308,6 @@ func TestReading_oneOddValue(t *testing.T) {
 	}{
 		{createPayee, `{"code":0,"code":5,"data":{"payee_id":4}}`, ": code 5"},
 		{createPayee, `{"code":5,"code":0,"data":{"payee_id":4}}`, ": code 5"},
-		{createPayee, `{"code":null,"data":{"payee_id":4}}`, "no result code"},
 		{createPayee, `{"code":0,"data":"text"}`, "/data cannot be read as Payee"},
 		{transaction, `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read as bool"},
 		{createPayee, `{"code":0,"data":{"payee_id":"P17"}}`, "/data/payee_id cannot be read as PayeeID"},
@@ -333,7 +334,6 @@ func TestReading_oneOddValue(t *testing.T) {
 		{first, `{"code":0,"data":"","totalRecords":0}`, "/data cannot be read as an array"},
 		{first, `{"code":0,"data":[{},[]]}`, "/data/1 cannot be read as Customer"},
 		{createPayee, `{"code":0,"data":[]}`, "/data/payee_id is missing"},
-		{createPayee, `[{"code":0}]`, "malformed response: the body cannot be read as an object"},
 		{first, `"text"`, "malformed response: the body cannot be read as an object"},
 		{saveData, `{"code":0,"data":{"fields":[` + many, "response: more values than an answer may have"},
 		{saveData, `{"code":0,"data":{"fields":[{},` + many, "response: more values than an answer may have"},

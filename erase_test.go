@@ -374,8 +374,7 @@ func TestError_codeLikeZero(t *testing.T) {
 	assert.Equal(t, mark, e.Code)
 }
 
-// FuzzError_clear: neither as it stands nor with its escapes read does an error hold twelve digits in a row, or the
-// secret; and a text that has nothing of either stays as it is.
+// FuzzError_clear: as it stands and unescaped an error holds no twelve digits and no secret; other texts stay.
 func FuzzError_clear(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",

@@ -130,6 +130,9 @@ func TestError_notSent(t *testing.T) {
 	_, err := service.Client(t, service.Nowhere).Webhooks.AddEvent(late, "w", "e")
 	assert.EqualError(t, err, "payvault: webhooks.add_event: context deadline exceeded (not sent)")
 	assert.NotErrorIs(t, err, context.Canceled)
+	neither := func(*http.Request) (*http.Response, error) { return nil, nil } //nolint:nilnil // the point
+	err = addEvent(t, service.Client(t, service.Nowhere, service.Over(service.RoundTripper(neither))))
+	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
 // TestError_endOfContextKeepsTheAnswer: the caller ends while the next attempt waits; the answer before it counts.

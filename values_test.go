@@ -237,7 +237,13 @@ func TestExpDate(t *testing.T) {
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	pairs := payvault.Pairs{
-		{"order", "17"}, {"lane", "4"}, {"order", "18"}, {"a&b<c>", `"\ é 🙂`}, {"", ""}, {"null", nil}, {"flag", true},
+		{"order", "17"},
+		{"lane", "4"},
+		{"order", "18"},
+		{"a&b<c>", `"\ é 🙂`},
+		{"", ""},
+		{"null", nil},
+		{"flag", true},
 		{"n", json.Number("12345678901234567890.10")},
 		{"o", map[string]any{"b": json.Number("1.50"), "a": []any{json.Number("9007199254740993")}}},
 	}

@@ -237,7 +237,11 @@ func TestCall_bodies(t *testing.T) {
 		Any: []any{1, "a", nil, map[string]any{"z": 1, "a": json.Number("1.0")}, time.Unix(0, 0).UTC()},
 	}
 	for _, body := range []any{
-		callerForm{}, form, &form, []any{form, &form}, json.RawMessage(`[1, 2]`), map[string]any{"a": (*int)(nil)},
+		callerForm{},
+		form, &form,
+		[]any{form, &form},
+		json.RawMessage(`[1, 2]`),
+		map[string]any{"a": (*int)(nil)},
 		"<&é>\u2028", "a \ufffd b", `a \ufffd b`, mark, // which is a text like any other outside of secrets
 	} {
 		want, err := json.Marshal(body)
@@ -259,8 +263,12 @@ func TestCall_secrets(t *testing.T) {
 	for wire, bodies := range map[string][]any{
 		want: {card, &card, callerV2{card}, embedding{Secret: card}},
 		`{"card":` + want + `}`: {
-			map[string]payvault.Secret{"card": card}, map[string]any{"card": card}, map[string]*payvault.Secret{"card": &card},
-			holding[payvault.Secret]{Card: card}, &holding[*payvault.Secret]{Card: &card}, holding[any]{Card: &card},
+			map[string]payvault.Secret{"card": card},
+			map[string]any{"card": card},
+			map[string]*payvault.Secret{"card": &card},
+			holding[payvault.Secret]{Card: card},
+			&holding[*payvault.Secret]{Card: &card},
+			holding[any]{Card: &card},
 		},
 		`[` + want + `,"",null]`: {
 			[]any{card, payvault.Secret{}, (*payvault.Secret)(nil)}, []*payvault.Secret{&card, {}, nil},

@@ -106,8 +106,7 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method, whose parameters are told apart by their types. Of a list it takes the first item, of a job the
-// only batch. The result is nil where the method returns nil.
+// Do calls the method, whose parameters are told apart by their types. It takes the first item of a list or of a job.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {

@@ -123,8 +123,16 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, value := range []any{
-			payvault.Amount{}, payvault.Date{}, payvault.Timestamp{}, payvault.MerchantID(0), payvault.Pairs{},
-			payvault.Secret{}, payvault.ApplicationData{}, payvault.SavedField{}, payvault.Owner{}, payvault.Transaction{},
+			payvault.Amount{},
+			payvault.Date{},
+			payvault.Timestamp{},
+			payvault.MerchantID(0),
+			payvault.Pairs{},
+			payvault.Secret{},
+			payvault.ApplicationData{},
+			payvault.SavedField{},
+			payvault.Owner{},
+			payvault.Transaction{},
 		} {
 			roundTrip(t, reflect.TypeOf(value), text)
 			// The method is called as encoding/json never would, with what is no JSON.

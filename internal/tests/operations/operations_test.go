@@ -284,7 +284,7 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestRefused names every problem of a request at once, and sends nothing.
+// TestRefused names every problem of a request at once, or that there is no context, and sends nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range calls.All() {
@@ -295,6 +295,8 @@ func TestRefused(t *testing.T) {
 		result, err := c.Do(t.Context(), client, calls.IDs{}, c.Refused)
 		service.AssertInvalid(t, err, c.Op, c.Problems)
 		assert.Nil(t, result)
+		_, err = c.Do(nil, nowhere(t), calls.Documented(), c.Full) //nolint:staticcheck // the point
+		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
 	}
 }
 
@@ -367,13 +369,4 @@ func TestClientThatIsNone(t *testing.T) {
 		assert.Equal(t, "not made by NewClient", client.LogValue().String())
 	}
 	(*payvault.Client)(nil).CloseIdleConnections()
-}
-
-// TestContextThatIsNone: nothing is sent without a context.
-func TestContextThatIsNone(t *testing.T) {
-	t.Parallel()
-	for _, c := range calls.All() {
-		_, err := c.Do(nil, nowhere(t), calls.Documented(), c.Full) //nolint:staticcheck // the point
-		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
-	}
 }

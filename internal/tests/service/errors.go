@@ -132,8 +132,7 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	}
 }
 
-// CompareDoc compares a text with what stands in a document between the comments "<!-- name: … -->" and
-// "<!-- end of name -->", or writes it there.
+// CompareDoc compares a text with what stands in a document between "<!-- name: … -->" and "<!-- end of name -->".
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
