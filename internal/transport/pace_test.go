@@ -109,7 +109,7 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPace()
-		play(p, "rs")
+		play(p, "rss")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 50 {
@@ -118,8 +118,37 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 		}
 		at, err := p.wait(t.Context(), false)
 		require.NoError(t, err)
-		assert.LessOrEqual(t, at.waited, 400*time.Millisecond)
+		assert.Zero(t, at.waited)
 	})
+}
+
+// TestTurnsBefore a call: of the patient ones only one, however many wait.
+func TestTurnsBefore(t *testing.T) {
+	t.Parallel()
+	for within, inTime := range map[time.Duration]bool{time.Second: false, 2 * time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := NewPace()
+			play(p, "rarss") // to a request in 0.84 seconds
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := p.wait(ctx, false)
+			require.NoError(t, err)
+			for range 8 {
+				go func() { _, _ = p.wait(ctx, true) }()
+			}
+			synctest.Wait()
+			start := time.Now()
+			brief, end := context.WithTimeout(ctx, within)
+			defer end()
+			if _, err = p.wait(brief, false); inTime {
+				require.NoError(t, err)
+				assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
+				return
+			}
+			require.ErrorAs(t, err, new(*HeldError))
+			assert.Zero(t, time.Since(start))
+		})
+	}
 }
 
 // permits is a service that permits 20 requests a second of all its clients.

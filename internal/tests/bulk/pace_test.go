@@ -470,11 +470,12 @@ func TestPaceIsLifted(t *testing.T) {
 func TestPaceIsLiftedForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(append(times(4, ""), slices.Repeat([]refuses{{15 * time.Minute, succeeds}}, 200)...)...)
+		const slow = 905 * time.Second // not a number of turns
+		s := refusing(append(times(4, ""), slices.Repeat([]refuses{{slow, succeeds}}, 200)...)...)
 		c := s.client(t, payvault.WithTimeout(time.Hour))
 		require.ErrorIs(t, send(t.Context(), c), payvault.ErrRateLimited)
 		sendAll(t, c, 200)
-		lifted := s.seen[4].at + 15*time.Minute
+		lifted := s.seen[4].at + slow
 		assert.GreaterOrEqual(t, s.seen[100].at, lifted, "most of them have waited for it")
 		assert.LessOrEqual(t, s.seen[203].at-lifted, time.Second)
 	})
