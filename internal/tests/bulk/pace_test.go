@@ -444,7 +444,9 @@ func TestPaceIsLifted(t *testing.T) {
 		status int
 	}
 	forEach(t, []test{
-		{30 * time.Second, http.StatusOK}, {100 * time.Second, http.StatusOK}, {130 * time.Second, http.StatusOK},
+		{30 * time.Second, http.StatusOK},
+		{100 * time.Second, http.StatusOK},
+		{130 * time.Second, http.StatusOK},
 		{130 * time.Second, http.StatusNotFound},
 	}, func(t *testing.T, test test) {
 		t.Helper()
