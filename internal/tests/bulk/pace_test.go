@@ -89,8 +89,13 @@ func TestPaceOfBulkWork(t *testing.T) {
 		share       float64
 	}
 	tests := []test{
-		{20, 20, 200, 0.85}, {20, 20, 2000, 0.95}, {200, 200, 2000, 0.85}, {5, 5, 1000, 0.9},
-		{200, 0, 2000, 0.5}, {200, 5, 2000, 0.6}, {20, 5, 2000, 0.9},
+		{20, 20, 200, 0.85},
+		{20, 20, 2000, 0.95},
+		{200, 200, 2000, 0.85},
+		{5, 5, 1000, 0.9},
+		{200, 0, 2000, 0.5},
+		{200, 5, 2000, 0.6},
+		{20, 5, 2000, 0.9},
 	}
 	if testing.Short() {
 		tests = tests[:1]
@@ -459,11 +464,11 @@ func TestPaceIsLifted(t *testing.T) {
 		}}
 		c := s.client(t)
 		call := func() { _ = send(t.Context(), c) }
-		together(1, call)
+		service.Together(1, call)
 		<-time.After(test.pause)
-		together(1, call)
+		service.Together(1, call)
 		start := time.Now()
-		together(50, call)
+		service.Together(50, call)
 		assert.Equal(t, test.pause > 2*time.Minute, time.Since(start) == 0)
 	})
 }
@@ -576,7 +581,7 @@ func TestPaceSaysAtOnce(t *testing.T) {
 		var served, atOnce, late atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
-		together(int(3*permitted), func() {
+		service.Together(int(3*permitted), func() {
 			switch _, err := c.AccountUpdater.Submit(ctx, []card{newCard(0)}); {
 			case err == nil:
 				served.Add(1)
