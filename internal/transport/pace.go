@@ -24,29 +24,31 @@ func (e *HeldError) Error() string {
 var ErrStopped = errors.New("stopped")
 
 // Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429,
-// from then on at a rate that each refusal cuts and each answer raises, as TCP does, and not before the service takes
+// from then on at a rate that each refusal cuts and answers raise, as TCP does, and not before the service takes
 // requests again.
 type Pace struct {
 	limited         atomic.Bool
 	second          atomic.Int64  // of now
 	current, before atomic.Int64  // answers in this second, and in the one before it
 	turn            chan struct{} // has one for the call that is next; the others wait in their order
+	patient         chan struct{} // likewise among patient calls, of which one at a time stands in the line of all
 
-	mu        sync.Mutex
-	waiting   map[*waiter]bool
-	limiter   *rate.Limiter
-	until     time.Time // nothing is sent before
-	jitter    float64   // is added to a wait, as a share of it, so that clients do not come back all at once
-	searching bool      // for what the service permits, until its second refusal
-	firstAt   time.Time // of the first refusal
-	refusedAt time.Time // of the last one
-	cutAt     time.Time // of the last cut; what was sent before is part of its cause
+	mu      sync.Mutex
+	waiting map[*waiter]bool
+	others  int // of those that wait: which are not patient
+	limiter *rate.Limiter
+	known   rate.Limit // to be permitted, rate.Inf for unknown; up to it the rate doubles each second
+	until   time.Time  // nothing is sent before
+	jitter  float64    // is added to a wait, as a share of it, so that clients do not come back all at once
+	cutAt   time.Time  // of the last cut; what was sent before is part of its cause
+	answers int        // to what was sent since
 }
 
 // NewPace returns a pace without a limit.
 func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1), waiting: map[*waiter]bool{}}
+	p := &Pace{turn: make(chan struct{}, 1), patient: make(chan struct{}, 1), waiting: map[*waiter]bool{}}
 	p.turn <- struct{}{}
+	p.patient <- struct{}{}
 	return p
 }
 
@@ -54,10 +56,13 @@ const (
 	firstRate    = 1           // a second, at least
 	lowestRate   = 0.1         // a second
 	rateCut      = 0.8         // by a refusal
-	searchGrowth = math.Ln2    // doubles it in a second, until the second refusal
-	growth       = 0.05        // from then on
+	blindCut     = 0.5         // by a further one before any answer
+	searchGrowth = math.Ln2    // by an answer doubles the rate in a second
+	steadyFor    = 10          // answers, which add nothing to the known rate
+	growth       = 0.05        // by an answer, from then on
 	mostJitter   = 0.1         // of a wait
-	unlimitAfter = time.Minute // without a refusal the service permits whatever is asked of it
+	quietTime    = time.Minute // without a refusal, after which nothing is known; after twice that there is no limit
+	quietTurns   = 40          // are at least as long, so that a low rate is not left all the time
 )
 
 // place is the permission to send a request.
@@ -67,23 +72,29 @@ type place struct {
 }
 
 // wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
-// asks for.
+// asks for, and lets the others pass while there are more of its kind.
 func (p *Pace) wait(ctx context.Context, patient bool) (place, error) {
 	if p == nil || !p.limited.Load() {
 		return place{}, nil
 	}
 	start := time.Now()
 	ctx, end := context.WithCancelCause(ctx)
-	w := &waiter{end: end}
+	w := &waiter{patient: patient, end: end}
 	w.deadline, _ = ctx.Deadline()
-	p.join(w, patient)
+	p.join(w)
 	defer p.leave(w)
+	if patient {
+		if err := receive(ctx, p.patient); err != nil {
+			return place{}, err
+		}
+		defer func() { p.patient <- struct{}{} }()
+	}
 	if err := receive(ctx, p.turn); err != nil {
 		return place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
 	for delay := p.next(); delay > 0; delay = p.next() {
-		if err := receive(ctx, time.After(delay)); err != nil {
+		if err := receive(ctx, time.After(min(delay, time.Second))); err != nil {
 			return place{}, err
 		}
 	}
@@ -106,6 +117,7 @@ func receive[T any](ctx context.Context, from <-chan T) error {
 
 // waiter is a call that waits.
 type waiter struct {
+	patient  bool
 	deadline time.Time // zero for none
 	end      context.CancelCauseFunc
 }
@@ -118,12 +130,14 @@ func (w *waiter) endIfLate(wait time.Duration) {
 }
 
 // join adds a call to those that wait.
-func (p *Pace) join(w *waiter, patient bool) {
+func (p *Pace) join(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wait := p.held()
-	if !patient { // the turns of those that wait, at a rate that answers will raise
-		wait += p.timeOf(float64(len(p.waiting)+1) - p.limiter.TokensAt(time.Now().Add(wait)))
+	if !w.patient {
+		turns := p.others + min(1, len(p.waiting)-p.others) + 1
+		wait += p.timeOf(float64(turns) - p.limiter.TokensAt(time.Now().Add(wait)))
+		p.others++
 	}
 	p.waiting[w] = true
 	w.endIfLate(wait)
@@ -133,23 +147,32 @@ func (p *Pace) join(w *waiter, patient bool) {
 func (p *Pace) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.waiting, w)
+	if delete(p.waiting, w); !w.patient {
+		p.others--
+	}
 	w.end(nil)
 }
 
 // held is how long nothing is sent.
 func (p *Pace) held() time.Duration { return max(0, time.Until(p.until)) }
 
-// timeOf is how long some requests take at the rate of now, which their answers raise.
+// timeOf is how long some requests take, if no more is permitted than what is known.
 func (p *Pace) timeOf(requests float64) time.Duration {
-	grows := growth
-	if p.searching {
-		grows = searchGrowth
+	var took rate.Limit
+	for r, left := p.limiter.Limit(), rate.Limit(requests); left > 0; {
+		more := p.search(r)
+		step := min(left, max(1, r/more/20)) // in which the rate hardly changes
+		took += step / r
+		r, left = r+step*more, left-step
 	}
-	return time.Duration(math.Log1p(grows*requests/float64(p.limiter.Limit())) / grows * float64(time.Second))
+	return time.Duration(took * rate.Limit(time.Second))
 }
 
-// next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile.
+// search is what an answer adds to a rate up to the known one.
+func (p *Pace) search(r rate.Limit) rate.Limit { return min(searchGrowth, r, max(0, p.known-r)) }
+
+// next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile, so
+// it asks again each second.
 func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,17 +199,25 @@ func (p *Pace) answered(at place) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.refusedAt) > unlimitAfter && now.Sub(p.until) > unlimitAfter {
+	r := p.limiter.Limit()
+	long := max(quietTime, time.Duration(quietTurns/r*rate.Limit(time.Second)))
+	switch quiet := now.Sub(p.until); {
+	case quiet > 2*long:
+		p.limiter.SetLimit(rate.Inf) // for those who wait
 		p.limited.Store(false)
 		return
+	case quiet > long:
+		p.known = rate.Inf
 	}
-	switch r := p.limiter.Limit(); {
-	case at.at.Before(p.firstAt): // what was in flight at the first refusal says what is permitted
+	switch {
+	case at.at.IsZero(): // what was in flight at the first refusal says what is permitted
 		p.limiter.SetLimit(max(r, rateCut*p.recent()))
-	case p.searching:
-		p.limiter.SetLimit(r + min(searchGrowth, r))
-	default:
-		p.limiter.SetLimit(r + min(growth, r/100))
+	case at.at.After(p.cutAt):
+		more := p.search(r)
+		if p.answers++; p.answers > steadyFor {
+			more = max(more, growth)
+		}
+		p.limiter.SetLimit(r + more)
 	}
 }
 
@@ -199,15 +230,19 @@ func (p *Pace) refused(at place, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, first := time.Now(), !p.limited.Load()
-	p.refusedAt = now
-	if first {
-		p.count(now)
-		p.limiter, p.firstAt = rate.NewLimiter(max(p.recent(), firstRate), 1), now
-	}
 	if first || at.at.After(p.cutAt) {
-		p.cutAt, p.jitter = now, mostJitter*rand.Float64() //nolint:gosec // jitter need not be unpredictable
-		p.limiter.SetLimit(max(rateCut*p.limiter.Limit(), lowestRate))
-		p.searching = first
+		switch {
+		case first:
+			p.count(now)
+			p.limiter, p.known = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
+		case p.answers > 0:
+			p.known = max(rateCut*p.limiter.Limit(), lowestRate)
+			p.limiter.SetLimit(p.known)
+		default:
+			p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
+		}
+		p.cutAt, p.answers = now, 0
+		p.jitter = mostJitter * rand.Float64() //nolint:gosec // jitter need not be unpredictable
 	}
 	p.limited.Store(true)
 	if after == 0 {

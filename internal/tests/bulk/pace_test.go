@@ -53,7 +53,7 @@ func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	tokens, at, refused := burst, time.Duration(0), new(int)
 	return &fake{pages: 200, answer: func(r asked) (*http.Response, error) {
 		mu.Lock()
-		tokens, at = min(rate, tokens+rate*(r.at-at).Seconds()), r.at
+		tokens, at = min(max(rate, 1), tokens+rate*(r.at-at).Seconds()), r.at
 		permitted := tokens >= 1
 		if permitted {
 			tokens--
@@ -127,6 +127,23 @@ func TestPaceOfAWalk(t *testing.T) {
 
 		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
 		require.NoError(t, err)
+	})
+}
+
+// TestPaceIsWaitedForByAWalk as long as its context lasts, though its turn may come later.
+func TestPaceIsWaitedForByAWalk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := refusing(times(3, "")...).client(t)
+		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		got := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), nil))
+		require.Len(t, got, 1)
+		require.ErrorIs(t, got[0].Err, context.DeadlineExceeded)
+		assert.Equal(t, 2*time.Second, time.Since(start))
 	})
 }
 
@@ -417,18 +434,187 @@ func TestPaceInTheRecord(t *testing.T) {
 	})
 }
 
-// TestPaceIsLifted by a minute without a refusal.
+// TestPaceIsLifted by two minutes without a refusal, whatever the answers say besides.
 func TestPaceIsLifted(t *testing.T) {
 	t.Parallel()
-	forEach(t, []time.Duration{30 * time.Second, 61 * time.Second}, func(t *testing.T, pause time.Duration) {
+	type test struct {
+		pause  time.Duration
+		status int
+	}
+	forEach(t, []test{
+		{30 * time.Second, http.StatusOK},
+		{100 * time.Second, http.StatusOK},
+		{130 * time.Second, http.StatusOK},
+		{130 * time.Second, http.StatusNotFound},
+	}, func(t *testing.T, test test) {
 		t.Helper()
-		c := refusing(times(1, "")...).client(t)
-		sendAll(t, c, 1)
-		<-time.After(pause)
-		sendAll(t, c, 1)
+		first := refusing(times(1, "")...).answer
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			if resp, err := first(r); resp != nil || err != nil || test.status == http.StatusOK {
+				return resp, err
+			}
+			return service.Reply(test.status, ``), nil
+		}}
+		c := s.client(t)
+		call := func() { _ = send(t.Context(), c) }
+		service.Together(1, call)
+		<-time.After(test.pause)
+		service.Together(1, call)
 		start := time.Now()
-		sendAll(t, c, 50)
-		assert.Equal(t, pause > time.Minute, time.Since(start) == 0)
+		service.Together(50, call)
+		assert.Equal(t, test.pause > 2*time.Minute, time.Since(start) == 0)
+	})
+}
+
+// TestPaceIsLiftedForThoseWhoWait: they go within a second, even at the lowest rate.
+func TestPaceIsLiftedForThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 905 * time.Second // not a number of turns
+		s := refusing(append(times(4, ""), slices.Repeat([]refuses{{slow, succeeds}}, 200)...)...)
+		c := s.client(t, payvault.WithTimeout(time.Hour))
+		require.ErrorIs(t, send(t.Context(), c), payvault.ErrRateLimited)
+		sendAll(t, c, 200)
+		lifted := s.seen[4].at + slow
+		assert.GreaterOrEqual(t, s.seen[100].at, lifted, "most of them have waited for it")
+		assert.LessOrEqual(t, s.seen[203].at-lifted, time.Second)
+	})
+}
+
+// outage is a service that turns everything away for some time.
+func outage(s *fake, from, to time.Duration) *fake {
+	permits := s.answer
+	s.answer = func(r asked) (*http.Response, error) {
+		if r.at < from || r.at >= to {
+			return permits(r)
+		}
+		if err := r.sleep(50 * time.Millisecond); err != nil {
+			return nil, err
+		}
+		return refusal("")
+	}
+	return s
+}
+
+// TestPaceAfterAnOutage: work goes on within seconds, as fast as before, as fast as it can, or as slowly.
+func TestPaceAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	type test struct {
+		rate     float64
+		from, to time.Duration // of the outage
+		batches  int
+		atATime  int
+		most     time.Duration
+	}
+	forEach(t, []test{
+		{20, 10 * time.Second, 15 * time.Second, 400, 32, 40 * time.Second},
+		{20, 20 * time.Second, 80 * time.Second, 600, 32, 115 * time.Second},
+		{1e9, 0, time.Minute, 1000, 128, 110 * time.Second},
+		{1, time.Minute, 2 * time.Minute, 120, 8, 230 * time.Second},
+	}, func(t *testing.T, test test) {
+		t.Helper()
+		s, refused := limited(test.rate, test.rate, "")
+		outage(s, test.from, test.to)
+		for b := range s.submitAll(t, stream(100*test.batches, nil), atATime(test.atATime)) {
+			require.NoError(t, b.Err)
+		}
+		assert.LessOrEqual(t, time.Since(s.start), test.most)
+		assert.LessOrEqual(t, *refused, test.batches/5)
+	})
+}
+
+// TestPaceBesideAWalk: single calls have their turn, in time, and so does the walk.
+func TestPaceBesideAWalk(t *testing.T) {
+	t.Parallel()
+	forEach(t, []time.Duration{2 * time.Second, 5 * time.Second}, func(t *testing.T, within time.Duration) {
+		t.Helper()
+		s, _ := limited(5, 5, "")
+		c := s.client(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		batches := atomic.Int64{}
+		var walk sync.WaitGroup
+		walk.Go(func() {
+			for b := range c.AccountUpdater.SubmitAll(ctx, stream(100_000, nil), atATime(32)) {
+				if b.Err == nil {
+					batches.Add(1)
+				}
+			}
+		})
+		<-time.After(10 * time.Second)
+		before, served := batches.Load(), atomic.Int64{}
+		var calls sync.WaitGroup
+		for range 100 { // four a second
+			calls.Go(func() {
+				brief, cancel := context.WithTimeout(t.Context(), within)
+				defer cancel()
+				if _, err := c.AccountUpdater.Submit(brief, []card{newCard(0)}); err == nil {
+					served.Add(1)
+				}
+			})
+			<-time.After(time.Second / 4)
+		}
+		calls.Wait()
+		assert.GreaterOrEqual(t, served.Load(), int64(90))
+		assert.GreaterOrEqual(t, batches.Load()-before, int64(15))
+		cancel()
+		walk.Wait()
+	})
+}
+
+// TestPaceSaysAtOnce who will not have a turn in time, instead of letting them wait for nothing.
+func TestPaceSaysAtOnce(t *testing.T) {
+	t.Parallel()
+	forEach(t, []float64{0.5, 2, 10}, func(t *testing.T, rate float64) {
+		t.Helper()
+		s, _ := limited(rate, rate, "")
+		c := s.client(t)
+		for range c.AccountUpdater.SubmitAll(t.Context(), stream(int(6000*rate), nil), atATime(8)) {
+		}
+		start, permitted := time.Now(), int64(50*rate)
+		var served, atOnce, late atomic.Int64
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+		defer cancel()
+		service.Together(int(3*permitted), func() {
+			switch _, err := c.AccountUpdater.Submit(ctx, []card{newCard(0)}); {
+			case err == nil:
+				served.Add(1)
+			case errors.Is(err, payvault.ErrRateLimited) && time.Since(start) == 0:
+				atOnce.Add(1)
+			default:
+				late.Add(1)
+			}
+		})
+		assert.GreaterOrEqual(t, served.Load(), permitted*7/10)
+		assert.GreaterOrEqual(t, atOnce.Load(), permitted*3/2)
+		assert.LessOrEqual(t, late.Load(), permitted*3/10)
+	})
+}
+
+// TestPaceOfALowLimit is not left each minute: whoever is permitted a request in some seconds gets no bursts.
+func TestPaceOfALowLimit(t *testing.T) {
+	t.Parallel()
+	forEach(t, []float64{0.1, 1. / 6, 0.3}, func(t *testing.T, rate float64) {
+		t.Helper()
+		s, refused := limited(rate, 1, "")
+		limit := s.answer
+		var burst, worst int
+		s.answer = func(r asked) (*http.Response, error) {
+			before := *refused
+			resp, err := limit(r)
+			if burst += *refused - before; resp == nil {
+				burst = 0
+			}
+			if worst = max(worst, burst); r.at < 5*time.Minute { // until it has come down to it
+				burst, worst, *refused = 0, 0, 0
+			}
+			return resp, err
+		}
+		const batches = 150
+		for b := range s.submitAll(t, stream(100*batches, nil), atATime(8)) {
+			require.NoError(t, b.Err)
+		}
+		assert.LessOrEqual(t, *refused, batches/4)
+		assert.LessOrEqual(t, worst, 3, "in a row")
 	})
 }
 
@@ -491,8 +677,8 @@ func TestPaceOfManyClients(t *testing.T) {
 			sendAll(t, s.client(t), 1)
 			require.Len(t, s.seen, 4)
 			for i, r := range s.seen[1:] {
-				rate := math.Pow(0.8, float64(i+1))
-				assert.InDelta(t, 1/rate, (r.at - s.seen[i].at).Seconds(), 0.26)
+				rate := 0.8 / math.Exp2(float64(i))
+				assert.InDelta(t, 1.05/rate, (r.at - s.seen[i].at).Seconds(), 0.3/rate)
 			}
 			back[s.seen[1].at.Truncate(time.Millisecond)] = true
 		}

@@ -1,0 +1,213 @@
+package transport
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+)
+
+// play tells a pace what becomes of requests, one in a millisecond.
+func play(p *Pace, script string) {
+	first := place{at: time.Now()}
+	for _, event := range script {
+		<-time.After(time.Millisecond)
+		now := place{at: time.Now()}
+		switch event {
+		case 'a':
+			p.answered(now)
+		case 'r':
+			p.refused(now, 0)
+		case 'b': // answered, and sent before all others
+			p.answered(first)
+		case 'q': // refused, likewise
+			p.refused(first, 0)
+		case 'u': // answered, and sent when there was no limit
+			p.answered(place{})
+		case 's':
+			<-time.After(time.Second)
+		case 'm':
+			<-time.After(time.Minute + 20*time.Second)
+		}
+	}
+}
+
+// TestRateOfAPace after answers and refusals, as play has them.
+func TestRateOfAPace(t *testing.T) {
+	t.Parallel()
+	const ten = "aaaaaaaaaa"
+	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
+	for script, want := range map[string]rate.Limit{
+		// from the first refusal on, by what was answered in a second
+		"r":                       0.8,
+		hundred + "r":             80,
+		hundred + "sr":            80,
+		hundred + "ssr":           0.8,
+		hundred + "s" + ten + "r": 80,
+		"ruuuuuuuuuu":             8,
+		hundred + "ru":            80.8,
+		// further ones, and none of what was sent before
+		"rr":    0.4,
+		"rrr":   0.2,
+		"rrrr":  0.1,
+		"rrrrr": 0.1,
+		"rq":    0.8,
+		"rrrrq": 0.1,
+		// up to what is known, which is nothing at first
+		"ra":          0.8 + 0.693,
+		"raa":         0.8 + 2*0.693,
+		"rrrra":       0.2,
+		"rrrraa":      0.4,
+		"rar":         1.194,
+		"rarr":        0.597,
+		"rarra":       1.194,
+		"rarrb":       0.597,
+		"rarrraa":     1.194,
+		"raarr" + ten: 1.749,
+		// and then not before ten answers
+		"rar" + ten:              1.194,
+		"rar" + ten + "b":        1.194,
+		"rar" + ten + "a":        1.244,
+		"rar" + ten + "aaa":      1.344,
+		"rar" + ten + "ar":       0.996,
+		"rar" + ten + "ar" + ten: 0.996,
+		// a minute says that nothing is known
+		"rarma":  1.194 + 0.693,
+		"rarmaa": 1.194 + 2*0.693,
+		// but not where it is the time of a few requests
+		"rarrrrrma":     0.2,
+		"rarrrrrmaaa":   0.8,
+		"rarrrrrmaaaa":  0.8 + 0.693,
+		"rarrrrrmmmmma": 0.2,
+		// two lift it, and what follows begins anew
+		"rarmma":              rate.Inf,
+		"rarrrrrmmmmmmmmmma":  0.2,
+		"rarrrrrmmmmmmmmmmma": rate.Inf,
+		"rarrmmassr":          0.8,
+		"rarrmmassra":         0.8 + 0.693,
+		"rarrmmassrr":         0.4,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := NewPace()
+				play(p, script)
+				assert.InDelta(t, float64(want), float64(p.limiter.Limit()), 0.001)
+				assert.Equal(t, want != rate.Inf, p.limited.Load())
+			})
+		})
+	}
+}
+
+// TestTurnOfThoseWhoGaveUp: none is taken from the others.
+func TestTurnOfThoseWhoGaveUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rss")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 50 {
+			_, err := p.wait(gone, false)
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		at, err := p.wait(t.Context(), false)
+		require.NoError(t, err)
+		assert.Zero(t, at.waited)
+	})
+}
+
+// TestTurnsBefore a call: of the patient ones only one, however many wait.
+func TestTurnsBefore(t *testing.T) {
+	t.Parallel()
+	for within, inTime := range map[time.Duration]bool{time.Second: false, 2 * time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := NewPace()
+			play(p, "rarss") // to a request in 0.84 seconds
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := p.wait(ctx, false)
+			require.NoError(t, err)
+			for range 8 {
+				go func() { _, _ = p.wait(ctx, true) }()
+			}
+			synctest.Wait()
+			start := time.Now()
+			brief, end := context.WithTimeout(ctx, within)
+			defer end()
+			if _, err = p.wait(brief, false); inTime {
+				require.NoError(t, err)
+				assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
+				return
+			}
+			require.ErrorAs(t, err, new(*HeldError))
+			assert.Zero(t, time.Since(start))
+		})
+	}
+}
+
+// permits is a service that permits 20 requests a second of all its clients.
+type permits struct {
+	mu                 sync.Mutex
+	tokens             *rate.Limiter
+	performed, refused int
+}
+
+// perform makes requests until one is performed.
+func (s *permits) perform(ctx context.Context, p *Pace) error {
+	for {
+		at, err := p.wait(ctx, true)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		permitted := s.tokens.Allow()
+		if permitted {
+			s.performed++
+		} else {
+			s.refused++
+		}
+		s.mu.Unlock()
+		if <-time.After(50 * time.Millisecond); permitted {
+			p.answered(at)
+			return nil
+		}
+		p.refused(at, 0)
+	}
+}
+
+// TestPaceOfManyClients at one limit: they share what is permitted, and who comes to a low rate does not stay there
+// when the others have ended.
+func TestPaceOfManyClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const runs, clients, atATime, requests = 8, 10, 8, 200
+		var took time.Duration
+		refused := 0
+		for range runs {
+			s := &permits{tokens: rate.NewLimiter(20, 20)}
+			start := time.Now()
+			var all sync.WaitGroup
+			for range clients {
+				p := NewPace()
+				for range atATime {
+					all.Go(func() {
+						for range requests / atATime {
+							assert.NoError(t, s.perform(t.Context(), p))
+						}
+					})
+				}
+			}
+			all.Wait()
+			took, refused = took+time.Since(start), refused+s.refused
+			assert.Equal(t, clients*requests, s.performed)
+		}
+		assert.GreaterOrEqual(t, runs*(clients*requests-20)/20/took.Seconds(), 0.65)
+		assert.LessOrEqual(t, refused, runs*clients*requests/10)
+	})
+}
