@@ -18,7 +18,8 @@ type Journal interface {
 	// Begin records that a batch is about to be sent, and returns what was recorded before. It records nothing if
 	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded. The context
 	// ends when nothing more is to be sent. A Begin that fails should record nothing: what it has recorded all the same
-	// is of unknown outcome for good. So is a batch whose process is killed while it still waits for its turn.
+	// is of unknown outcome for good. A batch that has to wait, since the service limits the rate, ends as BatchNotSent
+	// and is begun again when its turn has come.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records what came of a batch, in place of what was recorded before. Its context does not end with that of
 	// the walk. It may also be called between two runs, to record what somebody has found out about a batch of unknown

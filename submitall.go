@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"example.com/payvault/internal/transport"
 )
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
@@ -63,9 +65,9 @@ type AccountUpdaterBatch struct {
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
-// good: up to 1.25 × Concurrency + 1 batches, and those whose answers were just being recorded. Some of them may not
-// have been sent yet: a batch is begun before it waits for its turn, and for what a 429 asks to wait. Without a
-// Journal, what was sent and not yielded yet is lost with the process.
+// good: the requests in flight, Concurrency / 4 + 1 batches more while so many are, and those whose answers were just
+// being recorded. What waits since the service limits the rate is not begun. Without a Journal, what was sent and not
+// yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
@@ -179,6 +181,7 @@ type submitted struct {
 
 	raw    Response
 	unsent bool // the walk was over before
+	begun  bool // in the journal, and its end is to be recorded
 }
 
 func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
@@ -273,22 +276,21 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 			}
 			decided <- b
 		}()
-		if w.send(b, cards, turn, next) { // the next one is begun while this one is recorded
-			w.record(b)
+		w.send(b, cards, turn, next)
+		if b.begun { // and the next one is being begun
+			w.record(b.Index, outcomeOf(&b.AccountUpdaterBatch))
 		}
 		returned = true
 	}()
 }
 
-// send begins and sends a batch, and reports whether there is something to record.
-func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) bool {
+// send begins and sends a batch.
+func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) {
 	defer func() { <-w.begun }()
-	if !w.admit(b, turn, next) {
-		return false
+	if w.admit(b, turn, next) {
+		defer func() { <-w.slots }()
+		w.submit(b, cards)
 	}
-	defer func() { <-w.slots }()
-	w.submit(b, cards)
-	return true
 }
 
 // admit reports whether a batch is to be sent, and then has a slot for it. Batches are begun at the same time and
@@ -314,7 +316,7 @@ func (w *bulkWalk) run(yield func(*submitted) bool) {
 	w.rethrow()
 	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
 	if w.over() == nil {
-		w.record(end)
+		w.record(end.Index, BatchOutcome{Status: BatchEnd})
 	}
 	switch failed := w.failed.Load(); {
 	case failed != nil && !errors.Is(last.Err, *failed):
@@ -405,11 +407,25 @@ func (w *bulkWalk) begin(b *submitted) bool {
 		}
 		return w.begin(b)
 	}
-	if known.Begun {
+	if b.begun = !known.Begun; !b.begun {
 		b.Earlier = true
 		b.RequestID, b.Err = known.result()
 	}
-	return !known.Begun
+	return b.begun
+}
+
+// pause has a batch wait for the pace as one that is not begun: if the process is killed meanwhile, it is not of unknown
+// outcome. Another one is sent in its place.
+func (w *bulkWalk) pause(b *submitted, wait func() error) error {
+	w.record(b.Index, BatchOutcome{Status: BatchNotSent, Cards: b.End - b.Start, Message: "it waits for its turn"})
+	b.begun = false
+	<-w.slots
+	err := wait()
+	w.slots <- struct{}{}
+	if err == nil && !w.begin(b) {
+		return transport.ErrStopped
+	}
+	return err
 }
 
 func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
@@ -417,15 +433,26 @@ func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
 		b.unsent = true
 		return
 	}
-	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) { o.sending = w.sending })
+	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) {
+		if o.sending = w.sending; w.Journal != nil {
+			o.pause = func(wait func() error) error { return w.pause(b, wait) }
+		}
+	})
 	if w.keepRaw {
 		opts = append(opts, WithResponse(&b.raw))
 	}
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
+	if b.Earlier { // another run has begun it while it waited
+		return
+	}
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
 	}
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
+		if e.Attempts == 0 {
+			b.Err, b.unsent = w.over(), true
+			return
+		}
 		e.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
 	}
 	if w.endsWith(err) {
@@ -449,12 +476,12 @@ func (w *bulkWalk) endsWith(err error) bool {
 	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
 }
 
-// record records what came of a batch, even if the walk is over. That of no cards stands for the end of the stream.
-func (w *bulkWalk) record(b *submitted) {
+// record records what came of a batch, even if the walk is over.
+func (w *bulkWalk) record(batch int, o BatchOutcome) {
 	if w.Journal == nil {
 		return
 	}
-	if err := w.Journal.End(w.requests, w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
+	if err := w.Journal.End(w.requests, w.Job, batch, o); err != nil {
 		w.fail(err)
 	}
 }

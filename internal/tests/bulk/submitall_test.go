@@ -760,6 +760,101 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	})
 }
 
+// open are the batches that were begun and have not ended.
+func (j *journal) open() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, known := range j.known {
+		if known.Begun && known.Outcome == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestJournalWhileThePaceHolds: nothing is recorded as begun while it waits, so that a process that is killed leaves
+// nothing of unknown outcome but what is in flight.
+func TestJournalWhileThePaceHolds(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"", "1", "20"}, func(t *testing.T, retryAfter string) {
+		t.Helper()
+		s, _ := limited(20, 20, retryAfter)
+		j, waited := newJournal(t, nil), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer cancel()
+			for range 1000 {
+				<-time.After(33 * time.Millisecond)
+				synctest.Wait()
+				flying := s.flying.Load()
+				if flying == 0 {
+					waited++
+				}
+				assert.LessOrEqual(t, flying, int64(32))
+				if flying < 32 { // else some are begun for when these are answered
+					assert.EqualValues(t, flying, j.open())
+				}
+			}
+		}()
+		accepted := 0
+		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(100_000, nil), j.options(32)) {
+			if accepted++; b.Err != nil {
+				break
+			}
+		}
+		assert.Greater(t, accepted, 30)
+		assert.Positive(t, waited)
+	})
+}
+
+// TestJournalOfABatchThatAnotherRunHasSent while it waited, as the workers of a queue may.
+func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"sent", "fails"}, func(t *testing.T, how string) {
+		t.Helper()
+		s, j := refusing(refuses{0, "20"}), newJournal(t, nil)
+		time.AfterFunc(10*time.Second, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if how == "fails" {
+				j.fail = func(string, int) error { return errDisk }
+			}
+			j.known[0] = payvault.BatchState{
+				Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"},
+			}
+		})
+		got := j.run(s, 100)
+		assert.Len(t, s.seen, 1)
+		assert.Equal(t, payvault.BatchAccepted, j.known[0].Outcome.Status)
+		if how == "sent" {
+			assert.Equal(t, earlier(100), got)
+		} else {
+			require.ErrorIs(t, got[0].Err, errDisk)
+			assert.ErrorContains(t, got[0].Err, "status 429 Too Many Requests: the walk was stopped: journal: disk full")
+		}
+	})
+}
+
+// TestStoppedWalkDoesNotWait for an attempt that will not come.
+func TestStoppedWalkDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s, j := &fake{answer: func(asked) (*http.Response, error) {
+			resp := service.Reply(http.StatusServiceUnavailable, ``)
+			resp.Header.Set("Retry-After", "29")
+			return resp, nil
+		}}, newJournal(t, nil)
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(300, nil), j.options(2), payvault.WithReplay()))
+		assert.Equal(t, time.Second, time.Since(s.start))
+		require.ErrorContains(t, got[0].Err,
+			"status 503 Service Unavailable: the walk was stopped: context deadline exceeded (outcome unknown)")
+		assert.Equal(t, payvault.BatchUnknown, j.known[0].Outcome.Status)
+	})
+}
+
 // TestJournalThatHangs is left behind when the context ends, since nothing is begun.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
