@@ -1,10 +1,10 @@
 package payvault
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 )
 
 // Journal is told of each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided,
@@ -41,7 +41,10 @@ type BatchOutcome struct {
 	RequestID  string      // if it was accepted; cleared if it may be a card number
 	StatusCode int         // HTTP status of the error; 0 if no response arrived
 	Code       string      // platform code of the error
-	Message    string      // of the service, or what else went wrong, cleared as errors are; on one line
+	// What went wrong, as the text of the error has it after the code: what the service said, of fields too, or what
+	// else it was. It is on one line, and cleared as errors are. In an Earlier error it is in the text only, not in
+	// Message, Detail or Fields; nor does that match a cause, such as [ErrMalformedResponse].
+	Message string
 }
 
 // BatchStatus is what became of a batch.
@@ -68,10 +71,7 @@ func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
 	if e, failed := errors.AsType[*Error](b.Err); failed {
 		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
-		o.Message = oneLine(cmp.Or(e.Message, e.Detail))
-		if o.Message == "" && e.cause != nil {
-			o.Message = oneLine(e.cause.Error())
-		}
+		o.Message = lineOf(strings.Join(e.reason(nil), ": "), longReason)
 	}
 	return o
 }

@@ -56,7 +56,7 @@ func guards() []guard {
 		{
 			"deadline of the attempt, body included", attempt,
 			"context.WithTimeout(call.ctx, c.timeout(call))",
-			"context.WithTimeout(req.Context(), 100*c.timeout(call))",
+			"context.WithTimeout(call.ctx, 100*c.timeout(call))",
 		},
 		{
 			"the caller's context", "internal/transport/transport.go",
