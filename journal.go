@@ -64,20 +64,20 @@ var cardNumber = regexp.MustCompile(`\pN{12,}|^(?:\PL*\pN){12}\PL*$`)
 
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
-	if b.Start == b.End {
-		return BatchOutcome{Status: BatchEnd}
-	}
-	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start}
+	o := BatchOutcome{Status: b.Status, Cards: b.End - b.Start}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
 	if e, failed := errors.AsType[*Error](b.Err); failed {
-		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
+		o.StatusCode, o.Code = e.StatusCode, oneLine(e.Code)
 		o.Message = lineOf(strings.Join(e.reason(nil), ": "), longReason)
 	}
 	return o
 }
 
-func statusOf(e *Error) BatchStatus {
+func statusOf(err error) BatchStatus {
+	e, failed := errors.AsType[*Error](err)
 	switch {
+	case !failed:
+		return BatchAccepted
 	case e.Delivery == Unknown:
 		return BatchUnknown
 	case e.Delivery == NotSent, SafeToRetry(e), errors.Is(e, ErrUnauthorized), errors.Is(e, ErrForbidden):
@@ -101,13 +101,17 @@ func (s BatchState) check(cards int) error {
 }
 
 // result gives what an earlier run would have yielded.
-func (s BatchState) result() (requestID string, err error) {
-	if s.Outcome == nil {
-		lost := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
-		return "", earlierError(OpAccountUpdaterSubmit, lost)
+func (s BatchState) result() (status BatchStatus, requestID string, err error) {
+	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
+	if s.Outcome != nil {
+		o = *s.Outcome
 	}
-	if s.Outcome.Status == BatchAccepted {
-		return s.Outcome.RequestID, nil
+	switch o.Status {
+	case BatchAccepted:
+		return o.Status, o.RequestID, nil
+	case BatchRefused:
+	default:
+		o.Status = BatchUnknown
 	}
-	return "", earlierError(OpAccountUpdaterSubmit, *s.Outcome)
+	return o.Status, "", earlierError(OpAccountUpdaterSubmit, o)
 }

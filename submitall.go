@@ -44,12 +44,13 @@ const streamPatience = time.Second
 // AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
 // the last of a walk that did not begin, that ended before its stream, or whose journal failed: it has the error.
 type AccountUpdaterBatch struct {
-	Index     int    // zero-based, counted from the start of the stream
-	Start     int    // position of the first card in the stream, zero-based
-	End       int    // position after the last card
-	RequestID string // set if Err is nil
-	Err       error  // an *Error; its Delivery reports whether the batch was sent
-	Earlier   bool   // the journal has it from an earlier run, and nothing was sent in this one
+	Index     int         // zero-based, counted from the start of the stream
+	Start     int         // position of the first card in the stream, zero-based; data[42] of an error is Start + 42
+	End       int         // position after the last card
+	Status    BatchStatus // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
+	RequestID string      // set if it is accepted
+	Err       error       // an *Error, unless it is accepted
+	Earlier   bool        // the journal has it from an earlier run, and nothing was sent in this one
 }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
@@ -71,7 +72,7 @@ type AccountUpdaterBatch struct {
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
-// are: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
+// are, unless that is none: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
 // without one it is enough to look at its error after the loop. A panic of a transport, a key source or the journal
 // ends the walk in the same way.
 //
@@ -88,8 +89,9 @@ type AccountUpdaterBatch struct {
 //
 // Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
 // attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
-// unknown. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an earlier
-// run may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what tells.
+// unknown. Unless the stream had returned and all its batches were sent, such a walk ends with an error, if need be that
+// of a batch without cards. With a Journal an earlier run may have sent what this one did not ask about: [SafeToRetry]
+// is false, and running the job again is what tells.
 //
 // Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
 // them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
@@ -109,8 +111,11 @@ func (s *AccountUpdaterService) SubmitAll(
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	return func(yield func(*AccountUpdaterBatch) bool) {
 		call := newCallOptions(opts)
+		if cards == nil {
+			call.problems.add("cards", "is nil")
+		}
 		if err := s.checkWalk(ctx, o, call.problems); err != nil {
-			yield(&AccountUpdaterBatch{Err: err})
+			yield(&AccountUpdaterBatch{Status: BatchNotSent, Err: err})
 			return
 		}
 		w := newBulkWalk(ctx, s, o, opts)
@@ -231,9 +236,6 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		next.Index, next.Start = next.Index+1, next.End
 		batch = make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 	}
-	if cards == nil {
-		cards = slices.Values(batch)
-	}
 stream:
 	for card := range cards {
 		w.given.Add(1)
@@ -270,13 +272,16 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 			if !returned {
 				w.caught(recover())
 				w.stop(errors.New("panic"))
-				if b.Err == nil && b.RequestID == "" { // it was not decided before
-					b.Err = panicError(OpAccountUpdaterSubmit)
+				if b.Status == "" { // it was not decided before
+					b.Status, b.Err = BatchUnknown, panicError(OpAccountUpdaterSubmit)
 				}
 			}
 			decided <- b
 		}()
 		w.send(b, cards, turn, next)
+		if !b.Earlier {
+			b.Status = statusOf(b.Err)
+		}
 		if b.begun { // and the next one is being begun
 			w.record(b.Index, outcomeOf(&b.AccountUpdaterBatch))
 		}
@@ -308,15 +313,22 @@ func (w *bulkWalk) admit(b *submitted, turn <-chan struct{}, next chan<- struct{
 // run yields the batches in their order.
 func (w *bulkWalk) run(yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
+	complete := true
 	for decided := range w.started() {
 		if last = <-decided; !yield(last) {
 			return
 		}
+		complete = complete && !last.unsent
 	}
 	w.rethrow()
-	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
-	if w.over() == nil {
+	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{
+		Index: last.Index + 1, Start: last.End, End: last.End, Status: BatchNotSent,
+	}}
+	if complete && !w.blocked && w.whole && w.failed.Load() == nil {
 		w.record(end.Index, BatchOutcome{Status: BatchEnd})
+		if end.Index == 0 && w.failed.Load() == nil { // earlier runs saw no cards either, and a later one may
+			w.record(0, BatchOutcome{Status: BatchNotSent})
+		}
 	}
 	switch failed := w.failed.Load(); {
 	case failed != nil && !errors.Is(last.Err, *failed):
@@ -409,7 +421,7 @@ func (w *bulkWalk) begin(b *submitted) bool {
 	}
 	if b.begun = !known.Begun; !b.begun {
 		b.Earlier = true
-		b.RequestID, b.Err = known.result()
+		b.Status, b.RequestID, b.Err = known.result()
 	}
 	return b.begun
 }

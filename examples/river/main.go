@@ -58,13 +58,14 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: fmt.Sprint(job.Args.Job, "/", job.Args.From)}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
+		stop := errors.Is(e, payvault.ErrUnauthorized) || errors.Is(e, payvault.ErrForbidden)
 		switch {
 		case !failed || batch.Earlier:
-		case payvault.SafeToRetry(e), e.Delivery == payvault.NotSent && !errors.Is(e, payvault.ErrInvalidRequest):
+		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
 			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {
 				return river.JobSnooze(e.RetryAfter) // no attempt counts
 			}
-		case w.lost.Add(1) >= mostLost, errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+		case stop, w.lost.Add(1) >= mostLost:
 			err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
 			return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
 		}

@@ -77,7 +77,9 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
-		batches = append(batches, batch{Index: i, Start: i * 100, End: min(i*100+100, n), RequestID: fmt.Sprint("REQ", i)})
+		batches = append(batches, batch{
+			Index: i, Start: i * 100, End: min(i*100+100, n), Status: payvault.BatchAccepted, RequestID: fmt.Sprint("REQ", i),
+		})
 	}
 	return batches
 }
@@ -242,7 +244,7 @@ func TestSubmitAllOfABlockedStream(t *testing.T) {
 		if how != "is left" {
 			require.Len(t, got, 3)
 			require.ErrorIs(t, got[2].Err, context.Canceled)
-			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Err: got[2].Err}, got[2])
+			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Status: payvault.BatchNotSent, Err: got[2].Err}, got[2])
 		}
 		assert.Equal(t, batchesOf(200), got[:2])
 		s.assertSent(t, 0, 200)
@@ -267,7 +269,9 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 		require.Len(t, got, whole+1)
 		require.ErrorIs(t, got[whole].Err, errDisk)
 		got[whole].Err = nil
-		assert.Equal(t, append(batchesOf(whole*100), batch{Index: whole, Start: whole * 100, End: n}), got)
+		assert.Equal(t, append(batchesOf(whole*100), batch{
+			Index: whole, Start: whole * 100, End: n, Status: payvault.BatchNotSent,
+		}), got)
 	})
 }
 
@@ -297,7 +301,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 				assert.Contains(t, string(raw.Body), `"`+b.RequestID+`"`)
 				continue
 			}
-			assert.Equal(t, batch{Index: b.Index, Start: b.Index * 100, End: b.Index*100 + 100, Err: b.Err}, *b)
+			status := map[int]payvault.BatchStatus{1: payvault.BatchRefused, 2: payvault.BatchNotSent}[b.Index]
+			assert.Equal(t, batch{b.Index, b.Index * 100, b.Index*100 + 100, status, "", b.Err, false}, *b)
 		}
 		assert.Len(t, want, n)
 		s.assertSent(t, 0, 200, 300, 850)
@@ -329,7 +334,10 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 			require.ErrorIs(t, got[i].Err, context.Canceled)
 			assert.Equal(t, i < sent, errors.Is(got[i].Err, payvault.ErrOutcomeUnknown))
 			assert.Equal(t, i >= sent, payvault.SafeToRetry(got[i].Err))
-			got[i].Err, want[i].RequestID = nil, ""
+			got[i].Err, want[i].RequestID, want[i].Status = nil, "", payvault.BatchNotSent
+			if i < sent {
+				want[i].Status = payvault.BatchUnknown
+			}
 		}
 		assert.Equal(t, want, got)
 		s.assertSent(t, 0, sent*100)
@@ -429,6 +437,16 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	got := collect(new(fake).client(t).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), stream(250, nil), nil))
 	require.Len(t, got, 1)
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
+}
+
+// TestSubmitAllOfNil: no stream is refused, and is no stream without cards.
+func TestSubmitAllOfNil(t *testing.T) {
+	t.Parallel()
+	j := newJournal(t, nil)
+	got := collect(new(fake).submitAll(t, nil, j.options(1)))
+	require.Len(t, got, 1)
+	service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"cards": {"is nil"}})
+	assert.Empty(t, j.known)
 }
 
 // TestSubmitAllWithAWrongKey: one that the service does not take is not tried on a million cards.
@@ -536,7 +554,8 @@ func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.
 		return err
 	}
 	for later := range j.known {
-		if outcome.Status == payvault.BatchEnd && later > i {
+		if was := j.known[later].Outcome; outcome.Status == payvault.BatchEnd && later >= i &&
+			(was == nil || was.Status != payvault.BatchNotSent && (later > i || was.Status != payvault.BatchEnd)) {
 			return errors.New("the job is of other cards: an earlier run saw more batches")
 		}
 	}
@@ -586,7 +605,11 @@ func TestJournal(t *testing.T) {
 		}
 		assert.ElementsMatch(t, batchesOf(n), got)
 		before := maps.Clone(j.known)
-		assert.Equal(t, payvault.BatchEnd, before[len(got)].Outcome.Status)
+		if end := before[len(got)].Outcome.Status; n > 0 {
+			assert.Equal(t, payvault.BatchEnd, end)
+		} else {
+			assert.Equal(t, payvault.BatchNotSent, end, "no cards do not use up the job")
+		}
 		assert.Equal(t, earlier(n), j.run(s, n))
 		assert.Equal(t, before, j.known)
 		s.assertSent(t, 0, n)
@@ -644,6 +667,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		assert.False(t, payvault.SafeToRetry(is))
 		assert.Equal(t, was.Error(), is.Error())
 		assert.Empty(t, is.Message, "it may be no text of the service")
+		assert.Equal(t, []payvault.BatchStatus{test.want, test.want}, []payvault.BatchStatus{first[0].Status, again[0].Status})
 		assert.Equal(t, []any{was.Op, was.StatusCode, was.Code, was.Delivery},
 			[]any{is.Op, is.StatusCode, is.Code, is.Delivery})
 	}
@@ -720,7 +744,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 		text    string
 	}
 	forEach(t, []test{
-		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {0, 350, fewer},
+		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {50, 0, more},
 	}, func(t *testing.T, n test) {
 		t.Helper()
 		j := newJournal(t, nil)
@@ -860,6 +884,28 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 		require.ErrorContains(t, got[0].Err,
 			"status 503 Service Unavailable: the walk was stopped: context deadline exceeded (outcome unknown)")
 		assert.Equal(t, payvault.BatchUnknown, j.known[0].Outcome.Status)
+	})
+}
+
+// TestJournalOfAContextThatEndsLate: what is in flight then are the last batches, and the job is at its end.
+func TestJournalOfAContextThatEndsLate(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(2 * time.Second) }}
+		j := newJournal(t, nil)
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(n, nil), j.options(3)))
+		assert.Equal(t, batchesOf(300), got[:3])
+		if n == 300 {
+			assert.Len(t, got, 3)
+			assert.Equal(t, &payvault.BatchOutcome{Status: payvault.BatchEnd}, j.known[3].Outcome)
+		} else {
+			require.ErrorIs(t, got[3].Err, context.DeadlineExceeded)
+			assert.Equal(t, payvault.BatchNotSent, got[3].Status)
+			assert.NotContains(t, j.known, 4)
+		}
 	})
 }
 
