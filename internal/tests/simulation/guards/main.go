@@ -143,7 +143,7 @@ func guards() []guard {
 		{
 			"journal: a batch that waited is recorded anew", "submitall.go",
 			"if err == nil && !w.begin(b) {",
-			"if err == nil && !w.begin(b) && false {",
+			"if err != nil && !w.begin(b) {",
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
