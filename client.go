@@ -410,6 +410,7 @@ type callOptions struct {
 	header   http.Header
 	patient  bool            // of a walk: it waits out status 429
 	sending  context.Context //nolint:containedctx // of a walk
+	pause    func(wait func() error) error
 	problems problems
 }
 

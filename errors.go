@@ -111,7 +111,8 @@ type Error struct {
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
 	replay  Replay
-	unasked bool // the journal of a job was not asked whether an earlier run has sent it
+	earlier string // the reason in the error of an earlier run
+	unasked bool   // the journal of a job was not asked whether an earlier run has sent it
 	cause   error
 }
 
@@ -129,10 +130,26 @@ func (e *Error) Error() string {
 	default:
 		said = append(said, code)
 	}
+	line := strings.Join(append(parts, e.reason(said)...), ": ")
+	switch {
+	case e.refusedLocally():
+	case e.Delivery == NotSent:
+		line += " (not sent)"
+	case e.Is(ErrOutcomeUnknown):
+		line += " (outcome unknown)"
+	}
+	return line
+}
+
+// reason is what went wrong: what the service said, after what is given, the cause, and the fields.
+func (e *Error) reason(said []string) (parts []string) {
 	for _, text := range []string{e.Message, e.Detail} {
 		if text != "" {
 			said = append(said, oneLine(text))
 		}
+	}
+	if e.earlier != "" {
+		said = append(said, e.earlier)
 	}
 	// Each is cleared of card numbers already, but one may be spread over them.
 	digits := func(text string) string { return newEraser(nil).clean(text)[0] }
@@ -145,15 +162,7 @@ func (e *Error) Error() string {
 	if len(e.Fields) > 0 {
 		parts = append(parts, digits(e.fieldsLine()))
 	}
-	line := strings.Join(parts, ": ")
-	switch {
-	case e.refusedLocally():
-	case e.Delivery == NotSent:
-		line += " (not sent)"
-	case e.Is(ErrOutcomeUnknown):
-		line += " (outcome unknown)"
-	}
-	return line
+	return parts
 }
 
 // fieldsLine names as many fields as a log line can hold.
@@ -176,8 +185,10 @@ func (e *Error) fieldsLine() string {
 }
 
 // oneLine keeps what a log line can hold.
-func oneLine(text string) string {
-	const most = 300
+func oneLine(text string) string { return lineOf(text, 300) }
+
+// lineOf keeps some characters of a text, on one line.
+func lineOf(text string, most int) string {
 	line := make([]rune, 0, min(len(text), most))
 	for _, r := range text {
 		if len(line) == most {
@@ -605,14 +616,13 @@ func inShort(cause error) error {
 	return cause
 }
 
+// longReason is as long as that of an error with many fields.
+const longReason = 8000
+
 // earlierError is the error of a batch that an earlier run has sent.
 func earlierError(op Operation, o BatchOutcome) error {
 	e := &Error{Op: op, StatusCode: o.StatusCode, Code: o.Code, replay: ReplayNever}
-	if o.StatusCode != 0 {
-		e.Message = o.Message
-	} else if o.Message != "" {
-		e.cause = errors.New(o.Message)
-	}
+	e.earlier = lineOf(o.Message, longReason)
 	if o.Status == BatchRefused {
 		e.Delivery = Answered
 	}

@@ -391,12 +391,12 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	}, 250))
 	options := &payvault.SubmitAllOptions{Concurrency: 8}
 	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
-		fmt.Println(batch.Index, batch.Start, batch.End, batch.RequestID != "", batch.Err)
+		fmt.Println(batch.Index, batch.Start, batch.End, batch.Status, batch.Err)
 	}
 	// Output:
-	// 0 0 100 true <nil>
-	// 1 100 200 true <nil>
-	// 2 200 250 true <nil>
+	// 0 0 100 accepted <nil>
+	// 1 100 200 accepted <nil>
+	// 2 200 250 accepted <nil>
 }
 
 // memory is a journal for this example only: one that is to survive a crash writes to disk before it returns, as
@@ -452,12 +452,12 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			}
 		}
 		for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
-			switch {
-			case batch.Err == nil:
+			switch batch.Status {
+			case payvault.BatchAccepted:
 				accepted++
-			case errors.Is(batch.Err, payvault.ErrOutcomeUnknown): // somebody has to look it up; no run sends it again
+			case payvault.BatchUnknown: // somebody has to look it up; no run sends it again
 				unknown++
-			default: // it is refused, or left to the next run
+			default: // it is refused, or not sent and left to the next run
 				failed = batch.Err
 			}
 		}

@@ -155,7 +155,7 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	out.Request = transport.Request{
 		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), Body: wire, MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
-		Pace:   c.core.paces[op.Op], Patient: o.patient, Sending: o.sending,
+		Pace:   c.core.paces[op.Op], Patient: o.patient, Sending: o.sending, Pause: o.pause,
 	}
 	maps.Copy(out.Header, o.header)
 	if form, ok := out.body.(interface {

@@ -1,10 +1,10 @@
 package payvault
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 )
 
 // Journal is told of each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided,
@@ -18,7 +18,8 @@ type Journal interface {
 	// Begin records that a batch is about to be sent, and returns what was recorded before. It records nothing if
 	// the batch is recorded already, but for one that ended as [BatchNotSent]: that counts as not recorded. The context
 	// ends when nothing more is to be sent. A Begin that fails should record nothing: what it has recorded all the same
-	// is of unknown outcome for good. So is a batch whose process is killed while it still waits for its turn.
+	// is of unknown outcome for good. A batch that has to wait, since the service limits the rate, ends as BatchNotSent
+	// and is begun again when its turn has come.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records what came of a batch, in place of what was recorded before. Its context does not end with that of
 	// the walk. It may also be called between two runs, to record what somebody has found out about a batch of unknown
@@ -40,7 +41,10 @@ type BatchOutcome struct {
 	RequestID  string      // if it was accepted; cleared if it may be a card number
 	StatusCode int         // HTTP status of the error; 0 if no response arrived
 	Code       string      // platform code of the error
-	Message    string      // of the service, or what else went wrong, cleared as errors are; on one line
+	// What went wrong, as the text of the error has it after the code: what the service said, of fields too, or what
+	// else it was. It is on one line, and cleared as errors are. In an Earlier error it is in the text only, not in
+	// Message, Detail or Fields; nor does that match a cause, such as [ErrMalformedResponse].
+	Message string
 }
 
 // BatchStatus is what became of a batch.
@@ -62,23 +66,20 @@ var cardNumber = regexp.MustCompile(
 
 // outcomeOf gives what a journal keeps.
 func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
-	if b.Start == b.End {
-		return BatchOutcome{Status: BatchEnd}
-	}
-	o := BatchOutcome{Status: BatchAccepted, Cards: b.End - b.Start}
+	o := BatchOutcome{Status: b.Status, Cards: b.End - b.Start}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
 	if e, failed := errors.AsType[*Error](b.Err); failed {
-		o.Status, o.StatusCode, o.Code = statusOf(e), e.StatusCode, oneLine(e.Code)
-		o.Message = oneLine(cmp.Or(e.Message, e.Detail))
-		if o.Message == "" && e.cause != nil {
-			o.Message = oneLine(e.cause.Error())
-		}
+		o.StatusCode, o.Code = e.StatusCode, oneLine(e.Code)
+		o.Message = lineOf(strings.Join(e.reason(nil), ": "), longReason)
 	}
 	return o
 }
 
-func statusOf(e *Error) BatchStatus {
+func statusOf(err error) BatchStatus {
+	e, failed := errors.AsType[*Error](err)
 	switch {
+	case !failed:
+		return BatchAccepted
 	case e.Delivery == Unknown:
 		return BatchUnknown
 	case e.Delivery == NotSent, SafeToRetry(e), errors.Is(e, ErrUnauthorized), errors.Is(e, ErrForbidden):
@@ -102,13 +103,17 @@ func (s BatchState) check(cards int) error {
 }
 
 // result gives what an earlier run would have yielded.
-func (s BatchState) result() (requestID string, err error) {
-	if s.Outcome == nil {
-		lost := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
-		return "", earlierError(OpAccountUpdaterSubmit, lost)
+func (s BatchState) result() (status BatchStatus, requestID string, err error) {
+	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
+	if s.Outcome != nil {
+		o = *s.Outcome
 	}
-	if s.Outcome.Status == BatchAccepted {
-		return s.Outcome.RequestID, nil
+	switch o.Status {
+	case BatchAccepted:
+		return o.Status, o.RequestID, nil
+	case BatchRefused:
+	default:
+		o.Status = BatchUnknown
 	}
-	return "", earlierError(OpAccountUpdaterSubmit, *s.Outcome)
+	return o.Status, "", earlierError(OpAccountUpdaterSubmit, o)
 }

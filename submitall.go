@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"example.com/payvault/internal/transport"
 )
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
@@ -42,12 +44,13 @@ const streamPatience = time.Second
 // AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
 // the last of a walk that did not begin, that ended before its stream, or whose journal failed: it has the error.
 type AccountUpdaterBatch struct {
-	Index     int    // zero-based, counted from the start of the stream
-	Start     int    // position of the first card in the stream, zero-based
-	End       int    // position after the last card
-	RequestID string // set if Err is nil
-	Err       error  // an *Error; its Delivery reports whether the batch was sent
-	Earlier   bool   // the journal has it from an earlier run, and nothing was sent in this one
+	Index     int         // zero-based, counted from the start of the stream
+	Start     int         // position of the first card in the stream, zero-based; data[42] of an error is Start + 42
+	End       int         // position after the last card
+	Status    BatchStatus // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
+	RequestID string      // set if it is accepted
+	Err       error       // an *Error, unless it is accepted
+	Earlier   bool        // the journal has it from an earlier run, and nothing was sent in this one
 }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
@@ -63,13 +66,13 @@ type AccountUpdaterBatch struct {
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
-// good: up to 1.25 × Concurrency + 1 batches, and those whose answers were just being recorded. Some of them may not
-// have been sent yet: a batch is begun before it waits for its turn, and for what a 429 asks to wait. Without a
-// Journal, what was sent and not yielded yet is lost with the process.
+// good: the requests in flight, Concurrency / 4 + 1 batches more while so many are, and those whose answers were just
+// being recorded. What waits since the service limits the rate is not begun. Without a Journal, what was sent and not
+// yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
-// are: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
+// are, unless that is none: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
 // without one it is enough to look at its error after the loop. A panic of a transport, a key source or the journal
 // ends the walk in the same way.
 //
@@ -86,8 +89,9 @@ type AccountUpdaterBatch struct {
 //
 // Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
 // attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
-// unknown. Such a walk always ends with an error, if need be that of a batch without cards. With a Journal an earlier
-// run may have sent what this one did not ask about: [SafeToRetry] is false, and running the job again is what tells.
+// unknown. Unless the stream had returned and all its batches were sent, such a walk ends with an error, if need be that
+// of a batch without cards. With a Journal an earlier run may have sent what this one did not ask about: [SafeToRetry]
+// is false, and running the job again is what tells.
 //
 // Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
 // them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
@@ -107,8 +111,11 @@ func (s *AccountUpdaterService) SubmitAll(
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	return func(yield func(*AccountUpdaterBatch) bool) {
 		call := newCallOptions(opts)
+		if cards == nil {
+			call.problems.add("cards", "is nil")
+		}
 		if err := s.checkWalk(ctx, o, call.problems); err != nil {
-			yield(&AccountUpdaterBatch{Err: err})
+			yield(&AccountUpdaterBatch{Status: BatchNotSent, Err: err})
 			return
 		}
 		w := newBulkWalk(ctx, s, o, opts)
@@ -179,6 +186,7 @@ type submitted struct {
 
 	raw    Response
 	unsent bool // the walk was over before
+	begun  bool // in the journal, and its end is to be recorded
 }
 
 func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
@@ -228,9 +236,6 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		next.Index, next.Start = next.Index+1, next.End
 		batch = make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 	}
-	if cards == nil {
-		cards = slices.Values(batch)
-	}
 stream:
 	for card := range cards {
 		w.given.Add(1)
@@ -267,28 +272,30 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 			if !returned {
 				w.caught(recover())
 				w.stop(errors.New("panic"))
-				if b.Err == nil && b.RequestID == "" { // it was not decided before
-					b.Err = panicError(OpAccountUpdaterSubmit)
+				if b.Status == "" { // it was not decided before
+					b.Status, b.Err = BatchUnknown, panicError(OpAccountUpdaterSubmit)
 				}
 			}
 			decided <- b
 		}()
-		if w.send(b, cards, turn, next) { // the next one is begun while this one is recorded
-			w.record(b)
+		w.send(b, cards, turn, next)
+		if !b.Earlier {
+			b.Status = statusOf(b.Err)
+		}
+		if b.begun { // and the next one is being begun
+			w.record(b.Index, outcomeOf(&b.AccountUpdaterBatch))
 		}
 		returned = true
 	}()
 }
 
-// send begins and sends a batch, and reports whether there is something to record.
-func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) bool {
+// send begins and sends a batch.
+func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) {
 	defer func() { <-w.begun }()
-	if !w.admit(b, turn, next) {
-		return false
+	if w.admit(b, turn, next) {
+		defer func() { <-w.slots }()
+		w.submit(b, cards)
 	}
-	defer func() { <-w.slots }()
-	w.submit(b, cards)
-	return true
 }
 
 // admit reports whether a batch is to be sent, and then has a slot for it. Batches are begun at the same time and
@@ -306,15 +313,22 @@ func (w *bulkWalk) admit(b *submitted, turn <-chan struct{}, next chan<- struct{
 // run yields the batches in their order.
 func (w *bulkWalk) run(yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
+	complete := true
 	for decided := range w.started() {
 		if last = <-decided; !yield(last) {
 			return
 		}
+		complete = complete && !last.unsent
 	}
 	w.rethrow()
-	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: last.Index + 1, Start: last.End, End: last.End}}
-	if w.over() == nil {
-		w.record(end)
+	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{
+		Index: last.Index + 1, Start: last.End, End: last.End, Status: BatchNotSent,
+	}}
+	if complete && !w.blocked && w.whole && w.failed.Load() == nil {
+		w.record(end.Index, BatchOutcome{Status: BatchEnd})
+		if end.Index == 0 && w.failed.Load() == nil { // earlier runs saw no cards either, and a later one may
+			w.record(0, BatchOutcome{Status: BatchNotSent})
+		}
 	}
 	switch failed := w.failed.Load(); {
 	case failed != nil && !errors.Is(last.Err, *failed):
@@ -405,11 +419,25 @@ func (w *bulkWalk) begin(b *submitted) bool {
 		}
 		return w.begin(b)
 	}
-	if known.Begun {
+	if b.begun = !known.Begun; !b.begun {
 		b.Earlier = true
-		b.RequestID, b.Err = known.result()
+		b.Status, b.RequestID, b.Err = known.result()
 	}
-	return !known.Begun
+	return b.begun
+}
+
+// pause has a batch wait for the pace as one that is not begun: if the process is killed meanwhile, it is not of unknown
+// outcome. Another one is sent in its place.
+func (w *bulkWalk) pause(b *submitted, wait func() error) error {
+	w.record(b.Index, BatchOutcome{Status: BatchNotSent, Cards: b.End - b.Start, Message: "it waits for its turn"})
+	b.begun = false
+	<-w.slots
+	err := wait()
+	w.slots <- struct{}{}
+	if err == nil && !w.begin(b) {
+		return transport.ErrStopped
+	}
+	return err
 }
 
 func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
@@ -417,15 +445,26 @@ func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
 		b.unsent = true
 		return
 	}
-	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) { o.sending = w.sending })
+	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) {
+		if o.sending = w.sending; w.Journal != nil {
+			o.pause = func(wait func() error) error { return w.pause(b, wait) }
+		}
+	})
 	if w.keepRaw {
 		opts = append(opts, WithResponse(&b.raw))
 	}
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
+	if b.Earlier { // another run has begun it while it waited
+		return
+	}
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
 	}
 	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
+		if e.Attempts == 0 {
+			b.Err, b.unsent = w.over(), true
+			return
+		}
 		e.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
 	}
 	if w.endsWith(err) {
@@ -449,12 +488,12 @@ func (w *bulkWalk) endsWith(err error) bool {
 	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
 }
 
-// record records what came of a batch, even if the walk is over. That of no cards stands for the end of the stream.
-func (w *bulkWalk) record(b *submitted) {
+// record records what came of a batch, even if the walk is over.
+func (w *bulkWalk) record(batch int, o BatchOutcome) {
 	if w.Journal == nil {
 		return
 	}
-	if err := w.Journal.End(w.requests, w.Job, b.Index, outcomeOf(&b.AccountUpdaterBatch)); err != nil {
+	if err := w.Journal.End(w.requests, w.Job, batch, o); err != nil {
 		w.fail(err)
 	}
 }

@@ -34,7 +34,7 @@ const most = 256
 
 // do has an operation committed. Once it is handed over it is waited for, whatever becomes of the context.
 func (j *Journal) do(ctx context.Context, o *op) error {
-	if text(o.job) != o.job { // it would fail those that share the transaction
+	if o.job == "" || text(o.job) != o.job { // it would fail those that share the transaction
 		return errJobName
 	}
 	select {
@@ -242,8 +242,12 @@ func read(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
 		if err != nil {
 			return err
 		}
-		if ops[k].state.Begun = true; b.Status != begun {
+		switch ops[k].state.Begun = true; {
+		case b.Status == begun:
+		case isStatus(b.Status):
 			ops[k].state.Outcome = &b
+		default: // which somebody has written
+			ops[k].err = errStatus(b.Status)
 		}
 	}
 	return found.Err()

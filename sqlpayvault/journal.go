@@ -24,7 +24,7 @@ var (
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 
 	errOtherCards = errors.New("sqlpayvault: the job is of other cards: an earlier run saw more batches")
-	errJobName    = errors.New("sqlpayvault: the name of the job has a NUL, or is not valid UTF-8")
+	errJobName    = errors.New("sqlpayvault: the name of the job is empty, has a NUL, or is not valid UTF-8")
 )
 
 const (
@@ -151,10 +151,26 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (payvault.Ba
 
 // End records what came of a batch, as [payvault.Journal] says. It needs no lease. When the database fails, such as by
 // a connection that drops, it tries again for 10 s, but for a batch that was not sent: that stays of unknown outcome.
+// It records the outcome of a batch that was never begun, too: by hand, look whether the name of the job is right.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
+	if !isStatus(outcome.Status) {
+		return errStatus(outcome.Status)
+	}
 	o := &op{key: key{job, batch}, outcome: &outcome, done: make(chan struct{})}
 	defer j.release(o.key) // what cannot be recorded stays begun, and of unknown outcome
 	return j.do(ctx, o)
+}
+
+func isStatus(s payvault.BatchStatus) bool {
+	switch s {
+	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchUnknown, payvault.BatchNotSent, payvault.BatchEnd:
+		return true
+	}
+	return false
+}
+
+func errStatus(s payvault.BatchStatus) error {
+	return fmt.Errorf("sqlpayvault: %q is no status of a batch", s)
 }
 
 // Close gives up the leases, and closes the file of [Open].

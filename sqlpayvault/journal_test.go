@@ -192,7 +192,7 @@ func TestTexts(t *testing.T) {
 		require.NoError(t, err)
 		outcome.Code, outcome.Message = "5", "ab\uFFFD"
 		assert.Equal(t, &outcome, state.Outcome)
-		for _, name := range []string{job + "\x00", job + "\xff"} {
+		for _, name := range []string{"", job + "\x00", job + "\xff"} {
 			_, err = j.Begin(t.Context(), name, 0)
 			require.ErrorContains(t, err, "the name of the job")
 			require.ErrorContains(t, j.End(t.Context(), name, 0, outcome), "the name of the job")
@@ -209,15 +209,57 @@ func TestBatchThatWasNotSent(t *testing.T) {
 			state, err := j.Begin(t.Context(), job, 7)
 			require.NoError(t, err)
 			assert.Zero(t, state)
-			outcome := payvault.BatchOutcome{Status: payvault.BatchNotSent, StatusCode: 429}
-			require.NoError(t, j.End(t.Context(), job, 7, outcome))
+			require.NoError(t, j.End(t.Context(), job, 7, payvault.BatchOutcome{
+				Status: payvault.BatchNotSent, Cards: 100, RequestID: "R", StatusCode: 429, Code: "1", Message: "wait",
+			}))
 		}
 		_, err := j.Begin(t.Context(), job, 7)
 		require.NoError(t, err)
+		db, err := sql.Open(driverOf(place))
+		require.NoError(t, err)
+		var row string
+		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT status || cards || request_id || status_code || code ||
+			message FROM payvault_batches`).Scan(&row))
+		require.NoError(t, db.Close())
+		assert.Equal(t, "begun00", row, "nothing is left of what it was")
 		require.NoError(t, j.Close())
 		state, err := opened(t, place).Begin(t.Context(), job, 7)
 		require.NoError(t, err)
 		assert.Equal(t, payvault.BatchState{Begun: true}, state, "it was begun again")
+	})
+}
+
+// TestStatuses: one that there is not is an error, whether it comes from a caller or from the table.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		for _, status := range []payvault.BatchStatus{"", "begun", "bogus"} {
+			require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: status}), "is no status")
+		}
+		_, err := j.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		require.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchUnknown}))
+		execute(t, place, `UPDATE payvault_batches SET status = 'not_sent'`)
+		_, err = j.Begin(t.Context(), job, 0)
+		require.ErrorContains(t, err, `"not_sent" is no status`)
+	})
+}
+
+// TestBatchThatEndsTwice at the same time takes two statements, which Postgres asks for.
+func TestBatchThatEndsTwice(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		var running sync.WaitGroup
+		for range 100 {
+			running.Go(func() {
+				assert.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}))
+			})
+		}
+		running.Wait()
 	})
 }
 
@@ -499,7 +541,8 @@ func TestClosed(t *testing.T) {
 		require.NoError(t, j.Close())
 		_, err = j.Begin(t.Context(), job, 0)
 		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
-		require.ErrorIs(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), sqlpayvault.ErrClosed)
+		ended := payvault.BatchOutcome{Status: payvault.BatchEnd}
+		require.ErrorIs(t, j.End(t.Context(), job, 0, ended), sqlpayvault.ErrClosed)
 		state, err := opened(t, place).Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Zero(t, state)
@@ -620,6 +663,9 @@ type dropping struct {
 	source string
 	armed  atomic.Bool
 	after  bool
+
+	failing atomic.Int64  // commits that have failed, if that is not 0; all do
+	holding chan struct{} // if it is there, a commit gives to it, twice
 }
 
 func (d *dropping) Driver() driver.Driver { return d.driver }
@@ -645,6 +691,13 @@ type droppingTx struct {
 }
 
 func (t droppingTx) Commit() error {
+	if t.holding != nil {
+		t.holding <- struct{}{}
+		t.holding <- struct{}{}
+	}
+	if t.failing.Load() > 0 {
+		return errors.Join(fmt.Errorf("failure %d", t.failing.Add(1)-1), driver.ErrBadConn, t.Rollback())
+	}
 	if !t.armed.CompareAndSwap(true, false) {
 		return t.Tx.Commit()
 	}
@@ -695,6 +748,57 @@ func TestConnectionThatDrops(t *testing.T) {
 			require.NoError(t, db.Close())
 		}
 	})
+}
+
+// broken opens a journal in a file whose commits fail, or are held.
+func broken(t *testing.T) (*sqlpayvault.Journal, *dropping) {
+	t.Helper()
+	name, source := driverOf(filepath.Join(t.TempDir(), "journal"))
+	db, err := sql.Open(name, source)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	d := &dropping{driver: db.Driver(), source: source}
+	db = sql.OpenDB(d)
+	j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, errors.Join(j.Close(), db.Close())) })
+	return j, d
+}
+
+// TestFirstFailureCounts: those after it follow from it.
+func TestFirstFailureCounts(t *testing.T) {
+	t.Parallel()
+	j, d := broken(t)
+	d.failing.Store(1)
+	err := j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+	require.ErrorContains(t, err, "failure 1\n")
+	assert.Greater(t, d.failing.Load(), int64(2), "it was tried again")
+	d.failing.Store(0)
+}
+
+// TestContextThatEnds while another transaction is committed: nothing is begun.
+func TestContextThatEnds(t *testing.T) {
+	t.Parallel()
+	j, d := broken(t)
+	d.holding = make(chan struct{})
+	first, second := make(chan error, 1), make(chan error, 1)
+	begin := func(ctx context.Context, batch int, ended chan<- error) {
+		_, err := j.Begin(ctx, job, batch)
+		ended <- err
+	}
+	go begin(t.Context(), 0, first)
+	<-d.holding
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	go begin(ctx, 1, second)
+	select {
+	case err := <-second:
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "it waits")
+	}
+	<-d.holding
+	require.NoError(t, <-first)
 }
 
 func TestOpenErrors(t *testing.T) {

@@ -324,10 +324,10 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 		i := s.todo[b.Index]
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: bounded(e.Error(), maxReason)})
 		s.refuse()
-	case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e):
+	case b.Status == payvault.BatchNotSent:
 		s.halt("", temporal.NewApplicationErrorWithOptions(e.Error(), TypeSafeToRetry,
 			temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter}))
-	case e.Delivery == payvault.Unknown:
+	case b.Status == payvault.BatchUnknown:
 		s.checkUnknown()
 	default:
 		s.refuse()

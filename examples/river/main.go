@@ -57,16 +57,16 @@ type worker struct {
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: fmt.Sprint(job.Args.Job, "/", job.Args.From)}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
-		e, failed := errors.AsType[*payvault.Error](batch.Err)
-		switch {
+		stop := errors.Is(batch.Err, payvault.ErrUnauthorized) || errors.Is(batch.Err, payvault.ErrForbidden)
+		switch e, failed := errors.AsType[*payvault.Error](batch.Err); {
 		case !failed || batch.Earlier:
 		case strings.Contains(e.Error(), "the job is of other cards"): // and would be each time
 			return river.JobCancel(e)
-		case payvault.SafeToRetry(e), e.Delivery == payvault.NotSent && !errors.Is(e, payvault.ErrInvalidRequest):
+		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
 			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {
 				return river.JobSnooze(e.RetryAfter) // no attempt counts
 			}
-		case w.lost.Add(1) >= mostLost, errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden):
+		case stop, w.lost.Add(1) >= mostLost:
 			err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
 			return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
 		}
@@ -74,7 +74,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// cards makes cards up. Those of a table would be read by their position in a snapshot that does not change.
+// cards makes cards up. Those of a table would be read by position in a snapshot that does not change.
 func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	for i := p.From; i < p.To; i++ {
 		number, id := payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), fmt.Sprint("card-", i)

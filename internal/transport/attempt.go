@@ -17,6 +17,7 @@ import (
 type call struct {
 	Request
 
+	ctx      context.Context //nolint:containedctx // of the attempts
 	max      int
 	attempts int
 	waited   int     // attempts that were refused and are waited out
@@ -63,8 +64,8 @@ type attempts struct{ client *Client }
 func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
 	call.again = false
-	err := call.wait(req.Context())
-	if call.err = cmp.Or(req.Context().Err(), err); call.err != nil {
+	err := call.wait()
+	if call.err = cmp.Or(call.ctx.Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
 	var start time.Time
@@ -90,20 +91,31 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // wait waits for the turn of an attempt. There is no further one after the end of Sending.
-func (c *call) wait(ctx context.Context) (err error) {
-	//nolint:contextcheck // of the two, Sending is the one that has the deadline of a walk
-	c.place, err = c.Pace.wait(cmp.Or(c.Sending, ctx), c.Patient)
+func (c *call) wait() (err error) {
+	if c.Pause == nil || c.unsure || c.last.mayBePerformed() || !c.Pace.isLimited() {
+		err = c.waitForPace()
+	} else {
+		err = c.Pause(c.waitForPace)
+	}
 	if c.isStopped() && !is[*HeldError](err) {
 		return ErrStopped
 	}
 	return err
 }
 
+// waitForPace: of the two contexts, Sending is the one that has the deadline of a walk.
+func (c *call) waitForPace() (err error) {
+	c.place, err = c.Pace.wait(cmp.Or(c.Sending, c.ctx), c.Patient)
+	return err
+}
+
+func (p *Pace) isLimited() bool { return p != nil && p.limited.Load() }
+
 func (c *call) isStopped() bool { return c.Sending != nil && c.Sending.Err() != nil }
 
 // attempt sends the request once and reads the whole response, within the attempt's own deadline.
 func (c *Client) attempt(req *http.Request, call *call) outcome {
-	ctx, cancel := context.WithTimeout(req.Context(), c.timeout(call))
+	ctx, cancel := context.WithTimeout(call.ctx, c.timeout(call))
 	defer cancel()
 	key, err := c.config.Authorization(ctx)
 	if err != nil {

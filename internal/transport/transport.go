@@ -71,6 +71,9 @@ type Request struct {
 	// A refusal with status 429 is waited out, however often it comes, if there may be another attempt at all.
 	Patient bool
 	Sending context.Context //nolint:containedctx // when it ends, nothing more is waited for or repeated; nil for never
+	// Pause is called when a request that cannot have been performed has to wait for the pace, and calls wait. It is not
+	// sent if there is an error. Nil for wait alone.
+	Pause   func(wait func() error) error
 	Observe func(Attempt)
 }
 
@@ -142,11 +145,15 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	call := &call{Request: *r, last: outcome{delivery: NotSent}}
+	call := &call{Request: *r, ctx: ctx, last: outcome{delivery: NotSent}}
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
 	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
-	//nolint:bodyclose // http.NoBody
-	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(context.WithValue(ctx, callKey{}, call))})
+	between := context.WithValue(cmp.Or(r.Sending, ctx), callKey{}, call) // attempts
+	//nolint:bodyclose,contextcheck // http.NoBody; Sending ends no later
+	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(between)})
+	if err != nil && call.again && ctx.Err() == nil {
+		err = ErrStopped // in a back-off
+	}
 	if err == nil && call.last.status < http.StatusBadRequest {
 		c.budget.refund(cmp.Or(call.cost, firstRefund))
 	}

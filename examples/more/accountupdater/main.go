@@ -3,8 +3,8 @@
 //	accountupdater -cards cards.csv   # its first line is card_number,exp_date,card_id
 //
 // It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
-// by the journal beside the file. What was being sent when the program died may have arrived: each run reports it and
-// none sends it again, see package sqlpayvault. What is new, corrected or for another service goes into another file.
+// by the journal beside the file. What was being sent then may have arrived: runs report it and do not send it again.
+// New and corrected cards go into another file. While the service is down, each run leaves more batches to look up.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the cards, made-up ones
 // without -cards, go to an emulator that ends with the program, and so does the journal.
@@ -47,7 +47,7 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 		return err
 	}
 	target := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
-	journal := cards + ".journal"
+	var journal string
 	if client == nil {
 		fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
 		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
@@ -65,8 +65,10 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 		}
 	} else if cards == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
+	} else if cards, err = filepath.EvalSymlinks(cards); err != nil { // a link and its file are one job
+		return err
 	}
-	return submit(ctx, client, cards, journal, target, out)
+	return submit(ctx, client, cards, cmp.Or(journal, cards+".journal"), target, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
@@ -99,20 +101,18 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, target st
 	bar := progress.New(out, "cards", total)
 	accepted, unknown, left := 0, 0, total
 	for batch := range client.AccountUpdater.SubmitAll(ctx, stream, options) {
-		e, _ := errors.AsType[*payvault.Error](batch.Err)
 		n := batch.End - batch.Start
-		switch {
-		case e == nil:
+		switch batch.Status {
+		case payvault.BatchAccepted:
 			accepted += n
-		case e.Delivery == payvault.NotSent, payvault.SafeToRetry(e),
-			errors.Is(e, payvault.ErrUnauthorized), errors.Is(e, payvault.ErrForbidden): // as would be the next ones
-			halt(e)
+		case payvault.BatchNotSent: // as would be the next ones
+			halt(batch.Err)
 			continue
-		case errors.Is(e, payvault.ErrOutcomeUnknown):
+		case payvault.BatchUnknown:
 			unknown += n
 			fallthrough
 		default: // lines would be wrong where a card has none, or two
-			fmt.Fprintf(out, "cards %d to %d: %v\n", batch.Start+1, batch.End, e)
+			fmt.Fprintf(out, "cards %d to %d: %v\n", batch.Start+1, batch.End, batch.Err)
 		}
 		left -= n
 		bar.Add(n)

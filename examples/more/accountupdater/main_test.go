@@ -140,6 +140,20 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// TestLink: another name of the file is no other job.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 250)
+	link := filepath.Join(t.TempDir(), "link.csv")
+	require.NoError(t, os.Symlink(f.cards, link))
+	for _, name := range []string{f.cards, link} {
+		f.cards = name
+		_, err := f.run(t.Context(), io.Discard)
+		require.NoError(t, err)
+		assert.Equal(t, 250, f.arrived(t))
+	}
+}
+
 // TestFailures: what may have arrived is not sent again, and what has not is.
 func TestFailures(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,9 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
-		batches = append(batches, batch{Index: i, Start: i * 100, End: min(i*100+100, n), RequestID: fmt.Sprint("REQ", i)})
+		batches = append(batches, batch{
+			Index: i, Start: i * 100, End: min(i*100+100, n), Status: payvault.BatchAccepted, RequestID: fmt.Sprint("REQ", i),
+		})
 	}
 	return batches
 }
@@ -194,7 +196,7 @@ func TestSubmitAllOfABlockedStream(t *testing.T) {
 		if how != "is left" {
 			require.Len(t, got, 3)
 			require.ErrorIs(t, got[2].Err, context.Canceled)
-			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Err: got[2].Err}, got[2])
+			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Status: payvault.BatchNotSent, Err: got[2].Err}, got[2])
 		}
 		assert.Equal(t, batchesOf(200), got[:2])
 		s.assertSent(t, 0, 200)
@@ -219,7 +221,9 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 		require.Len(t, got, whole+1)
 		require.ErrorIs(t, got[whole].Err, errDisk)
 		got[whole].Err = nil
-		assert.Equal(t, append(batchesOf(whole*100), batch{Index: whole, Start: whole * 100, End: n}), got)
+		assert.Equal(t, append(batchesOf(whole*100), batch{
+			Index: whole, Start: whole * 100, End: n, Status: payvault.BatchNotSent,
+		}), got)
 	})
 }
 
@@ -249,7 +253,10 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 				assert.Contains(t, string(raw.Body), `"`+b.RequestID+`"`)
 				continue
 			}
-			assert.Equal(t, batch{Index: b.Index, Start: b.Index * 100, End: b.Index*100 + 100, Err: b.Err}, *b)
+			status := map[int]payvault.BatchStatus{1: payvault.BatchRefused, 2: payvault.BatchNotSent}[b.Index]
+			assert.Equal(t, batch{
+				Index: b.Index, Start: b.Index * 100, End: b.Index*100 + 100, Status: status, Err: b.Err,
+			}, *b)
 		}
 		assert.Len(t, want, n)
 		s.assertSent(t, 0, 200, 300, 850)
@@ -274,7 +281,10 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 				require.ErrorIs(t, b.Err, context.Canceled)
 				assert.Equal(t, b.Index < sent, errors.Is(b.Err, payvault.ErrOutcomeUnknown))
 				assert.Equal(t, b.Index >= sent, payvault.SafeToRetry(b.Err))
-				want[b.Index].RequestID, b.Err = "", nil
+				want[b.Index].RequestID, want[b.Index].Status, b.Err = "", payvault.BatchNotSent, nil
+				if b.Index < sent {
+					want[b.Index].Status = payvault.BatchUnknown
+				}
 			}
 			assert.Equal(t, want[b.Index], *b)
 			<-time.After(2 * time.Second)
@@ -376,6 +386,16 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	got := collect(new(fake).client(t).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), stream(250, nil), nil))
 	require.Len(t, got, 1)
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
+}
+
+// TestSubmitAllOfNil: no stream is refused, and is no stream without cards.
+func TestSubmitAllOfNil(t *testing.T) {
+	t.Parallel()
+	j := newJournal(t, nil)
+	got := collect(new(fake).submitAll(t, nil, j.options(1)))
+	require.Len(t, got, 1)
+	service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"cards": {"is nil"}})
+	assert.Empty(t, j.known)
 }
 
 // TestSubmitAllWithAWrongKey: one that the service does not take is not tried on a million cards.
@@ -491,7 +511,8 @@ func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.
 		return err
 	}
 	for later := range j.known {
-		if outcome.Status == payvault.BatchEnd && later > i {
+		if was := j.known[later].Outcome; outcome.Status == payvault.BatchEnd && later >= i &&
+			(was == nil || was.Status != payvault.BatchNotSent && (later > i || was.Status != payvault.BatchEnd)) {
 			return errors.New("the job is of other cards: an earlier run saw more batches")
 		}
 	}
@@ -540,7 +561,11 @@ func TestJournal(t *testing.T) {
 		}
 		assert.ElementsMatch(t, batchesOf(n), got)
 		before := maps.Clone(j.known)
-		assert.Equal(t, payvault.BatchEnd, before[len(got)].Outcome.Status)
+		if end := before[len(got)].Outcome.Status; n > 0 {
+			assert.Equal(t, payvault.BatchEnd, end)
+		} else {
+			assert.Equal(t, payvault.BatchNotSent, end, "no cards do not use up the job")
+		}
 		assert.Equal(t, earlier(n), j.run(s, n))
 		assert.Equal(t, before, j.known)
 		s.assertSent(t, 0, n)
@@ -556,8 +581,15 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		code, text string
 	}{
 		0:   {``, payvault.BatchUnknown, "", "unexpected EOF"},
-		1:   {``, payvault.BatchNotSent, "", "invalid request"},
+		1:   {``, payvault.BatchNotSent, "", "invalid request: data[7].exp_date is not of the form MMYY"},
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
+		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
+		400: {
+			`{"code":2,"message":"Invalid","data":{"data[42].card_number":["must be\n12 to 19 digits"],` +
+				`"data[43].exp_date":["of 4111111111111111"]}}`,
+			payvault.BatchRefused, "2",
+			"Invalid: data[42].card_number must be 12 to 19 digits; data[43].exp_date of [REDACTED]",
+		},
 		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key"},
 		403: {``, payvault.BatchNotSent, "", ""},
 		404: {`<html>`, payvault.BatchRefused, "", ""},
@@ -589,7 +621,9 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		assert.True(t, again[0].Earlier)
 		is := service.AsError(t, again[0].Err)
 		assert.False(t, payvault.SafeToRetry(is))
-		require.ErrorContains(t, is, test.text)
+		assert.Equal(t, was.Error(), is.Error())
+		assert.Empty(t, is.Message, "it may be no text of the service")
+		assert.Equal(t, []payvault.BatchStatus{test.want, test.want}, []payvault.BatchStatus{first[0].Status, again[0].Status})
 		assert.Equal(t, []any{was.Op, was.StatusCode, was.Code, was.Delivery},
 			[]any{is.Op, is.StatusCode, is.Code, is.Delivery})
 	}
@@ -657,7 +691,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 		text    string
 	}
 	forEach(t, []test{
-		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {0, 350, fewer},
+		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {50, 0, more},
 	}, func(t *testing.T, n test) {
 		t.Helper()
 		j := newJournal(t, nil)
@@ -701,6 +735,123 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 		s.answer, s.cards = nil, nil
 		assert.Equal(t, append(earlier(decided*100), batchesOf(1950)[decided:]...), j.run(s, 1950))
 		s.assertSent(t, decided*100, 1950)
+	})
+}
+
+// open are the batches that were begun and have not ended.
+func (j *journal) open() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, known := range j.known {
+		if known.Begun && known.Outcome == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestJournalWhileThePaceHolds: nothing is recorded as begun while it waits, so that a process that is killed leaves
+// nothing of unknown outcome but what is in flight.
+func TestJournalWhileThePaceHolds(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"", "1", "20"}, func(t *testing.T, retryAfter string) {
+		t.Helper()
+		s, _ := limited(20, 20, retryAfter)
+		j, waited := newJournal(t, nil), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer cancel()
+			for range 1000 {
+				<-time.After(33 * time.Millisecond)
+				synctest.Wait()
+				flying := s.flying.Load()
+				if flying == 0 {
+					waited++
+				}
+				assert.LessOrEqual(t, flying, int64(32))
+				if flying < 32 { // else some are begun for when these are answered
+					assert.EqualValues(t, flying, j.open())
+				}
+			}
+		}()
+		accepted := 0
+		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(100_000, nil), j.options(32)) {
+			if accepted++; b.Err != nil {
+				break
+			}
+		}
+		assert.Greater(t, accepted, 30)
+		assert.Positive(t, waited)
+	})
+}
+
+// TestJournalOfABatchThatAnotherRunHasSent while it waited, as the workers of a queue may.
+func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"sent", "fails"}, func(t *testing.T, how string) {
+		t.Helper()
+		s, j := refusing(refuses{0, "20"}), newJournal(t, nil)
+		time.AfterFunc(10*time.Second, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if how == "fails" {
+				j.fail = func(string, int) error { return errDisk }
+			}
+			j.known[0] = payvault.BatchState{
+				Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"},
+			}
+		})
+		got := j.run(s, 100)
+		assert.Len(t, s.seen, 1)
+		assert.Equal(t, payvault.BatchAccepted, j.known[0].Outcome.Status)
+		if how == "sent" {
+			assert.Equal(t, earlier(100), got)
+		} else {
+			require.ErrorIs(t, got[0].Err, errDisk)
+			assert.ErrorContains(t, got[0].Err, "status 429 Too Many Requests: the walk was stopped: journal: disk full")
+		}
+	})
+}
+
+// TestStoppedWalkDoesNotWait for an attempt that will not come.
+func TestStoppedWalkDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s, j := &fake{answer: func(asked) (*http.Response, error) {
+			resp := service.Reply(http.StatusServiceUnavailable, ``)
+			resp.Header.Set("Retry-After", "29")
+			return resp, nil
+		}}, newJournal(t, nil)
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(300, nil), j.options(2), payvault.WithReplay()))
+		assert.Equal(t, time.Second, time.Since(s.start))
+		require.ErrorContains(t, got[0].Err,
+			"status 503 Service Unavailable: the walk was stopped: context deadline exceeded (outcome unknown)")
+		assert.Equal(t, payvault.BatchUnknown, j.known[0].Outcome.Status)
+	})
+}
+
+// TestJournalOfAContextThatEndsLate: what is in flight then are the last batches, and the job is at its end.
+func TestJournalOfAContextThatEndsLate(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(2 * time.Second) }}
+		j := newJournal(t, nil)
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(n, nil), j.options(3)))
+		assert.Equal(t, batchesOf(300), got[:3])
+		if n == 300 {
+			assert.Len(t, got, 3)
+			assert.Equal(t, &payvault.BatchOutcome{Status: payvault.BatchEnd}, j.known[3].Outcome)
+		} else {
+			require.ErrorIs(t, got[3].Err, context.DeadlineExceeded)
+			assert.Equal(t, payvault.BatchNotSent, got[3].Status)
+			assert.NotContains(t, j.known, 4)
+		}
 	})
 }
 

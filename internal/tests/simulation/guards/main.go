@@ -60,13 +60,13 @@ func guards() []guard {
 		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
 		{
 			"deadline of the attempt, body included", attempt,
-			"context.WithTimeout(req.Context(), c.timeout(call))",
-			"context.WithTimeout(req.Context(), 100*c.timeout(call))",
+			"context.WithTimeout(call.ctx, c.timeout(call))",
+			"context.WithTimeout(call.ctx, 100*c.timeout(call))",
 		},
 		{
 			"the caller's context", "internal/transport/transport.go",
-			"context.WithValue(ctx, callKey{}, call)",
-			"context.WithValue(context.WithoutCancel(ctx), callKey{}, call)",
+			"ctx: ctx,",
+			"ctx: context.WithoutCancel(ctx),",
 		},
 		{"cap of the body", attempt, "int64(len(body)) > limit {", "int64(len(body)) > limit<<20 {"},
 		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
@@ -132,8 +132,8 @@ func guards() []guard {
 		{"a job that is left ends its batches", "submitall.go", "\t\tdefer w.leave()\n", ""},
 		{
 			"journal: what was begun is not sent again", "submitall.go",
-			"return !known.Begun",
-			"return !known.Begun || known.Outcome == nil",
+			"if b.begun = !known.Begun; !b.begun",
+			"if b.begun = !known.Begun || known.Outcome == nil; !b.begun",
 		},
 		{
 			"journal: what is of unknown outcome is not sent again", "journal.go",
@@ -142,13 +142,18 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "submitall.go",
-			"\t\treturn w.begin(b)\n\t}\n\tif known",
-			"\t\treturn true\n\t}\n\tif known",
+			"\t\treturn w.begin(b)\n\t}\n\tif b.begun",
+			"\t\treturn true\n\t}\n\tif b.begun",
 		},
 		{
 			"journal: a batch is recorded before it is sent", "submitall.go",
-			"\tif !w.admit(b, turn, next) {\n",
-			"\t<-turn\n\tw.submit(b, cards)\n\tcards = nil\n\tif !w.admit(b, turn, next) {\n",
+			"\tif w.admit(b, turn, next) {\n",
+			"\t<-turn\n\tw.submit(b, cards)\n\tcards = nil\n\tif w.admit(b, turn, next) {\n",
+		},
+		{
+			"journal: a batch that waited is recorded anew", "submitall.go",
+			"if err == nil && !w.begin(b) {",
+			"if err != nil && !w.begin(b) {",
 		},
 		{
 			"journal: the end is recorded only of a whole stream", "submitall.go",
