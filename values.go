@@ -473,10 +473,10 @@ func parseInstant(b []byte) (t time.Time, err error) {
 		text = slices.Insert(text, at+len("+07"), ':')
 	}
 	more := beyond(text)
-	if t.UnmarshalText(text) != nil {
-		err = errNotInstant // the standard error would repeat the text
+	if t.UnmarshalText(text) != nil || t.Add(more).Year() > 9999 {
+		return time.Time{}, errNotInstant // the standard error would repeat the text
 	}
-	return t.Add(more), err
+	return t.Add(more), nil
 }
 
 // beyond writes 24:00:00 and the second 60, which package time does not know, as what it knows, and gives the rest.
