@@ -289,10 +289,10 @@ func authTimes(text string) (set []AuthTime) {
 // does not fit is a Secret with its JSON text; one of an unknown key is what JSON says, with numbers as
 // [encoding/json.Number]; null is nil.
 type SavedField struct {
-	Key      string
-	Value    any    // see above
-	Type     string // kind of field, such as "text" or "toggle"
-	Settings FieldSettings
+	Key      string        `json:"key"`
+	Value    any           `json:"value"` // see above
+	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
+	Settings FieldSettings `json:"settings"`
 }
 
 // FieldSettings tells what a field takes.
@@ -355,45 +355,47 @@ func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
 	if err := jsonv2.UnmarshalDecode(dec, &wire); err != nil {
 		return err
 	}
-	value, err := r.savedValue(wire.Key, wire.Type, wire.Value)
-	if err != nil {
-		return r.end(err)
-	}
+	value, misfit := r.savedValue(wire.Key, wire.Type, wire.Value)
 	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
-	_, misfit := f.misfit()
-	secret, _ := value.(Secret)
-	switch isLost := isMark(secret.Reveal()); {
-	case isLost && !r.lenient:
-		return errRedacted
-	case isLost:
-		f.Value, misfit = nil, true
-	}
-	if misfit {
-		r.note(string(dec.StackPointer())+"/value", errUnreadable)
+	switch {
+	case r.err != nil:
+		return r.err
+	case misfit == nil:
+	case value == nil && !r.lenient:
+		return misfit
+	case len(r.unread) < mostUnread:
+		r.note(r.place(dec.StackPointer())+"/value", fmt.Errorf("%w: %w", errUnreadable, misfit))
 	}
 	return nil
 }
 
-func (r *reader) savedValue(key, kind string, raw jsontext.Value) (any, error) {
+// savedValue reads a value as its key and its kind say. One that does not fit is given as a secret, with the reason.
+func (r *reader) savedValue(key, kind string, raw jsontext.Value) (value any, misfit error) {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil, nil
 	}
 	i, known := fieldOf(key)
 	if known {
 		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
-		if r.readField(raw, field) == nil {
+		if misfit = r.readField(raw, field); misfit == nil {
 			return reflect.Indirect(field).Interface(), nil
 		}
-		if r.err != nil {
-			return nil, r.err
-		}
 	}
-	if known || slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
-		return NewSecret(textOf(raw)), nil
+	if !known && !slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
+		err := r.within(raw, &value) // of which nothing is documented
+		return value, err
 	}
-	var open any // nothing is documented of it
-	err := r.within(raw, &open)
-	return open, err
+	if r.err == nil && r.isTooLong(raw) {
+		r.err = errTooMany
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	text := textOf(raw)
+	if isMark(text) {
+		return nil, errRedacted
+	}
+	return NewSecret(text), misfit
 }
 
 // ApplicationAddress is an address in an application. Country is a numeric code.

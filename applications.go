@@ -7,8 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
@@ -126,7 +124,7 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
 		var e Error
-		e.readData(r.Data)
+		e.readData(r.Data.Value)
 		maps.DeleteFunc(e.Fields, func(_ string, texts []string) bool { return len(texts) == 0 })
 		if e.clear(nil); len(e.Fields) > 0 {
 			r.problems = e.Fields
@@ -139,7 +137,7 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 type validationReply struct {
 	codes
 
-	Data     jsontext.Value `json:"data"`
+	Data     excerpt `json:"data"`
 	problems map[string][]string
 }
 

@@ -437,7 +437,7 @@ type Response struct {
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
 	// JSON pointers to what could not be read of the answer of an operation that was performed, or did not fit what is
-	// documented of it, 20 at most.
+	// documented of it, and to a code that is not documented for the operation; 20 at most.
 	Unread []string
 }
 

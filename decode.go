@@ -7,6 +7,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
 	"reflect"
 	"slices"
 	"strconv"
@@ -26,12 +27,14 @@ const (
 	codeSuccess    = "0"
 	codeValidation = "2"
 	rcodeSuccess   = "000"
+	failing        = "123456789" // digits that no success has
 )
 
 var (
 	errNotCode = errors.New("not a result code")
 	// errUnreadable is a whole answer that cannot be read, and could not be the next time.
 	errUnreadable = fmt.Errorf("%w", ErrMalformedResponse)
+	errBoth       = fmt.Errorf("%w: it says both success and failure", ErrMalformedResponse)
 	errTooMany    = fmt.Errorf("%w: more values than an answer may have", errUnreadable)
 )
 
@@ -84,14 +87,13 @@ func (c codes) of(op Operation) (own, other resultCode, success string) {
 }
 
 // sayBoth reports whether of the code that decides and the other one says success and one failure. Of the other, for
-// which nothing is documented, only a number says anything.
+// which nothing is documented, only digits say anything.
 func sayBoth(own, other resultCode) bool {
 	switch {
 	case own == "" || other == "":
 		return false
 	case own.isZero():
-		number, _ := strconv.ParseFloat(strings.TrimSpace(string(other)), 64)
-		return number != 0
+		return strings.ContainsAny(string(other), failing)
 	default:
 		return other.isZero()
 	}
@@ -109,7 +111,7 @@ func (c codes) check(op OperationInfo) error {
 	case own == "":
 		return fmt.Errorf("%w: no result code", ErrMalformedResponse)
 	case sayBoth(own, other):
-		return fmt.Errorf("%w: it says both success and failure", ErrMalformedResponse)
+		return errBoth
 	case string(own) != success:
 		return fmt.Errorf("%w: another result code than %s", ErrMalformedResponse, success)
 	}
@@ -170,6 +172,9 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	if err == nil {
 		err = into.result().check(op)
 	}
+	if err == nil && r.contrary {
+		err = errBoth
+	}
 	if err != nil {
 		return r.unread, err
 	}
@@ -194,23 +199,26 @@ type reader struct {
 	open    bool            // the type is the caller's own: no value is taken for another
 
 	options   json.Options
-	allocated uintptr // by lists, records and maps
-	most      int     // that may be, if it is more than mostAllocated
+	root      reflect.Type // of what is read
+	allocated uintptr      // in this pass: by lists, records, maps and copies of texts
+	most      uintptr      // that may be
+	embedded  map[reflect.Type]uintptr
 	values    int
 	unread    []string
 	reasons   []error // why each of them is
+	contrary  bool    // a code that cannot be read says failure
 	err       error   // why it ended
 }
 
-// The bounds of what each of two passes over an answer may allocate besides its texts, which its size bounds. With
-// fewElements of lists, records and members it cannot exceed mostAllocated, whatever they are, so that they need not be
-// counted.
+// The bounds of what a pass over an answer may allocate, of which there are two at most. In a smaller body with
+// fewElements it cannot exceed mostAllocated, whatever they are, so that they need not be counted.
 const (
 	mostAllocated = 35 << 20
 	fewElements   = 15_000
 	mostUnread    = 20      // places that are named
 	anyValue      = 16      // garbage of each that a function looks at
 	oddValue      = 1 << 10 // garbage of looking for what it might be
+	secretCopies  = 5       // of its text, until it is masked
 	largeBody     = 1 << 20
 	maxResponse   = 8 << 20 // of WithMaxResponseBytes by default
 )
@@ -229,31 +237,33 @@ var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.Matc
 // read decodes strictly first, so that an answer as documented pays nothing for tolerance, and for counting only if it
 // is a large page. What that reads before it fails is read in the same way again.
 func (r *reader) read(body []byte, into any) error {
-	form := anyCase
 	page, isPage := into.(interface {
 		counters(r *reader) *json.Unmarshalers
 	})
+	_, isSaved := into.(*platformReply[savedData]) // what does not fit is noted only by decode
 	switch {
+	case isSaved:
 	case isHarmless(body):
-	case !isPage:
-		return r.decode(body, into)
-	default:
-		r.allow(body)
-		form = json.JoinOptions(anyCase, json.WithUnmarshalers(page.counters(r)),
+		if json.Unmarshal(body, into, anyCase) == nil {
+			return nil
+		}
+	case isPage:
+		r.begin(body)
+		err := json.Unmarshal(body, into, anyCase, json.WithUnmarshalers(page.counters(r)),
 			jsontext.AllowDuplicateNames(true)) // or all names would be kept
+		if err == nil || r.err != nil {
+			return r.err
+		}
 	}
-	err := json.Unmarshal(body, into, form)
-	if err == nil || r.err != nil {
-		return r.err
-	}
-	r.allocated = 0
 	return r.decode(body, into)
 }
 
-// allow gives an answer that is larger than it may be by default five times its size.
-func (r *reader) allow(body []byte) {
+// begin starts a pass, which copies each text once. An answer that is larger than it may be by default may take five
+// times its size.
+func (r *reader) begin(body []byte) {
+	r.allocated, r.most = uintptr(len(body)), mostAllocated
 	if len(body) > maxResponse {
-		r.most = max(r.most, 5*len(body))
+		r.most = max(mostAllocated, 5*r.allocated)
 	}
 }
 
@@ -271,22 +281,33 @@ func counter[T any](r *reader) *json.Unmarshalers {
 	})
 }
 
-// isHarmless reports whether a text has few elements, each of which has a comma or the bracket of its list or object
-// before it, and no null but behind a colon, so that no record of a list is null.
+// isHarmless reports whether a text is short and has few elements, which commas separate, and no null but behind a
+// colon, so that no record of a list is null.
 func isHarmless(body []byte) bool {
 	count := func(text string) int { return bytes.Count(body, []byte(text)) }
+	if len(body) > largeBody || count(",") > fewElements {
+		return false
+	}
 	nulls := count("null")
-	return count(",")+count("{")+count("[") < fewElements && (nulls == 0 || nulls == count(":null")+count(": null"))
+	return nulls == 0 || nulls == count(":null")+count(": null")
 }
 
-// decode counts, and tolerates. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a question
-// mark, which takes no more memory than it.
+// decode counts, and tolerates.
 func (r *reader) decode(body []byte, into any) error {
+	r.begin(body)
+	return r.part(body, into)
+}
+
+// part reads an answer or a part of it. Invalid UTF-8 becomes U+FFFD, as with encoding/json, and in a large body a
+// question mark, which takes no more memory than it.
+func (r *reader) part(body []byte, into any) error {
 	body = bytes.TrimRight(bytes.TrimPrefix(body, []byte("\ufeff")), "\x00")
 	if len(body) > largeBody && !utf8.Valid(body) {
+		r.allocated += uintptr(len(body))
 		body = bytes.ToValidUTF8(body, []byte("?"))
 	}
-	r.allow(body)
+	defer func(outer reflect.Type) { r.root = outer }(r.root)
+	r.root = reflect.TypeOf(into)
 	err := json.Unmarshal(body, into, r.form())
 	switch {
 	case err == nil:
@@ -296,19 +317,50 @@ func (r *reader) decode(body []byte, into any) error {
 	case !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
 		return fmt.Errorf("%w: not JSON, or cut off", ErrMalformedResponse)
 	}
-	place := ""
+	place := "the body"
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		place = strings.Join(append([]string{""}, knownNames(reflect.ValueOf(into), e.JSONPointer)...), "/")
+		place = r.place(e.JSONPointer)
 	}
-	return fmt.Errorf("%w: %s cannot be read", errUnreadable, cmp.Or(place, "the body"))
+	return fmt.Errorf("%w: %s cannot be read", errUnreadable, place)
+}
+
+// place gives a place by documented names, up to where names may be anything.
+func (r *reader) place(at jsontext.Pointer) string {
+	return cmp.Or(strings.Join(append([]string{""}, documented(r.root, at)...), "/"), "the body")
+}
+
+// documented gives the tokens of a place in the JSON of a type as far as it has names for them, and those as it spells
+// them.
+func documented(t reflect.Type, place jsontext.Pointer) (names []string) {
+	for token := range place.Tokens() {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if page, ok := reflect.TypeAssert[interface{ elements() reflect.Type }](reflect.Zero(t)); ok {
+			t = page.elements()
+		}
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array:
+			t = t.Elem()
+		case reflect.Struct:
+			field, name := fieldNamed(t, token)
+			if name == "" {
+				return names
+			}
+			t, token = field.Type, name
+		default:
+			return names
+		}
+		names = append(names, token)
+	}
+	return names
 }
 
 // within reads a part of an answer that was kept as text, strictly.
 func (r *reader) within(raw jsontext.Value, into any) error {
-	lenient := r.lenient
+	defer func(lenient bool) { r.lenient = lenient }(r.lenient)
 	r.lenient = false
-	err := r.decode(raw, into)
-	r.lenient = lenient
+	err := r.part(raw, into)
 	if err != nil {
 		r.err = r.spent() // which ends the whole answer
 	}
@@ -366,29 +418,34 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	isPage := v.Kind() == reflect.Slice && dec.StackDepth() <= 1 // of which nothing says that it is empty
-	if isEmpty(raw, v.Kind()) && !isPage && !inList(dec) && !readsItself(pointer) {
-		if v.Kind() == reflect.Slice {
+	isElement := v.Kind() == reflect.Struct && inList(dec)
+	if isNone(raw, v.Kind()) && !isPage && !isElement && !isCode(pointer) && !isRaw(pointer) {
+		if v.Kind() == reflect.Slice && v.IsNil() {
 			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		}
 		return nil
 	}
-	nullRecord := kind == 'n' && v.Kind() == reflect.Struct && inList(dec)
+	if _, ok := pointer.(*Secret); ok && r.isTooLong(raw) {
+		return r.end(errTooMany)
+	}
+	nullRecord := kind == 'n' && isElement
 	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
 		return nil
 	}
 	r.allocated += oddValue
-	goOn := r.lenient && dec.StackDepth() > 0 && !decides(r.op, pointer)
+	goOn := (r.lenient || isCode(pointer)) && dec.StackDepth() > 0 && !decides(r.op, pointer)
+	r.contrary = r.contrary || isCode(pointer) && bytes.ContainsAny(raw, failing)
 	if goOn && len(r.unread) == mostUnread {
 		return nil
 	}
-	at := string(dec.StackPointer())
+	at := r.place(dec.StackPointer())
 	reason := fmt.Errorf("cannot be read as %s", typeName(v.Type()))
 	if nullRecord {
 		reason = errNullRecord
 	} else if errors.Is(err, errRedacted) {
 		reason = fmt.Errorf("is %w", err)
 	}
-	reason = fmt.Errorf("%w: %s %w", errUnreadable, cmp.Or(at, "the body"), reason)
+	reason = fmt.Errorf("%w: %s %w", errUnreadable, at, reason)
 	if goOn {
 		r.note(at, reason)
 		return nil
@@ -418,6 +475,15 @@ func fits(kind jsontext.Kind, of reflect.Kind) bool {
 		return kind == 't' || kind == 'f'
 	}
 	return kind == 0
+}
+
+// isCode reports whether a value is a code of either kind.
+func isCode(pointer any) bool {
+	switch pointer.(type) {
+	case *resultCode, *tokenizeCode:
+		return true
+	}
+	return false
 }
 
 // decides reports whether a value is the code that is documented for an operation. For [Client.Call] either may be.
@@ -453,6 +519,8 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	case reflect.Struct:
 		if t == reflect.TypeFor[Timestamp]() || t == reflect.TypeFor[time.Time]() {
 			r.allocated += 160 // for its offset
+		} else if r.open {
+			r.allocated += r.behind(t)
 		}
 	}
 	if r.values++; r.isFull() || r.values%1024 == 0 {
@@ -461,7 +529,37 @@ func (r *reader) count(t reflect.Type, dec *jsontext.Decoder) error {
 	return nil
 }
 
-func (r *reader) isFull() bool { return r.allocated > uintptr(max(mostAllocated, r.most)) }
+// behind gives the size of what a struct embeds by pointers, for which the decoder asks nobody.
+func (r *reader) behind(t reflect.Type) uintptr {
+	size, known := r.embedded[t]
+	if known {
+		return size
+	}
+	if r.embedded == nil {
+		r.embedded = map[reflect.Type]uintptr{}
+	}
+	r.embedded[t] = 0 // which ends with a type that embeds itself
+	for field := range t.Fields() {
+		inner := field.Type
+		if field.Anonymous && inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+			size += inner.Size()
+		}
+		if field.Anonymous && inner.Kind() == reflect.Struct {
+			size += r.behind(inner)
+		}
+	}
+	r.embedded[t] = size
+	return size
+}
+
+// isTooLong reports whether a text cannot become a secret any more.
+func (r *reader) isTooLong(raw []byte) bool {
+	r.allocated += secretCopies * uintptr(len(raw))
+	return r.isFull()
+}
+
+func (r *reader) isFull() bool { return r.allocated > r.most }
 
 // spent gives the reason to read nothing more, if there is one.
 func (r *reader) spent() error {
@@ -484,8 +582,9 @@ type formReader interface {
 
 // unmarshalForm is the UnmarshalJSON of such types.
 func unmarshalForm(b []byte, v formReader) error {
-	r := reader{ctx: context.Background()}
-	err := v.readForm(&r, jsontext.NewDecoder(bytes.NewReader(b), r.form()))
+	r := reader{ctx: context.Background(), root: reflect.TypeOf(v)}
+	r.begin(b)
+	err := v.readForm(&r, jsontext.NewDecoder(bytes.NewBuffer(b), r.form()))
 	if r.err != nil && errors.Is(err, r.err) { // without what the decoder puts around it
 		return r.err
 	}
@@ -506,9 +605,6 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	kind := raw.Kind()
 	if !readsItself(pointer) && kind != 'n' {
 		switch {
-		case v.Kind() == reflect.String && kind == 'f': // as PHP may write none
-			v.SetString("")
-			return nil
 		case v.Kind() == reflect.String && (kind == '0' || kind == 't'):
 			v.SetString(string(raw)) // the literal, with all its digits
 			return nil
@@ -529,16 +625,22 @@ func scalar(raw jsontext.Value, v reflect.Value, pointer any) error {
 	return json.Unmarshal(raw, pointer, tolerantForm)
 }
 
-// isEmpty reports whether an empty object or text stands for an empty list, or an empty list or text for an empty
-// record, as PHP may write them.
-func isEmpty(raw jsontext.Value, kind reflect.Kind) bool {
-	switch inner := bytes.Trim(raw, " \t\r\n{}[]"); kind {
-	case reflect.Slice:
-		return string(raw) == `""` || len(inner) == 0 && raw.Kind() == '{'
-	case reflect.Struct:
-		return string(raw) == `""` || len(inner) == 0 && raw.Kind() == '['
+// isNone reports whether a value stands for none, as PHP may write it.
+func isNone(raw jsontext.Value, kind reflect.Kind) bool {
+	switch raw.Kind() {
+	case 'f':
+		return kind != reflect.Bool
+	case '"':
+		return len(raw) == len(`""`)
+	case '{', '[':
+		return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 	}
 	return false
+}
+
+// isRaw reports whether a value is kept as its text.
+func isRaw(pointer any) bool {
+	return reflect.TypeOf(pointer).Elem().Kind() == reflect.Slice && readsItself(pointer)
 }
 
 var errNullRecord = errors.New("is null")
@@ -582,7 +684,7 @@ func typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[resultCode](), t == reflect.TypeFor[tokenizeCode]():
 		return "a result code"
-	case strings.Contains(t.Name(), "["), t.Name() == "" && t.Kind() == reflect.Struct:
+	case t.Kind() == reflect.Struct && !token.IsExported(t.Name()): // of this package
 		return "an object"
 	case t.Kind() == reflect.Slice && t.Name() == "":
 		return "an array"

@@ -3,10 +3,10 @@ package payvault_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,19 +131,20 @@ func TestReading_oddValues(t *testing.T) {
 	})
 }
 
-// TestReading_oddTexts: a text may come as another scalar, whose literal is kept, and any value as none; false is none.
+// TestReading_oddTexts: a text may come as another scalar, whose literal is kept, and any value as none, as PHP may
+// write it.
 func TestReading_oddTexts(t *testing.T) {
 	t.Parallel()
 	texts := func(value any) []string {
 		if text, ok := value.(string); ok && odd(text) == nil {
-			return []string{`16500000000.10`, `true`, `false`, `null`}
+			return []string{`16500000000.10`, `true`, `false`, `null`, `{}`, `[ ]`}
 		}
-		return []string{`""`, `null`}
+		return []string{`""`, `null`, `false`, `{ }`, `[]`}
 	}
 	eachAnswer(t, texts, func(r reading) {
-		isNone := slices.Contains([]string{`""`, `null`, `false`}, r.form)
+		isNone := r.form != `true` && r.form != `16500000000.10`
 		switch isSecret := strings.Contains(r.place, "/payee_account/"); {
-		case isSecret && (r.form == `true` || r.form == `false`): // which is no truth value
+		case isSecret && r.form == `true`: // which is no truth value
 		case isNone && needed.MatchString(r.place):
 			require.ErrorContains(t, r.err, r.place+" is missing")
 		default:
@@ -178,6 +179,27 @@ func TestReading_unreadable(t *testing.T) {
 			assert.Equal(t, []string{r.place}, r.unread)
 		}
 	})
+}
+
+// TestReading_noneOfManyKinds: lists and records too may come as none.
+func TestReading_noneOfManyKinds(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{`false`, `{}`, `[]`, `""`, `null`} {
+		var response payvault.Response
+		page, err := answering(t, 200, `{"code":0,"totalPages":`+none+`,"totalRecords":`+none+`,"data":[{"customer_id":"A",`+
+			`"rec_id":`+none+`,"shipping_addresses":`+none+`,"billing_cards":[{"card_id":"a","billing_email":`+none+`}]}]}`).
+			Customers.List(t.Context(), nil, payvault.WithResponse(&response))
+		require.NoError(t, err, none)
+		require.Len(t, page.Items, 1)
+		assert.Equal(t, "a", page.Items[0].BillingCards[0].CardID)
+		assert.Empty(t, page.Items[0].ShippingAddresses)
+		assert.Empty(t, response.Unread)
+		payee, err := named(t, "payees.create")(answering(t, 200, `{"code":0,"data":{"payee_id":4,"payee_address":`+none+
+			`,"payee_account":`+none+`,"payee_phone":`+none+`}}`), payvault.WithResponse(&response))
+		require.NoError(t, err, none)
+		assert.Equal(t, &payvault.Payee{ID: 4}, payee)
+		assert.Empty(t, response.Unread, none)
+	}
 }
 
 // TestReading_largePage: a page that is read with bounds is no other page.
@@ -218,7 +240,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		return out.N, err
 	}
 	const misfit = `{"interestCount":1,"owners":[{"dob":"yesterday"}]}` // is a secret as a whole
-	const misfits = `"key":"ownership","value":` + misfit + `},{"key":"a","settings":{"required":{}}}]}}`
+	const misfits = `"key":"ownership","value":` + misfit + `},{"key":"a","settings":{"required":5}}]}}`
 	misfitting := []payvault.SavedField{{Key: "ownership", Value: payvault.NewSecret(misfit)}, {Key: "a"}}
 	unfit := []string{"/data/fields/0/value", "/data/fields/1/settings/required"}
 	const options = `"settings":{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}}]}}`
@@ -258,6 +280,8 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"rcode":[],"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
 		{createPayee, `{"rcode":true,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
 		{tokenize, `{"rcode":"000","card_id":"A","code":"OK"}`, tokenized, nil},
+		{tokenize, `{"rcode":"000","card_id":"A","code":"ERR"}`, tokenized, nil},
+		{createPayee, `{"code":0,"rcode":"000 Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
 		{tokenize, `{"rcode":"000","card_id":"A","code":false}`, tokenized, []string{"/code"}},
 		{tokenize, `{"rcode":"000","card_id":"A","code":{}}`, tokenized, []string{"/code"}},
 		{byCall, `{"code":0,"rcode":{},"N":5}`, 5, []string{"/rcode"}},
@@ -281,7 +305,25 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`, &payvault.Payee{ID: 4, Email: single}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":null}`, &payvault.Payee{ID: 4}, nil},
 		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
-		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, &payvault.Payee{ID: 4}, []string{"/data/payee_id"}},
+		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{}}}`, &payvault.Payee{ID: 4}, nil},
+		{
+			createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{"a":1}}}`,
+			&payvault.Payee{ID: 4},
+			[]string{"/data/payee_id"},
+		},
+		{first, `{"code":0,"rcode":{},"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, []string{"/rcode"}},
+		{first, `{"code":0,"rcode":[],"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, []string{"/rcode"}},
+		{first, `{"code":0,"rcode":false,"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, []string{"/rcode"}},
+		{
+			saveData, `{"code":0,"data":{"fields":[{"key":"card_volume","value":"$5"}]}}`,
+			[]payvault.SavedField{{Key: "card_volume", Value: payvault.NewSecret("$5")}},
+			[]string{"/data/fields/0/value"},
+		},
+		{
+			createPayee, `{"code":0,"DATA":{"payee_id":4,"Payee_EMAIL":[{"` + garbageCanary + `":1}]}}`,
+			&payvault.Payee{ID: 4, Email: []string{""}},
+			[]string{"/data/payee_email/0"},
+		},
 		{first, `{"code":0,"data":[{"customer_id":"A"}],"data":null}`, &payvault.Customer{ID: "A"}, nil},
 		{first, `{"code":0,"data":[{"customer_id":"A","customer_id":null}]}`, &payvault.Customer{ID: "A"}, nil},
 		{
@@ -290,7 +332,7 @@ func TestReading_oneOddValue(t *testing.T) {
 			[]string{"/data/payee_account/dda_number"},
 		},
 		{
-			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{}],"payee_account":[]}}`,
+			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{"a":1}],"payee_account":[]}}`,
 			&payvault.Payee{ID: 4, Email: []string{"a", ""}},
 			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
@@ -314,6 +356,15 @@ func TestReading_oneOddValue(t *testing.T) {
 		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id cannot be read as PayeeID"},
 		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "/code cannot be read as a result code"},
 		{createPayee, `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
+		{createPayee, `{"code":0,"rcode":"051 declined","data":{"payee_id":1}}`, "both success and failure"},
+		{createPayee, `{"code":0,"rcode":"E51","data":{"payee_id":1}}`, "both success and failure"},
+		{createPayee, `{"code":0,"rcode":"0x33","data":{"payee_id":1}}`, "both success and failure"},
+		{createPayee, `{"code":0,"rcode":["051"],"data":{"payee_id":1}}`, "both success and failure"},
+		{createPayee, `{"code":5,"rcode":["051"],"data":{"payee_id":1}}`, ": code 5"},
+		{list, `{"code":0,"rcode":{"code":51},"data":[]}`, "both success and failure"},
+		{tokenize, `{"rcode":"000","code":"05A","card_id":"A"}`, "both success and failure"},
+		{tokenize, `{"rcode":"000","code":[7],"card_id":"A"}`, "both success and failure"},
+		{byCall, `{"code":["5"],"rcode":"000","N":5}`, "both success and failure"},
 		{createPayee, `{"code":5,"rcode":"000","data":{"payee_id":1}}`, "both success and failure"},
 		{tokenize, `{"rcode":"000","code":5,"card_id":"A"}`, "both success and failure"},
 		{tokenize, `{"rcode":"051","code":5,"card_id":"A"}`, ": code 051"},
@@ -348,10 +399,24 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 }
 
+// TestReading_misfit: a saved value that does not fit is noted also if all else is as documented.
+func TestReading_misfit(t *testing.T) {
+	t.Parallel()
+	const body = `{"code":0,"data":{"fields":[{"key":"card_volume","value":"$5","settings":{"required":true}}]}}`
+	var log bytes.Buffer
+	client := answering(t, 200, body, payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	var response payvault.Response
+	_, err := named(t, "applications.save_data")(client, payvault.WithResponse(&response))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"/data/fields/0/value"}, response.Unread)
+	assert.Contains(t, log.String(), "level=WARN")
+	assert.Contains(t, log.String(), "unread=/data/fields/0/value")
+}
+
 // TestReading_unreadPlaces: as many as a record of the log can hold are named.
 func TestReading_unreadPlaces(t *testing.T) {
 	t.Parallel()
-	body := `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`{},`, 30) + `{}]}}`
+	body := `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`[1],`, 30) + `[1]]}}`
 	var response payvault.Response
 	_, err := named(t, "payees.create")(answering(t, 200, body), payvault.WithResponse(&response))
 	require.NoError(t, err)
@@ -386,6 +451,31 @@ func TestCall_answers(t *testing.T) {
 		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerForm))
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
 		assert.Contains(t, err.Error(), ": "+place+" cannot be read (", member)
+		service.AssertHidden(t, err, garbageCanary)
+	}
+}
+
+// TestCall_names: an error has no name that only the answer has.
+func TestCall_names(t *testing.T) {
+	t.Parallel()
+	for member, place := range map[string]string{
+		`"settings":{"%s":{"options":[{"label":{"a":1}}]}}`:    "/settings cannot be read as string",
+		`"saved":{"%s":{"settings":{"required":{"a":1}}}}`:     "/saved cannot be read as bool",
+		`"options":{"%s":"text"}`:                              "/options cannot be read as an object",
+		`"list":[{"options":[{},{"LABEL":{"%s":1}}]}]`:         "/list/0/options/1/label cannot be read as string",
+		`"data":{"%s":[{"key":"%[1]s","value":"[REDACTED]"}]}`: "/data cannot be read",
+	} {
+		var out struct {
+			Settings map[string]payvault.FieldSettings   `json:"settings"`
+			Saved    map[string]payvault.SavedField      `json:"saved"`
+			Options  map[string]payvault.FieldOption     `json:"options"`
+			Data     map[string]payvault.ApplicationData `json:"data"`
+			List     []payvault.FieldSettings            `json:"list"`
+		}
+		body := fmt.Sprintf(`{"code":0,`+member+`}`, garbageCanary)
+		err := answering(t, 200, body).Call(t.Context(), request("GET"), &out)
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse, member)
+		assert.Contains(t, err.Error(), ": "+place, member)
 		service.AssertHidden(t, err, garbageCanary)
 	}
 }

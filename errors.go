@@ -343,9 +343,9 @@ func walkError(op Operation, text string) error {
 type failure struct {
 	codes
 
-	Message jsontext.Value `json:"message"`
-	RMsg    jsontext.Value `json:"rmsg"`
-	Data    jsontext.Value `json:"data"`
+	Message excerpt `json:"message"`
+	RMsg    excerpt `json:"rmsg"`
+	Data    excerpt `json:"data"`
 }
 
 // transportError is the error of a request that got no complete answer.
@@ -405,12 +405,15 @@ func delivery(d transport.Delivery) Delivery {
 // may hold half of a card number.
 const mostSaid = 64 << 10
 
-// said gives a text of the service.
-func said(raw jsontext.Value) string {
-	if len(raw) > mostSaid {
-		return ""
+// excerpt is JSON of at most mostSaid.
+type excerpt struct{ jsontext.Value }
+
+// UnmarshalJSON keeps the text of a value.
+func (e *excerpt) UnmarshalJSON(b []byte) error {
+	if e.Value = e.Value[:0]; len(b) <= mostSaid {
+		e.Value = append(e.Value, b...)
 	}
-	return textOf(raw)
+	return nil
 }
 
 // readFailure takes code, message and fields from the body, whatever of them is there, and decides whether
@@ -421,18 +424,18 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	if lenient.read(r.Body, &f) != nil {
 		f = failure{} // and not what stands before the place where it is cut off
 	}
-	e.Code, e.Message = string(f.Code), said(f.Message)
+	e.Code, e.Message = string(f.Code), textOf(f.Message.Value)
 	if e.Code == "" || e.Op == OpTokensTokenize && f.RCode != "" {
-		e.Code, e.Message = string(f.RCode), said(f.RMsg)
+		e.Code, e.Message = string(f.RCode), textOf(f.RMsg.Value)
 	}
 	if e.Message == "" {
-		e.Message = said(f.Message)
+		e.Message = textOf(f.Message.Value)
 	}
 	if own, other, _ := f.of(e.Op); e.StatusCode < 300 && sayBoth(own, other) && other.isZero() {
 		e.Code = string(other) // which refuses nothing
 	}
 	if e.rejected() || e.StatusCode >= 400 {
-		e.readData(f.Data) // of any other answer it is the record
+		e.readData(f.Data.Value) // of any other answer it is the record
 	}
 	if !e.decided() {
 		e.Delivery = Unknown

@@ -224,6 +224,8 @@ type records[T any] struct {
 	given bool
 }
 
+func (records[T]) elements() reflect.Type { return reflect.TypeFor[[]T]() }
+
 // UnmarshalJSONFrom reads a list or null, which does not take back a list.
 func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if r.given && dec.PeekKind() == 'n' {

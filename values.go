@@ -310,14 +310,18 @@ func ParseDate(s string) (Date, error) {
 	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
 		return Date{}, errNotDate
 	}
-	year, notYear := strconv.ParseUint(s[:4], 10, 16)
-	month, notMonth := strconv.ParseUint(s[5:7], 10, 8)
-	day, notDay := strconv.ParseUint(s[8:], 10, 8)
-	d := Date{int(year), time.Month(month), int(day)}
-	if notYear != nil || notMonth != nil || notDay != nil || !d.Valid() {
+	d, ok := parseDay(s[:4], s[5:7], s[8:])
+	if !ok || !d.Valid() {
 		return Date{}, errNotDate
 	}
 	return d, nil
+}
+
+func parseDay(year, month, day string) (d Date, ok bool) {
+	y, notYear := strconv.ParseUint(year, 10, 16)
+	m, notMonth := strconv.ParseUint(month, 10, 8)
+	n, notDay := strconv.ParseUint(day, 10, 8)
+	return Date{int(y), time.Month(m), int(n)}, notYear == nil && notMonth == nil && notDay == nil
 }
 
 // In returns the start of the day in loc.
@@ -347,37 +351,48 @@ func (d Date) MarshalJSON() ([]byte, error) {
 }
 
 // behindDay is a time, an offset or both, as they may stand behind a day.
-var behindDay = regexp.MustCompile(`(?i)^(?:[T ](?:[01]\d|2[0-3]):?[0-5]\d(?::?[0-5]\d(?:[.,]\d+)?)?)?` +
-	`(?: ?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?(?: ?(?:UTC|GMT))?$`)
+var behindDay = regexp.MustCompile(`(?i)^(?:[T ](?:(?:[01]\d|2[0-3]):?[0-5]\d(?::?(?:[0-5]\d|60)(?:[.,]\d+)?)?)?)?` +
+	`(?: ?(?:Z|[+-](?:[01]?\d|2[0-3])(?::?[0-5]\d)?))?(?: ?(?:UTC|GMT))?$`)
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time, an offset or a Z behind it, and YYYYMMDD. An empty string, null,
-// false, 0 and 0000-00-00 are no date.
+// UnmarshalJSON reads YYYY-MM-DD, also without leading zeros in month and day and with a time, an offset or a Z behind
+// it, YYYYMMDD and YYYYMMDDhhmmss. An empty string, null, false, 0 and 0000-00-00 are no date.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	text := bytes.TrimSuffix(textOrNone(b), []byte(".0")) // of a number
-	length := len(time.DateOnly)
-	if bytes.IndexByte(text, '-') != len("2006") {
-		length = len("20060102")
-	}
-	length = min(length, len(text))
-	day, behind := string(text[:length]), text[length:]
-	if len(day) == len("20060102") {
-		day = day[:4] + "-" + day[4:6] + "-" + day[6:]
-	}
-	if len(behind) > longestValue || !behindDay.Match(behind) {
-		return errNotDate
-	}
-	if day == "" && len(b) > 0 || day == noDay || day == "0" {
+	if len(text) == 0 && len(b) > 0 || string(text) == "0" {
 		*d = Date{}
 		return nil
 	}
-	parsed, err := ParseDate(day)
+	if len(text) < len("2006-1-2") || len(text) > longestValue {
+		return errNotDate
+	}
+	year, month, behind := text[:4], text[4:6], text[6:]
+	if text[4] == '-' {
+		month, behind, _ = bytes.Cut(text[5:], []byte("-"))
+	}
+	end := min(2, len(behind))
+	if end == 2 && (behind[1] < '0' || behind[1] > '9') {
+		end = 1
+	}
+	day, behind := behind[:end], behind[end:]
+	parsed, ok := parseDay(string(year), string(month), string(day))
+	isNone := parsed == Date{}
+	if !ok || !isNone && !parsed.Valid() || !isCompact(text) && !behindDay.Match(behind) {
+		return errNotDate
+	}
 	*d = parsed
-	return err
+	return nil
+}
+
+// isCompact reports whether a text is 14 digits.
+func isCompact(text []byte) bool {
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	return len(text) == len("20060102150405") && bytes.IndexFunc(text, notDigit) < 0
 }
 
 const (
-	noDay        = "0000-00-00" // what some databases write for none
-	longestValue = 64           // of an instant or an amount
+	noDay        = "0000-00-00"          // what some databases write for none
+	noTime       = "0001-01-01T00:00:00" // what .NET writes for none
+	longestValue = 64                    // of an instant or an amount
 )
 
 // checkDate refuses a date that is not in the calendar. No date is left to the service.
@@ -389,8 +404,9 @@ func checkDate(path string, d Date, p *problems) {
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
 // from ISO 8601 with Z, UTC, GMT, +07:00, +0700 or +07, with or without seconds and a fraction, and in its basic form;
-// without an offset it is no instant and cannot be read. The zero value is no time: it is read from an empty string,
-// from null, false and 0, and from the day 0000-00-00.
+// without an offset it is no instant and cannot be read. 24:00:00 is the end of the day, the second 60 the next one.
+// The zero value is no time: it is read from an empty string, from null, false and 0, from the day 0000-00-00, and from
+// 0001-01-01T00:00:00 without an offset.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -398,7 +414,8 @@ type Timestamp struct {
 // UnmarshalJSON reads an instant or no time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	text := textOrNone(b)
-	if len(text) == 0 && len(b) > 0 || string(text) == "0" || bytes.HasPrefix(text, []byte(noDay)) {
+	if len(text) == 0 && len(b) > 0 || string(text) == "0" || bytes.HasPrefix(text, []byte(noDay)) ||
+		string(text) == noTime {
 		*t = Timestamp{}
 		return nil
 	}
@@ -429,6 +446,9 @@ func parseInstant(b []byte) (t time.Time, err error) {
 			text = append(text, c)
 		}
 	}
+	if digits := len("20060102150405"); len(text) > digits && isCompact(text[:digits]) {
+		text = slices.Insert(text, len("20060102"), 'T')
+	}
 	if len(text) > len("20060102T150405") && text[len("20060102")] == 'T' {
 		text = slices.Insert(slices.Insert(text, 6, '-'), 4, '-')
 		text = slices.Insert(slices.Insert(text, 15, ':'), 13, ':')
@@ -443,16 +463,34 @@ func parseInstant(b []byte) (t time.Time, err error) {
 		text = slices.Insert(text, at, ':', '0', '0')
 		at += len(":00")
 	}
+	if offset := text[at:]; len(offset) == len("+7:00") && offset[2] == ':' {
+		text = slices.Insert(text, at+1, '0')
+	}
 	switch len(text) - at {
 	case len("+07"):
 		text = append(text, ":00"...)
 	case len("+0700"):
 		text = slices.Insert(text, at+len("+07"), ':')
 	}
-	if t.UnmarshalText(text) != nil {
-		err = errNotInstant // the standard error would repeat the text
+	more := beyond(text)
+	if t.UnmarshalText(text) != nil || t.Add(more).Year() > 9999 {
+		return time.Time{}, errNotInstant // the standard error would repeat the text
 	}
-	return t, err
+	return t.Add(more), nil
+}
+
+// beyond writes 24:00:00 and the second 60, which package time does not know, as what it knows, and gives the rest.
+func beyond(text []byte) time.Duration {
+	clock := text[min(len("2006-01-02T"), len(text)):min(len("2006-01-02T15:04:05"), len(text))]
+	switch {
+	case string(clock) == "24:00:00":
+		copy(clock, "00")
+		return 24 * time.Hour
+	case bytes.HasSuffix(clock, []byte(":60")) && len(clock) == len("15:04:60"):
+		copy(clock[len("15:04:"):], "59")
+		return time.Second
+	}
+	return 0
 }
 
 // CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The

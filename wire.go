@@ -236,14 +236,23 @@ func knownNames(v reflect.Value, place jsontext.Pointer) (names []string) {
 
 // member returns the field of a struct with that name in JSON.
 func member(v reflect.Value, name string) reflect.Value {
-	for _, field := range reflect.VisibleFields(v.Type()) {
+	field, name := fieldNamed(v.Type(), name)
+	if name == "" {
+		return reflect.Value{}
+	}
+	value, _ := v.FieldByIndexErr(field.Index) // none behind a nil pointer
+	return value
+}
+
+// fieldNamed returns the field of a struct with that name in JSON, in whatever case, and the name as it is declared.
+func fieldNamed(t reflect.Type, name string) (reflect.StructField, string) {
+	for _, field := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.IsExported() && cmp.Or(tag, field.Name) == name {
-			value, _ := v.FieldByIndexErr(field.Index) // none behind a nil pointer
-			return value
+		if tag = cmp.Or(tag, field.Name); field.IsExported() && strings.EqualFold(tag, name) {
+			return field, tag
 		}
 	}
-	return reflect.Value{}
+	return reflect.StructField{}, ""
 }
 
 // secretsOf finds the texts of all secrets that are sent with a request.

@@ -147,7 +147,11 @@ func (c *Client) attempt(req *http.Request, call *call) outcome {
 	if o.status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0) {
 		o.delivery = Unknown // perhaps written before the request came: servers end idle connections so
 	}
-	if o.body, err = readBody(resp, c.config.MaxResponseBytes); err != nil && o.status < http.StatusBadRequest {
+	limit := c.config.MaxResponseBytes
+	if call.isLeft() && call.mayPass(&o) { // after the next attempt nobody needs it
+		limit = min(limit, mostBetween)
+	}
+	if o.body, err = readBody(resp, limit); err != nil && o.status < http.StatusBadRequest {
 		o.delivery, o.err = Unknown, err // of a failure the status is enough
 	}
 	return o
@@ -167,6 +171,9 @@ func (c *Client) timeout(call *call) time.Duration {
 
 // mostAhead is the most memory, in bytes, that is taken for a body because its length was announced.
 const mostAhead = 1 << 20
+
+// mostBetween is read of an answer that another attempt may follow.
+const mostBetween = 1 << 20
 
 // readBody closes the body. One within the limit is read to its end, so that its connection can be used again.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {

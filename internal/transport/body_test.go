@@ -62,6 +62,35 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
+// TestBodyBetweenAttempts: little is read of an answer that another attempt may follow, and all of the last.
+func TestBodyBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	const size = 4 << 20
+	large := func(status int) step {
+		return func(*http.Request) (*http.Response, error) {
+			return response(status, io.LimitReader(zeros{}, size), -1), nil
+		}
+	}
+	for _, status := range []int{429, 502, 503, 504} {
+		s := &script{steps: times(3, large(status))}
+		config := testConfig(s)
+		config.MaxResponseBytes = 2 * size
+		result, err := New(config).Do(t.Context(), post(true))
+		require.NoError(t, err)
+		require.Len(t, s.bodies, 3)
+		assert.LessOrEqual(t, s.bodies[0].read, mostBetween+1, status)
+		assert.LessOrEqual(t, s.bodies[1].read, mostBetween+1, status)
+		assert.Len(t, result.Body, size, status)
+		s.assertClosed(t)
+	}
+	s := &script{steps: []step{large(503)}} // which is no answer to try again for
+	config := testConfig(s)
+	config.MaxResponseBytes = 2 * size
+	result, err := New(config).Do(t.Context(), post(false))
+	require.NoError(t, err)
+	assert.Len(t, result.Body, size)
+}
+
 // A header can announce anything: little of what it says is allocated.
 func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func (c *Client) decide(call *call) (spent bool) {
 	if paced && call.Patient && call.max > 1 {
 		call.waited++
 	}
-	call.again = call.attempts-call.waited < call.max && call.retryable() && bearable
+	call.again = call.isLeft() && call.retryable() && bearable
 	if !call.again || paced || c.config.Policy.Alone {
 		return false
 	}
@@ -81,18 +81,26 @@ func (b *budget) refund(amount int64) {
 	}
 }
 
+// isLeft reports whether the call may make another attempt.
+func (c *call) isLeft() bool { return c.attempts-c.waited < c.max }
+
 // retryable reports whether repeating is harmless and may help.
 func (c *call) retryable() bool {
 	if c.err != nil {
 		return !permanent(c.err) && (c.last.delivery == NotSent || c.Replay)
 	}
-	switch c.last.status {
+	return c.mayPass(&c.last)
+}
+
+// mayPass reports whether repeating what has that answer is harmless and may help.
+func (c *call) mayPass(o *outcome) bool {
+	switch o.status {
 	case http.StatusTooManyRequests:
 		return c.Replay || !c.unsure
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	}
-	return c.Replay && c.last.delivery == Unknown
+	return c.Replay && o.delivery == Unknown
 }
 
 // permanent reports whether the same failure would follow again at once.

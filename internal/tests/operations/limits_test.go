@@ -6,6 +6,8 @@
 package operations
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -77,7 +79,13 @@ type (
 	list[T any] struct { // of which even bytes are read one by one
 		X []T `json:"x"`
 	}
-	ours struct { // types of the package
+	embedding struct { // the decoder allocates what it embeds
+		*payvault.Transaction
+		*pointing
+	}
+	pointing struct{ *wide }
+	wide     struct{ Strings [64]string }
+	ours     struct { // types of the package
 		Pairs   []payvault.Pairs           `json:"pairs"`
 		Options []payvault.FieldOption     `json:"options"`
 		Fields  []payvault.SavedField      `json:"fields"`
@@ -95,7 +103,8 @@ func readings() map[string]reading {
 		"any":      into[any], "map": into[map[string]string], "maps": into[maps], "pointers": into[pointers],
 		"amounts": into[list[payvault.Amount]], "instants": into[list[payvault.Timestamp]],
 		"bytes": into[list[byte]], "small": into[list[int8]], "words": into[list[uint16]],
-		"times":  into[list[time.Time]],
+		"times": into[list[time.Time]], "embedding": into[list[embedding]], "secrets": into[list[payvault.Secret]],
+		"sets": into[list[map[string]struct{}]], "wide": into[list[map[string]struct{ A [16]int64 }]],
 		"arrays": into[arrays], "structs": into[structs], "ours": into[ours],
 	}
 }
@@ -118,6 +127,8 @@ func attacks() []attack {
 		text   = `{"code":0,"rcode":"000","data":[{"customer_id":`
 		token  = `{"code":0,"rcode":"000","card_id":"`
 		eight  = `{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}`
+		legal  = `{"key":"legal_name","value":{"a":"`
+		misfit = `{"settings":{"required":{"a":1}}}`
 		secret = fields + `{"key":"bank_routing","value":"`
 	)
 	owned := func(n int) string {
@@ -125,6 +136,17 @@ func attacks() []attack {
 	}
 	cards := func(n int) string { return `{"billing_cards":[` + strings.Repeat(`{},`, n-1) + `{}]},` }
 	again := func(member string) string { return `{` + strings.Repeat(member+`,`, 99) + member + `},` }
+	owner := func(n int) string {
+		return `{"key":"ownership","value":{"owners":[{"ssn":"` + strings.Repeat("x", n) + `","dob":"x"}]}},`
+	}
+	object := func(n int) string {
+		var text strings.Builder
+		for i := range n {
+			text.WriteString(`,"` + string(rune('a'+i)) + `":{}`)
+		}
+		return `{` + text.String()[1:] + `},`
+	}
+	braces := `{"key":"business_services_auth_time","value":"` + strings.Repeat("1}", 2000) + `"},`
 	times := `{"key":"business_services_auth_time","value":"{` + strings.Repeat("1,", 450) + `}"},`
 	return slices.Concat(
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`), of("saved", secret, `"}]}}`, "\xffa"),
@@ -171,7 +193,28 @@ func attacks() []attack {
 		of("list", `{"code":0,"rcode":"000",`, `"data":[]}`, ` `), of("maps, arrays", data, `]}`, `{"a":{}},`),
 		of("maps, any", data, `]}`, eight+`},`, eight+`,"i":{}},`, `{"a":{"m":{"b":{"m":{"c":{}}}}}},`),
 		of("pointers", `{"code":0,"x":[`, `]}`, `{"a":{"b":1}},`), of("structs", data, `]}`, `{"m":{"a":{}}},`),
+		of("embedding", `{"code":0,"x":[`, `]}`, `{"rcode":""},`, `{"Strings":null},`),
+		of("sets", `{"code":0,"x":[`, `]}`, object(9), object(15), object(29)),
+		of("wide", `{"code":0,"x":[`, `]}`, object(9)),
 		of("structs, maps", `{"code":0,"x":{"":{}`+members(`{}`), "}}", ` `),
+
+		// Texts that are copied: secrets, what does not fit, what is read again, and then for its code.
+		of("saved", fields+`{"key":"ownership","value":{"owners":[{"ssn":"`, `","dob":"x"}]}},`+misfit+`]}}`, `x`),
+		of("saved", fields+`{"key":"ownership","value":{"owners":[{"ssn":"`, `","dob":"x"}]}},`+misfit+`]},"code":{}}`, `x`),
+		of("saved", fields+`{"key":"ownership","value":{"owners":[{"ssn":"`, `"}]}},`+misfit+`]}}`, `x`),
+		of("saved", fields, misfit+`]}}`, owner(4000), owner(500), braces), of("saved", fields, `{}]}}`, owner(4000), braces),
+		of("saved", fields+legal, `"}},`+misfit+`]},"code":{}}`, `x`),
+		of("saved", fields+strings.Repeat(`{},`, 7000)+legal, `"}},`+misfit+`]},"code":{}}`, `x`),
+		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
+		of("list", data+cards(25_000)+`{"comments":"`, `","rec_id":"1"}],"code":5}`, `x`),
+		of("list", data+cards(25_000)+`{"comments":"`, `","rec_id":"1"},{"rec_id":{}}],"x":1,"x":1}`, `x`),
+		of("list", data+strings.Repeat(cards(3), 11_600)+`{"comments":"`, `","rec_id":"1"}],"code":5}`, `x`),
+		of("list", data+cards(19_000)+`{"comments":"`, `","rec_id":"1"}],"code":5}`, `x`, "\xffa"),
+		of("list", data+cards(25_000)+`{"rec_id":"1"}],`, `"code":5}`, `"rcode":{"a":0},`, `"data":{},`),
+		of("transactions", data+strings.Repeat(`{},`, 9_000), `{"batch_id":17}]}`,
+			again(`"tran_time":"2026-01-15T10:20:30+05:31"`), again(`"tran_time":"2026-01-15 10:20 +0531"`)),
+		of("list", `{"code":0,"data":[]`, `}`, `,"`+strings.Repeat("x", 900)+`":1`),
+		of("secrets", `{"code":0,"x":[`, `]}`, `"`+strings.Repeat("x", 40)+`",`),
 
 		// Long texts.
 		of("list, any", text+`"`, `"}]}`, `x`, "\xff"), of("list", text, `}]}`, `1`), of("saved", secret, `"}]}}`, `x`),
@@ -224,6 +267,23 @@ func assertSmall(t *testing.T, f func(), what string) {
 	ended.Store(true)
 	looking.Wait()
 	assert.LessOrEqual(t, highest, before+mostHeap, "%.100s", what)
+	t.Logf("%d MB: %.100q", (max(highest, before)-before)/1e6, what)
+}
+
+// zipped is a transport that answers as net/http does when the answer was compressed: in small pieces, of no known
+// length.
+func zipped(t *testing.T, body string) payvault.Option {
+	t.Helper()
+	var text bytes.Buffer
+	w, err := gzip.NewWriterLevel(&text, gzip.BestSpeed)
+	require.NoError(t, err)
+	_, err = io.WriteString(w, body)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
+		r, err := gzip.NewReader(bytes.NewReader(text.Bytes()))
+		return &http.Response{StatusCode: 200, ContentLength: -1, Uncompressed: true, Body: r}, err
+	}))
 }
 
 // TestHostileBodies: no answer of the default size takes more than mostHeap, garbage included.
@@ -237,11 +297,16 @@ func TestHostileBodies(t *testing.T) {
 	}
 	refused := service.Client(t, service.Nowhere, service.Over(service.Canned(200, indexed.String()+"}}")))
 	assertSmall(t, func() { _ = readings()["write"](t.Context(), refused) }, "indexed messages")
+	for _, status := range []int{502, 503} { // which is tried again
+		body := `{"code":7,"message":"` + strings.Repeat("\xffa", 4<<20-50) + `"}`
+		down := service.Client(t, service.Nowhere, service.Over(service.Canned(status, body)))
+		assertSmall(t, func() { _ = readings()["list"](t.Context(), down) }, "status "+strconv.Itoa(status))
+	}
 	for i, attack := range attacks() {
 		if testing.Short() && i > 2 {
 			break
 		}
-		client := service.Client(t, service.Nowhere, service.Over(service.Canned(200, attack.body())))
+		client := service.Client(t, service.Nowhere, zipped(t, attack.body()))
 		for name := range strings.SplitSeq(attack.readings, ", ") {
 			assertSmall(t, func() { _ = readings()[name](t.Context(), client) }, name+" of "+attack.head+attack.unit)
 		}

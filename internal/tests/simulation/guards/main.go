@@ -48,7 +48,7 @@ func guards() []guard {
 			"r.Body != nil",
 		},
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.unsure", "return true"},
-		{"most attempts", retry, "call.attempts-call.waited < call.max", "call.attempts-call.waited <= call.max"},
+		{"most attempts", retry, "c.attempts-c.waited < c.max", "c.attempts-c.waited <= c.max"},
 		{"budget of retries", retry, "call.again = c.budget.take(call.cost)", "c.budget.take(call.cost)"},
 		{"a refusal is waited for", retry, "call.Pace.refused(call.place, after)", ""},
 		{
