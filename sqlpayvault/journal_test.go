@@ -799,6 +799,7 @@ func TestContextThatEnds(t *testing.T) {
 	}
 	<-d.holding
 	require.NoError(t, <-first)
+	d.holding = nil // Close commits too
 }
 
 func TestOpenErrors(t *testing.T) {
