@@ -157,8 +157,8 @@ func guards() []guard {
 		},
 		{
 			"journal: the end is recorded only of a whole stream", "submitall.go",
-			"\tif w.over() == nil {\n\t\tw.record(end)",
-			"\t{\n\t\tw.record(end)",
+			"if complete && !w.blocked && w.whole && w.failed.Load() == nil {",
+			"if w.failed.Load() == nil {",
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "submitall.go",
