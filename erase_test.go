@@ -182,6 +182,9 @@ func TestError_track(t *testing.T) {
 		strings.Trim(second, ";?"): numbers,
 		"%B3782 822463 10005^DOE/JOHN^2512101987654321?": {"378282246310005", "JOHN DOE"},
 		"%B5000000611^DOE/JOHN^2512?":                    {"5000000611", "5000 000 611", "JOHN DOE"}, // a short number
+		"%B4111111111111111^DOE/JOHN A B C D^2512101?": {
+			"John Doe", "John A Doe", "John A B Doe", "John A B C D Doe", "Doe, John A. B. C. D.",
+		},
 		"%B4111111111111111^JO DOE^2512101?":             {"JO DOE", "Jo&nbsp;Doe", "jo-doe"},
 		"%B4111111111111111^LI/B^2512101?":               {"LI/B", "B LI", "Li, B."},
 		"4111111111111111^GRÖßE/ZOË^2":                   {"GRÖßE/ZOË", "zo%C3%AB größe", "Zo&euml; GRÖßE"},
