@@ -3,9 +3,9 @@ package payvault
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strconv"
@@ -84,7 +84,8 @@ func unquote(b []byte) []byte {
 //
 // It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
 // knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
-// text either, also in unexported fields of your own structs.
+// text either, also in unexported fields of your own structs, and none of the others where one is known; it finds how
+// long a text is, and which secrets of a process have the same.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED], also in quotes, is refused
 // when a Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs],
@@ -94,7 +95,7 @@ func unquote(b []byte) []byte {
 //
 //nolint:recvcheck // see secret
 type Secret struct {
-	masked *string // nil for no text
+	masked *masked // nil for no text
 }
 
 const redacted = "[REDACTED]"
@@ -106,35 +107,43 @@ func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	masked := mask(text)
-	return Secret{&masked}
+	tag := maphash.String(tagKey, text)
+	return Secret{&masked{tag, mask(tag, text)}}
 }
 
-// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
-// It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
-// are equal, and whoever can read the memory of the process can read pad too.
-func mask(text string) string {
-	masked := []byte(text)
-	for i := range masked {
-		masked[i] ^= pad[i%len(pad)]
-	}
-	return string(masked)
+// masked is a text that is hidden from what follows pointers, as dumpers and the differences that tests print do.
+type masked struct {
+	tag  uint64 // a hash of the text
+	text string
 }
 
-// pad differs from process to process.
+// The keys differ from process to process.
 //
 //nolint:gochecknoglobals // never changed
-var pad = func() (pad [64]byte) {
-	_, _ = rand.Read(pad[:]) // never fails
-	return pad
-}()
+var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
+
+// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known does
+// not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being seen by
+// accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the process
+// can read the keys too.
+func mask(tag uint64, text string) string {
+	changed := []byte(text)
+	var stream uint64
+	for i := range changed {
+		if i%8 == 0 {
+			stream = maphash.Comparable(maskKey, [2]uint64{tag, uint64(i)})
+		}
+		changed[i] ^= byte(stream >> (i % 8 * 8))
+	}
+	return string(changed)
+}
 
 // Reveal returns the text.
 func (s Secret) Reveal() string {
 	if s.masked == nil {
 		return ""
 	}
-	return mask(*s.masked)
+	return mask(s.masked.tag, s.masked.text)
 }
 
 // IsZero reports whether there is no text.

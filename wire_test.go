@@ -480,3 +480,27 @@ func TestSecret(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
+
+// TestSecret_oneKnown: whoever knows one of the texts in a dump learns nothing of the others, nor of the rest of it.
+func TestSecret_oneKnown(t *testing.T) {
+	t.Parallel()
+	hidden := func(text string) string { // what a dumper finds
+		return reflect.ValueOf(payvault.NewSecret(text)).Field(0).Elem().FieldByName("text").String()
+	}
+	stream := func(text string) string {
+		masked := []byte(hidden(text))
+		require.Len(t, masked, len(text))
+		for i := range masked {
+			masked[i] ^= text[i]
+		}
+		return string(masked)
+	}
+	const known, other = "4111111111111111", "5105105105105100"
+	for at := 0; at < len(known); at += 8 {
+		assert.NotEqual(t, stream(known)[at:at+8], stream(other)[at:at+8])
+	}
+	long := stream(strings.Repeat("long text, ", 100))
+	for at := 8; at+8 <= len(long); at += 8 {
+		assert.NotContains(t, long[at:], long[at-8:at], "no part shows another one")
+	}
+}
