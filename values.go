@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
@@ -87,9 +86,9 @@ func unquote(b []byte) []byte {
 // text either, also in unexported fields of your own structs, and none of the others where one is known; it finds how
 // long a text is, and which secrets of a process have the same.
 //
-// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED], also in quotes, is refused
-// when a Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs],
-// in an [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
+// Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
+// [ApplicationField], in raw JSON, and where a marshaling method of your own gives it. The memory of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 //
@@ -107,14 +106,16 @@ func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	tag := maphash.String(tagKey, text)
-	return Secret{&masked{tag, mask(tag, text)}}
+	m, changed := &masked{tag: maphash.String(tagKey, text)}, []byte(text)
+	m.mask(changed)
+	m.text = string(changed)
+	return Secret{m}
 }
 
 // masked is a text that is hidden from what follows pointers, as dumpers and the differences that tests print do.
 type masked struct {
-	tag  uint64 // a hash of the text
 	text string
+	tag  uint64 // a hash of the text
 }
 
 // The keys differ from process to process.
@@ -126,34 +127,31 @@ var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 // not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being seen by
 // accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the process
 // can read the keys too.
-func mask(tag uint64, text string) string {
-	changed := []byte(text)
+func (m *masked) mask(text []byte) {
 	var stream uint64
-	for i := range changed {
+	for i := range text {
 		if i%8 == 0 {
-			stream = maphash.Comparable(maskKey, [2]uint64{tag, uint64(i)})
+			stream = maphash.Comparable(maskKey, [2]uint64{m.tag, uint64(i)})
 		}
-		changed[i] ^= byte(stream >> (i % 8 * 8))
+		text[i] ^= byte(stream >> (i % 8 * 8))
 	}
-	return string(changed)
 }
 
 // Reveal returns the text.
-func (s Secret) Reveal() string {
+func (s Secret) Reveal() string { // is inlined, so that the text takes no memory where it is only read
 	if s.masked == nil {
 		return ""
 	}
-	return mask(s.masked.tag, s.masked.text)
+	text := []byte(s.masked.text)
+	s.masked.mask(text)
+	return string(text)
 }
 
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// isMark reports whether a text is that of a redacted secret, which is lost. It may be in quotes, as of %q.
-func isMark(text string) bool {
-	isAround := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`\\", r) }
-	return strings.TrimFunc(text, isAround) == redacted
-}
+// hasMark reports whether a text has that of a redacted secret in it, which is lost.
+func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
 // secret is promoted to structs that embed one, or a pointer, which may be nil.
 func (s *Secret) secret() *Secret { return s }
@@ -183,7 +181,7 @@ func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
-	if isMark(string(text)) {
+	if hasMark(string(text)) {
 		return errRedacted
 	}
 	*s = NewSecret(string(text))

@@ -71,7 +71,7 @@ var (
 				return writeSecret(enc, *v.secret())
 			}),
 			json.MarshalToFunc(func(_ *jsontext.Encoder, f ApplicationField) error {
-				if text, ok := f.Value.(string); ok && isMark(text) { // which is refused when it is read, too
+				if text, ok := f.Value.(string); ok && hasMark(text) { // which is refused when it is read, too
 					return &json.SemanticError{Err: errRedacted}
 				}
 				return jsonskip.Err
@@ -113,7 +113,7 @@ var errNoSecret = errors.New("an embedded *Secret is nil")
 // writeSecret writes the text. The mark in its place would be taken for a card number.
 func writeSecret(enc *jsontext.Encoder, s Secret) error {
 	text := s.Reveal()
-	if isMark(text) {
+	if hasMark(text) {
 		return errRedacted
 	}
 	return enc.WriteToken(jsontext.String(text))
@@ -140,7 +140,7 @@ func writeTextMarshaler(enc *jsontext.Encoder, v encoding.TextMarshaler) error {
 		return jsonskip.Err
 	}
 	text, err := v.MarshalText()
-	if err == nil && isMark(string(text)) {
+	if err == nil && hasMark(string(text)) {
 		err = errRedacted
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func isMarked(text []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(text), tolerantForm)
 	for {
 		token, err := dec.ReadToken()
-		if err != nil || token.Kind() == '"' && isMark(token.String()) {
+		if err != nil || token.Kind() == '"' && hasMark(token.String()) {
 			return err == nil
 		}
 	}
