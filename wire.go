@@ -27,7 +27,8 @@ import (
 //
 // Apart from secrets it writes what [encoding/json.Marshal] writes. A [Secret] in a field of type any is read back as a
 // string, and the file of a [DisputeResponse] is not in its JSON. What cannot be sent is an error that matches
-// [ErrInvalidRequest].
+// [ErrInvalidRequest], and so is a type of your own whose MarshalJSON has redacted a secret: it needs the method
+// MarshalJSONTo of JSON v2, which gets the options that write texts.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)

@@ -79,10 +79,11 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction logs, encodes and dumps a filled value of every exported type, by itself and within other values.
+// TestRedaction logs, encodes and dumps a filled value of every exported type, by itself and within other values. What
+// may hold anything, such as a body or a query, is seen by reflection only.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
-	forms := canary.Forms(canary.Secret)
+	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
 	canary.EachFilled(t, func(t *testing.T, typ string, pointer any) {
 		t.Helper()
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
@@ -92,11 +93,17 @@ func TestRedaction(t *testing.T) {
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}
-			for _, shapes := range []map[string]any{open, hidden} {
-				for shape, value := range shapes {
-					text := shown(write, value)
-					require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
-				}
+			forms := both
+			if strings.HasPrefix(how, "spew") || how == "a difference in testify" { // which go by reflection
+				forms = secret
+			}
+			for shape, value := range open {
+				text := shown(write, value)
+				require.Empty(t, canary.Find(text, forms), "%s by %s: %.3000s", shape, how, text)
+			}
+			for shape, value := range hidden {
+				text := shown(write, value)
+				require.Empty(t, canary.Find(text, secret), "%s by %s: %.3000s", shape, how, text)
 			}
 		}
 	})
