@@ -334,6 +334,10 @@ func TestError_spreadNumber(t *testing.T) {
 	assert.Len(t, refusal(t, none, object{"rcode": "2", "data": cards}).Fields, len(cards), "the numbers of cards stay")
 	e = refusal(t, none, object{"rcode": "4444", "rmsg": n[:6], "data": object{"message": n[6:11]}})
 	assert.NotContains(t, e.Error(), n[:6], "one that is spread over code, message and detail")
+	e = refusal(t, none, object{"rcode": n[:7], "rmsg": n[7:] + " is known"})
+	assert.NotContains(t, service.Logged(e), n[:7], "over code and message")
+	assert.NotContains(t, service.Logged(e), n[7:])
+	assert.Contains(t, service.Logged(e), " is known")
 }
 
 // TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.

@@ -321,7 +321,9 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		var before []T
 		for at := 0; at < known; at++ {
 			f, _ := w.pop()
-			if f.err == nil {
+			if f.err != nil {
+				f.err = onPage(first+at, f.err)
+			} else {
 				f.err = l.checkWalk(f.page, &before)
 			}
 			if f.err == nil {
