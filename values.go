@@ -274,6 +274,21 @@ func (a Amount) Decimal() decimal.Decimal { return a.d }
 // String returns the number with all digits of its scale, without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
+// MarshalText returns what String returns, for YAML, XML and gob.
+func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
+
+// UnmarshalText reads what [ParseAmount] reads.
+func (a *Amount) UnmarshalText(text []byte) (err error) {
+	*a, err = parseAmount(text)
+	return err
+}
+
+// GobEncode is [Amount.MarshalText].
+func (a Amount) GobEncode() ([]byte, error) { return a.MarshalText() }
+
+// GobDecode is [Amount.UnmarshalText].
+func (a *Amount) GobDecode(text []byte) error { return a.UnmarshalText(text) }
+
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
@@ -349,12 +364,21 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// MarshalJSON writes the wire form; a date that is not in the calendar is an error.
-func (d Date) MarshalJSON() ([]byte, error) {
+// MarshalText writes the wire form, also for JSON, YAML and XML; a date that is not in the calendar is an error.
+func (d Date) MarshalText() ([]byte, error) {
 	if d != (Date{}) && !d.Valid() {
 		return nil, errNotDate
 	}
-	return []byte(`"` + d.String() + `"`), nil
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText reads what [ParseDate] reads, and an empty text as no date.
+func (d *Date) UnmarshalText(text []byte) (err error) {
+	*d = Date{}
+	if len(text) > 0 {
+		*d, err = ParseDate(string(text))
+	}
+	return err
 }
 
 // behindDay is a time, an offset or both, as they may stand behind a day.

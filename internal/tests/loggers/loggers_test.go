@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/davecgh/go-spew/spew"
 	"github.com/rs/zerolog"
@@ -131,4 +132,23 @@ func TestRead(t *testing.T) {
 	assert.Equal(t, "4111111111111111", request.Number.Reveal())
 	err := yaml.Unmarshal([]byte("number: '[REDACTED]'\n"), &request)
 	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
+}
+
+// TestValues: amounts and dates are text in YAML, and come back.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	type record struct {
+		Amount payvault.Amount
+		Date   payvault.Date
+		None   payvault.Date
+	}
+	in := record{Amount: payvault.MustAmount("12.50"), Date: payvault.Date{Year: 2026, Month: time.March, Day: 14}}
+	text, err := yaml.Marshal(in)
+	require.NoError(t, err)
+	assert.Equal(t, "amount: \"12.50\"\ndate: \"2026-03-14\"\nnone: \"\"\n", string(text))
+	var out record
+	require.NoError(t, yaml.Unmarshal(text, &out))
+	assert.Equal(t, in, out)
+	require.NoError(t, yaml.Unmarshal([]byte("amount: 12.50\ndate: 2026-03-14\n"), &out), "as people write it")
+	assert.Equal(t, in, out)
 }
