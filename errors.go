@@ -97,8 +97,8 @@ func (d Delivery) String() string {
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
-// other code whose data holds lists of texts by name, or texts of several words by name and nothing else. Each is in the
-// text of the error, up to 20 of them. Texts and data of more than 64 KiB are left to the raw answer.
+// other code whose data holds lists of texts by name, or texts of several words by name and nothing else. Each is in
+// the text of the error, up to 20 of them. Texts and data of more than 64 KiB are left to the raw answer.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -485,7 +485,7 @@ func (e *Error) readData(data jsontext.Value) {
 			isRecord = true
 		}
 	}
-	if len(fields) > 0 && !(hasTexts && isRecord) {
+	if len(fields) > 0 && (!hasTexts || !isRecord) {
 		e.Fields = fields
 	}
 }

@@ -88,7 +88,8 @@ func unquote(b []byte) []byte {
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
 // Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
-// [ApplicationField], in raw JSON, and where a marshaling method of your own gives it. The memory of a text is not wiped.
+// [ApplicationField], in raw JSON, and where a marshaling method of your own gives it. The memory of a text is not
+// wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 //
@@ -118,22 +119,28 @@ type masked struct {
 	tag  uint64 // a hash of the text
 }
 
+// block is a part of a text, eight bytes long.
+type block struct {
+	tag uint64
+	at  int
+}
+
 // The keys differ from process to process.
 //
 //nolint:gochecknoglobals // never changed
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
-// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known does
-// not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being seen by
-// accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the process
-// can read the keys too.
+// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known
+// does not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being
+// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
+// process can read the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
 	for i := range text {
 		if i%8 == 0 {
-			stream = maphash.Comparable(maskKey, [2]uint64{m.tag, uint64(i)})
+			stream = maphash.Comparable(maskKey, block{m.tag, i})
 		}
-		text[i] ^= byte(stream >> (i % 8 * 8))
+		text[i] ^= byte(stream >> (i % 8 * 8)) //nolint:gosec // one byte of it
 	}
 }
 

@@ -158,16 +158,16 @@ func TestDate_refusesWhatIsNoDay(t *testing.T) {
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {
-		Amount   payvault.Amount
-		Date     payvault.Date
-		NoAmount payvault.Amount
-		NoDate   payvault.Date
+		Amount   payvault.Amount `xml:"amount"`
+		Date     payvault.Date   `xml:"date"`
+		NoAmount payvault.Amount `xml:"none"`
+		NoDate   payvault.Date   `xml:"no_date"`
 	}
 	in := record{Amount: payvault.MustAmount("-12.50"), Date: payvault.Date{2026, time.March, 14}}
 	text, err := xml.Marshal(in)
 	require.NoError(t, err)
-	assert.Equal(t, "<record><Amount>-12.50</Amount><Date>2026-03-14</Date><NoAmount>0</NoAmount><NoDate></NoDate></record>",
-		string(text))
+	want := "<record><amount>-12.50</amount><date>2026-03-14</date><none>0</none><no_date></no_date></record>"
+	assert.Equal(t, want, string(text))
 	var out, decoded record
 	require.NoError(t, xml.Unmarshal(text, &out))
 	assert.Equal(t, in, out)
@@ -175,7 +175,7 @@ func TestValues_otherEncodings(t *testing.T) {
 	require.NoError(t, gob.NewEncoder(&b).Encode(in))
 	require.NoError(t, gob.NewDecoder(&b).Decode(&decoded))
 	assert.Equal(t, in, decoded)
-	for _, odd := range []string{"<Amount>1,50</Amount>", "<Amount></Amount>", "<Date>14.3.2026</Date>"} {
+	for _, odd := range []string{"<amount>1,50</amount>", "<amount></amount>", "<date>14.3.2026</date>"} {
 		assert.Error(t, xml.Unmarshal([]byte("<record>"+odd+"</record>"), new(record)), odd)
 	}
 	_, err = xml.Marshal(payvault.Date{2026, 2, 30})

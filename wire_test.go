@@ -205,7 +205,8 @@ type (
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
 func (c callerMasked) MarshalText() ([]byte, error)   { return fmt.Appendf(nil, "card %v", c.card), nil }
-func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
+
+func (c callerV1) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{"card": c.Card}) }
 
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
@@ -329,7 +330,7 @@ func TestUnwritable(t *testing.T) {
 		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
 		"more":                               more(map[string]any{"4111111111111111": lost}),
 		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
-		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: "[" + mark + ", x]"}}},
+		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: mark + ", x"}}},
 		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),

@@ -173,7 +173,7 @@ func fill(v reflect.Value, open any) {
 				fill(value, open)
 			}
 		}
-		if request, ok := v.Addr().Interface().(*payvault.Request); ok {
+		if request, ok := reflect.TypeAssert[*payvault.Request](v.Addr()); ok {
 			request.Path = []string{Raw}
 		}
 	case reflect.Interface:
