@@ -101,7 +101,7 @@ func (l listOptions) options() payvault.ListOptions {
 // MarshalJSON writes the values of filters too.
 func (j ExportJob) MarshalJSON() ([]byte, error) {
 	type plain ExportJob
-	return json.Marshal(struct {
+	return json.Marshal(struct { //nolint:musttag // a job has the names of Go
 		plain
 
 		List listOptions
@@ -116,7 +116,7 @@ func (j *ExportJob) UnmarshalJSON(b []byte) error {
 
 		List listOptions
 	}{plain: (*plain)(j)}
-	err := json.Unmarshal(b, &job)
+	err := json.Unmarshal(b, &job) //nolint:musttag // as above
 	j.List = job.List.options()
 	return err
 }

@@ -290,7 +290,8 @@ func TestExport_canceled(t *testing.T) {
 		}
 		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
 		r.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-		value, err := r.ExecuteActivity(activityExport, exportOrder{List: withValues(payvault.ListOptions{Count: 10}), Span: span{To: 1}})
+		ten := withValues(payvault.ListOptions{Count: 10})
+		value, err := r.ExecuteActivity(activityExport, exportOrder{List: ten, Span: span{To: 1}})
 		require.Equal(t, want, err == nil, err)
 		if want {
 			var done exported
@@ -357,7 +358,8 @@ func TestExport_workerStops(t *testing.T) {
 	stopping := make(chan struct{})
 	close(stopping)
 	r.SetWorkerStopChannel(stopping)
-	_, err := r.ExecuteActivity(activityExport, exportOrder{List: withValues(payvault.ListOptions{Count: 10}), Span: span{To: 1}})
+	ten := withValues(payvault.ListOptions{Count: 10})
+	_, err := r.ExecuteActivity(activityExport, exportOrder{List: ten, Span: span{To: 1}})
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	require.True(t, ok)
 	assert.Equal(t, "WorkerStops", app.Type())
