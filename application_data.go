@@ -392,7 +392,7 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (value any, mi
 		return nil, r.err
 	}
 	text := textOf(raw)
-	if isMark(text) {
+	if hasMark(text) {
 		return nil, errRedacted
 	}
 	return NewSecret(text), misfit

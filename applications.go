@@ -124,6 +124,7 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
 		var e Error
+		e.Code = string(r.Code)
 		e.readData(r.Data.Value)
 		maps.DeleteFunc(e.Fields, func(_ string, texts []string) bool { return len(texts) == 0 })
 		if e.clear(nil); len(e.Fields) > 0 {

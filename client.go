@@ -513,12 +513,13 @@ func validHeaderValue(value string) bool {
 
 // Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
 // writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call
-// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2.
+// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2. JSON, XML and YAML of a Request
+// itself leave out path, query and body, as logs do.
 type Request struct {
 	Method string     // an HTTP method
-	Path   []string   // segments after the base URL, not escaped
-	Query  url.Values // nil for none
-	Body   any        // marshalled as JSON; nil for none
+	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped
+	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
+	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
 	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
 }
 

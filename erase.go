@@ -19,6 +19,7 @@ const (
 	shortSecret   = 3  // shorter ones stand everywhere and are left
 	longSecret    = 8  // from this length on a secret is looked for with separators in it, and in codes
 	cardDigits    = 12 // of the shortest card number
+	mostGiven     = 3  // names that are looked for one after the other; more than these only all together
 	longestEscape = 32
 	longestTag    = 256
 )
@@ -64,7 +65,8 @@ func newEraser(secrets []string) eraser {
 }
 
 // trackTexts returns the fields of a magnetic track, such as %B4111111111111111^DOE/JOHN Q.MR^2512101? or
-// ;4111111111111111=2512101?, and the name in both orders, all of them plain. Other secrets have none.
+// ;4111111111111111=2512101?, and the name in both orders, with the first of the given names, the first few, and all of
+// them; all texts are plain. Other secrets have none.
 func trackTexts(secret string) (texts []string) {
 	plain := func(text string) string { return string(read(text, "").mapped(plain).text) }
 	for _, track := range strings.FieldsFunc(secret, func(r rune) bool { return strings.ContainsRune("%;?", r) }) {
@@ -79,8 +81,10 @@ func trackTexts(secret string) (texts []string) {
 			last, first, _ := strings.Cut(field, "/")
 			names := strings.FieldsFunc(first, func(r rune) bool { return !unicode.IsLetter(r) })
 			for i := range names {
-				given := strings.Join(names[:i+1], "")
-				texts = append(texts, plain(last+given), plain(given+last))
+				if i < mostGiven || i == len(names)-1 {
+					given := strings.Join(names[:i+1], "")
+					texts = append(texts, plain(last+given), plain(given+last))
+				}
 			}
 		}
 	}

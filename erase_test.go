@@ -182,14 +182,17 @@ func TestError_track(t *testing.T) {
 		strings.Trim(second, ";?"): numbers,
 		"%B3782 822463 10005^DOE/JOHN^2512101987654321?": {"378282246310005", "JOHN DOE"},
 		"%B5000000611^DOE/JOHN^2512?":                    {"5000000611", "5000 000 611", "JOHN DOE"}, // a short number
-		"%B4111111111111111^JO DOE^2512101?":             {"JO DOE", "Jo&nbsp;Doe", "jo-doe"},
-		"%B4111111111111111^LI/B^2512101?":               {"LI/B", "B LI", "Li, B."},
-		"4111111111111111^GRÖßE/ZOË^2":                   {"GRÖßE/ZOË", "zo%C3%AB größe", "Zo&euml; GRÖßE"},
-		"%B4111111111111111^ПЕТРОВ/ПЁТР^2512101?":        {"Пётр Петров", "Петров, Пётр"},
-		"%B4111111111111111^ /^2512101987654321?":        numbers,
-		"%B4111111111111111^^2512101987654321?":          numbers,
-		"%B4111111111111111?":                            numbers[:3],
-		"^DOE/JOHN^2512101987654321":                     {"^DOE/JOHN^2512101987654321"},
+		"%B4111111111111111^DOE/JOHN A B C D^2512101?": {
+			"John Doe", "John A Doe", "John A B Doe", "John A B C D Doe", "Doe, John A. B. C. D.",
+		},
+		"%B4111111111111111^JO DOE^2512101?":      {"JO DOE", "Jo&nbsp;Doe", "jo-doe"},
+		"%B4111111111111111^LI/B^2512101?":        {"LI/B", "B LI", "Li, B."},
+		"4111111111111111^GRÖßE/ZOË^2":            {"GRÖßE/ZOË", "zo%C3%AB größe", "Zo&euml; GRÖßE"},
+		"%B4111111111111111^ПЕТРОВ/ПЁТР^2512101?": {"Пётр Петров", "Петров, Пётр"},
+		"%B4111111111111111^ /^2512101987654321?": numbers,
+		"%B4111111111111111^^2512101987654321?":   numbers,
+		"%B4111111111111111?":                     numbers[:3],
+		"^DOE/JOHN^2512101987654321":              {"^DOE/JOHN^2512101987654321"},
 	} {
 		req := payvault.TokenizeRequest{CardSwipe: payvault.NewSecret(swipe)}
 		for _, text := range texts {
@@ -331,6 +334,10 @@ func TestError_spreadNumber(t *testing.T) {
 	assert.Len(t, refusal(t, none, object{"rcode": "2", "data": cards}).Fields, len(cards), "the numbers of cards stay")
 	e = refusal(t, none, object{"rcode": "4444", "rmsg": n[:6], "data": object{"message": n[6:11]}})
 	assert.NotContains(t, e.Error(), n[:6], "one that is spread over code, message and detail")
+	e = refusal(t, none, object{"rcode": n[:7], "rmsg": n[7:] + " is known"})
+	assert.NotContains(t, service.Logged(e), n[:7], "over code and message")
+	assert.NotContains(t, service.Logged(e), n[7:])
+	assert.Contains(t, service.Logged(e), " is known")
 }
 
 // TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.

@@ -97,14 +97,14 @@ func (d Delivery) String() string {
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
-// other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
-// Texts and data of more than 64 KiB are left to the raw answer.
+// other code whose data holds lists of texts by name, or texts of several words by name and nothing else. Each is in
+// the text of the error, up to 20 of them. Texts and data of more than 64 KiB are left to the raw answer.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
-	Detail     string              // data.message of the service
+	Detail     string              // data.message of the service, or data that is a text or a list of texts
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
@@ -112,20 +112,26 @@ type Error struct {
 
 	replay  Replay
 	earlier string // the reason in the error of an earlier run
+	page    string // of a walk, that failed
 	unasked bool   // the journal of a job was not asked whether an earlier run has sent it
 	cause   error
 }
 
+const shortCode = 3 // too short to complete a card number that the message has most of
+
 // Error returns one line of text.
 func (e *Error) Error() string {
 	parts := []string{"payvault", string(e.Op)}
+	if e.page != "" {
+		parts = append(parts, e.page)
+	}
 	if e.StatusCode != 0 {
 		parts = append(parts, strings.TrimSpace("status "+strconv.Itoa(e.StatusCode)+" "+http.StatusText(e.StatusCode)))
 	}
 	var said []string
 	switch code := "code " + oneLine(e.Code); {
 	case e.Code == "":
-	case len(e.Code) <= 3: // too short to complete a card number that the message has most of
+	case len(e.Code) <= shortCode:
 		parts = append(parts, code)
 	default:
 		said = append(said, code)
@@ -213,9 +219,13 @@ func (e *Error) Format(f fmt.State, verb rune) {
 
 // LogValue logs the fields of e.
 func (e *Error) LogValue() slog.Value {
+	said := []string{oneLine(e.Code), oneLine(e.Message)}
+	if len(e.Code) > shortCode {
+		said = newEraser(nil).clean(said...)
+	}
 	return slog.GroupValue(
-		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
-		slog.String("message", oneLine(e.Message)), slog.String("delivery", e.Delivery.String()),
+		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", said[0]),
+		slog.String("message", said[1]), slog.String("delivery", e.Delivery.String()),
 		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
 }
 
@@ -429,7 +439,7 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 		e.Code, e.Message = string(f.RCode), textOf(f.RMsg.Value)
 	}
 	if e.Message == "" {
-		e.Message = textOf(f.Message.Value)
+		e.Message = cmp.Or(textOf(f.Message.Value), textOf(f.RMsg.Value))
 	}
 	if own, other, _ := f.of(e.Op); e.StatusCode < 300 && sayBoth(own, other) && other.isZero() {
 		e.Code = string(other) // which refuses nothing
@@ -442,28 +452,40 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 	}
 }
 
-// readData takes data.message, or the map of fields to lists of messages, which is documented for code 2. With another
-// code one member that is no such list makes it a record, which has no place in an error.
+// readData takes data.message, data that is a text or a list of texts, or what it says of fields: a map to lists of
+// messages is documented for code 2. With another code texts of several words in place of lists are taken too, but not
+// from a record, which has no place in an error: other values, or texts of one word, tell. So does any value but a list
+// with code 0.
 func (e *Error) readData(data jsontext.Value) {
+	if texts, plain := messages(data); plain {
+		e.Detail = strings.Join(texts, ", ")
+		return
+	}
 	var members map[string]jsontext.Value
-	if len(data) > mostSaid || json.Unmarshal(data, &members, tolerantForm) != nil || len(members) == 0 {
+	if json.Unmarshal(data, &members, tolerantForm) != nil {
 		return
 	}
 	if message := members["message"]; e.Code != codeValidation && message.Kind() == '"' {
 		e.Detail = textOf(message)
+		delete(members, "message")
 	}
 	fields := make(map[string][]string, len(members))
+	hasTexts, isRecord := false, e.Detail != ""
 	for name, member := range members {
 		texts, plain := messages(member)
+		isText := member.Kind() == '"'
 		switch {
-		case name == "message" && e.Detail != "":
-		case e.Code != codeValidation && (!plain || member.Kind() != '['):
-			return
-		default:
+		case e.Code == codeValidation, plain && !isText:
 			fields[name] = texts
+		case resultCode(e.Code).isZero(), isText && !strings.Contains(texts[0], " "):
+			return
+		case isText:
+			fields[name], hasTexts = texts, true
+		case member.Kind() != 'n':
+			isRecord = true
 		}
 	}
-	if len(fields) > 0 {
+	if len(fields) > 0 && (!hasTexts || !isRecord) {
 		e.Fields = fields
 	}
 }
@@ -519,6 +541,17 @@ func (e *Error) clear(secrets []string) {
 		fields[name], texts = append(fields[name], texts[:n]...), texts[n:]
 	}
 	e.Fields = fields
+}
+
+// onPage is the error of a page of a walk, which names the page. What is refused locally is so for all pages.
+func onPage(page int, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.refusedLocally() {
+		return err
+	}
+	named := *e // the call has given e to its observers
+	named.page = "page " + strconv.Itoa(page)
+	return &named
 }
 
 var errStopped = errors.New("the walk was stopped")

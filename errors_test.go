@@ -48,6 +48,17 @@ func TestError_text(t *testing.T) {
 			200, `{"code":7,"message":"no","data":{"41111111":["11111111 bad"]}}`,
 			`200 OK: code 7: no: [REDACTED] bad`, // a number that is spread over a name and its message
 		},
+		{
+			200, `{"code":7,"data":{"order_on":"is not a field of the record","x":null}}`,
+			`200 OK: code 7: order_on is not a field of the record`,
+		},
+		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3,"x":null}}`, `200 OK: code 7: order_on is unknown`},
+		{200, `{"code":7,"message":"No","data":"order_on is unknown"}`, `200 OK: code 7: No: order_on is unknown`},
+		{200, `{"code":2,"data":["a is bad","b is\nodd"]}`, `200 OK: code 2: a is bad, b is odd`},
+		{200, `{"code":7,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
+		{200, `{"code":7,"data":{"payee_id":4,"payee_name":"Jane Doe","payee_email":["a@b"]}}`, `200 OK: code 7`}, // records
+		{200, `{"code":7,"data":{"tax_id":"12-3456789","note":"two words","list":["a"]}}`, `200 OK: code 7`},
+		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{503, `<html>`, `503 Service Unavailable` + unknown},
 		{598, ``, `598` + unknown},
 		{200, `{`, `200 OK: ` + malformed + `not JSON, or cut off` + unknown},
@@ -119,6 +130,7 @@ func TestError_notSent(t *testing.T) {
 			"tls: failed to verify certificate: x509: certificate signed by unknown authority",
 		},
 		{service.Nowhere, keys("", errShutdown), "no API key: the program shuts down"},
+		{service.Nowhere, keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},
 		{service.Nowhere, keys("", nil), "no API key: is empty"},
 		{service.Nowhere, keys("new-key\r\n", nil), "no API key: contains a control character"},
 	} {

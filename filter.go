@@ -3,6 +3,7 @@ package payvault
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"math"
@@ -34,12 +35,11 @@ const (
 	Descending Order = "desc"
 )
 
-// Filter keeps the records that meet a condition. Field is a wire name such as
-// "customer_email".
+// Filter keeps the records that meet a condition. JSON, XML and YAML of it leave out the values, as logs do.
 type Filter struct {
-	Field       string
+	Field       string // wire name, such as "customer_email"
 	Conditional Conditional
-	Values      []string
+	Values      []string `json:"-" xml:"-" yaml:"-"` // which may identify people
 }
 
 // Where returns a filter on a field.
@@ -101,7 +101,8 @@ func (fs filters) EncodeValues(key string, v *url.Values) error {
 }
 
 // ListOptions selects, sorts and pages a list. Empty fields are not sent, and the defaults of the
-// service apply, which the interface does not show; Page is always sent. Nil options send nothing.
+// service apply, which the interface does not show; Page is always sent. Nil options send nothing. JSON, XML and YAML
+// of options leave out the values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
@@ -129,6 +130,9 @@ func (o ListOptions) LogValue() slog.Value {
 	}
 	return slog.GroupValue(attrs...)
 }
+
+// Format writes what LogValue logs, under every verb.
+func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.LogValue().String()) }
 
 // maxPage leaves a walk room to count on; lastPage is where a walk ends whatever the service claims.
 const (
@@ -317,7 +321,9 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		var before []T
 		for at := 0; at < known; at++ {
 			f, _ := w.pop()
-			if f.err == nil {
+			if f.err != nil {
+				f.err = onPage(first+at, f.err)
+			} else {
 				f.err = l.checkWalk(f.page, &before)
 			}
 			if f.err == nil {

@@ -3,15 +3,14 @@ package payvault
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
@@ -84,17 +83,19 @@ func unquote(b []byte) []byte {
 //
 // It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
 // knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
-// text either, also in unexported fields of your own structs.
+// text either, also in unexported fields of your own structs, and none of the others where one is known; it finds how
+// long a text is, and which secrets of a process have the same.
 //
-// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. The text [REDACTED], also in quotes, is refused
-// when a Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs],
-// in an [ApplicationField], and where a marshaling method of your own gives it. The memory of a text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
+// Secret is read and when it is sent, so that what a log shows never becomes a card number; so it is in [Pairs], in an
+// [ApplicationField], in raw JSON, and where a marshaling method of your own gives it. The memory of a text is not
+// wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
 //
 //nolint:recvcheck // see secret
 type Secret struct {
-	masked *string // nil for no text
+	masked *masked // nil for no text
 }
 
 const redacted = "[REDACTED]"
@@ -106,45 +107,58 @@ func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	masked := mask(text)
-	return Secret{&masked}
+	m, changed := &masked{tag: maphash.String(tagKey, text)}, []byte(text)
+	m.mask(changed)
+	m.text = string(changed)
+	return Secret{m}
 }
 
-// mask hides a text from what follows pointers, as dumpers and the differences that tests print do, and shows it again.
-// It keeps texts from being seen by accident and is no encryption: secrets of the same text look the same, so that they
-// are equal, and whoever can read the memory of the process can read pad too.
-func mask(text string) string {
-	masked := []byte(text)
-	for i := range masked {
-		masked[i] ^= pad[i%len(pad)]
-	}
-	return string(masked)
+// masked is a text that is hidden from what follows pointers, as dumpers and the differences that tests print do.
+type masked struct {
+	text string
+	tag  uint64 // a hash of the text
 }
 
-// pad differs from process to process.
+// block is a part of a text, eight bytes long.
+type block struct {
+	tag uint64
+	at  int
+}
+
+// The keys differ from process to process.
 //
 //nolint:gochecknoglobals // never changed
-var pad = func() (pad [64]byte) {
-	_, _ = rand.Read(pad[:]) // never fails
-	return pad
-}()
+var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
+
+// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known
+// does not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being
+// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
+// process can read the keys too.
+func (m *masked) mask(text []byte) {
+	var stream uint64
+	for i := range text {
+		if i%8 == 0 {
+			stream = maphash.Comparable(maskKey, block{m.tag, i})
+		}
+		text[i] ^= byte(stream >> (i % 8 * 8)) //nolint:gosec // one byte of it
+	}
+}
 
 // Reveal returns the text.
-func (s Secret) Reveal() string {
+func (s Secret) Reveal() string { // is inlined, so that the text takes no memory where it is only read
 	if s.masked == nil {
 		return ""
 	}
-	return mask(*s.masked)
+	text := []byte(s.masked.text)
+	s.masked.mask(text)
+	return string(text)
 }
 
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// isMark reports whether a text is that of a redacted secret, which is lost. It may be in quotes, as of %q.
-func isMark(text string) bool {
-	isAround := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`\\", r) }
-	return strings.TrimFunc(text, isAround) == redacted
-}
+// hasMark reports whether a text has that of a redacted secret in it, which is lost.
+func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
 // secret is promoted to structs that embed one, or a pointer, which may be nil.
 func (s *Secret) secret() *Secret { return s }
@@ -174,7 +188,7 @@ func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
-	if isMark(string(text)) {
+	if hasMark(string(text)) {
 		return errRedacted
 	}
 	*s = NewSecret(string(text))
@@ -267,6 +281,21 @@ func (a Amount) Decimal() decimal.Decimal { return a.d }
 // String returns the number with all digits of its scale, without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
+// MarshalText returns what String returns, for YAML, XML and gob.
+func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
+
+// UnmarshalText reads what [ParseAmount] reads.
+func (a *Amount) UnmarshalText(text []byte) (err error) {
+	*a, err = parseAmount(text)
+	return err
+}
+
+// GobEncode is [Amount.MarshalText].
+func (a Amount) GobEncode() ([]byte, error) { return a.MarshalText() }
+
+// GobDecode is [Amount.UnmarshalText].
+func (a *Amount) GobDecode(text []byte) error { return a.UnmarshalText(text) }
+
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
@@ -342,12 +371,21 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// MarshalJSON writes the wire form; a date that is not in the calendar is an error.
-func (d Date) MarshalJSON() ([]byte, error) {
+// MarshalText writes the wire form, also for JSON, YAML and XML; a date that is not in the calendar is an error.
+func (d Date) MarshalText() ([]byte, error) {
 	if d != (Date{}) && !d.Valid() {
 		return nil, errNotDate
 	}
-	return []byte(`"` + d.String() + `"`), nil
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText reads what [ParseDate] reads, and an empty text as no date.
+func (d *Date) UnmarshalText(text []byte) (err error) {
+	*d = Date{}
+	if len(text) > 0 {
+		*d, err = ParseDate(string(text))
+	}
+	return err
 }
 
 // behindDay is a time, an offset or both, as they may stand behind a day.

@@ -1,7 +1,10 @@
 package payvault_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
+	"encoding/xml"
 	"math"
 	"strings"
 	"testing"
@@ -149,6 +152,34 @@ func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	}
 	assert.False(t, payvault.Date{}.Valid(), "no date is no day")
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
+}
+
+// TestValues_otherEncodings: amounts and dates go through encoders other than JSON as text, exactly.
+func TestValues_otherEncodings(t *testing.T) {
+	t.Parallel()
+	type record struct {
+		Amount   payvault.Amount `xml:"amount"`
+		Date     payvault.Date   `xml:"date"`
+		NoAmount payvault.Amount `xml:"none"`
+		NoDate   payvault.Date   `xml:"no_date"`
+	}
+	in := record{Amount: payvault.MustAmount("-12.50"), Date: payvault.Date{2026, time.March, 14}}
+	text, err := xml.Marshal(in)
+	require.NoError(t, err)
+	want := "<record><amount>-12.50</amount><date>2026-03-14</date><none>0</none><no_date></no_date></record>"
+	assert.Equal(t, want, string(text))
+	var out, decoded record
+	require.NoError(t, xml.Unmarshal(text, &out))
+	assert.Equal(t, in, out)
+	var b bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&b).Encode(in))
+	require.NoError(t, gob.NewDecoder(&b).Decode(&decoded))
+	assert.Equal(t, in, decoded)
+	for _, odd := range []string{"<amount>1,50</amount>", "<amount></amount>", "<date>14.3.2026</date>"} {
+		assert.Error(t, xml.Unmarshal([]byte("<record>"+odd+"</record>"), new(record)), odd)
+	}
+	_, err = xml.Marshal(payvault.Date{2026, 2, 30})
+	assert.Error(t, err)
 }
 
 func TestTimestamp(t *testing.T) {

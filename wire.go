@@ -27,7 +27,8 @@ import (
 //
 // Apart from secrets it writes what [encoding/json.Marshal] writes. A [Secret] in a field of type any is read back as a
 // string, and the file of a [DisputeResponse] is not in its JSON. What cannot be sent is an error that matches
-// [ErrInvalidRequest].
+// [ErrInvalidRequest], and so is a type of your own whose MarshalJSON has redacted a secret: it needs the method
+// MarshalJSONTo of JSON v2, which gets the options that write texts.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -71,7 +72,7 @@ var (
 				return writeSecret(enc, *v.secret())
 			}),
 			json.MarshalToFunc(func(_ *jsontext.Encoder, f ApplicationField) error {
-				if text, ok := f.Value.(string); ok && isMark(text) { // which is refused when it is read, too
+				if text, ok := f.Value.(string); ok && hasMark(text) { // which is refused when it is read, too
 					return &json.SemanticError{Err: errRedacted}
 				}
 				return jsonskip.Err
@@ -113,7 +114,7 @@ var errNoSecret = errors.New("an embedded *Secret is nil")
 // writeSecret writes the text. The mark in its place would be taken for a card number.
 func writeSecret(enc *jsontext.Encoder, s Secret) error {
 	text := s.Reveal()
-	if isMark(text) {
+	if hasMark(text) {
 		return errRedacted
 	}
 	return enc.WriteToken(jsontext.String(text))
@@ -140,7 +141,7 @@ func writeTextMarshaler(enc *jsontext.Encoder, v encoding.TextMarshaler) error {
 		return jsonskip.Err
 	}
 	text, err := v.MarshalText()
-	if err == nil && isMark(string(text)) {
+	if err == nil && hasMark(string(text)) {
 		err = errRedacted
 	}
 	if err != nil {
@@ -157,7 +158,7 @@ func isMarked(text []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(text), tolerantForm)
 	for {
 		token, err := dec.ReadToken()
-		if err != nil || token.Kind() == '"' && isMark(token.String()) {
+		if err != nil || token.Kind() == '"' && hasMark(token.String()) {
 			return err == nil
 		}
 	}

@@ -204,8 +204,9 @@ type (
 
 func (c callerText) MarshalText() ([]byte, error)     { return []byte("<" + c.text + ">"), nil }
 func (c *callerPointer) MarshalJSON() ([]byte, error) { return []byte(`"by pointer"`), nil }
-func (c callerMasked) MarshalText() ([]byte, error)   { return c.card.MarshalText() }
-func (c callerV1) MarshalJSON() ([]byte, error)       { return json.Marshal(map[string]any{"card": c.Card}) }
+func (c callerMasked) MarshalText() ([]byte, error)   { return fmt.Appendf(nil, "card %v", c.card), nil }
+
+func (c callerV1) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{"card": c.Card}) }
 
 func (c callerV2) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, c.Card)
@@ -299,8 +300,8 @@ func TestUnwritable(t *testing.T) {
 		{request{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")}, service.Fields{"card_number": {isMark}}},
-		{request{CardNumber: payvault.NewSecret(fmt.Sprintf("%q", lost))}, service.Fields{"card_number": {isMark}}},
-		{request{ReportData: payvault.Pairs{{Value: fmt.Sprintf("%#v", lost)}}}, service.Fields{"report_data": {isMark}}},
+		{request{CardNumber: payvault.NewSecret(fmt.Sprintf("%v,", lost))}, service.Fields{"card_number": {isMark}}},
+		{request{ReportData: payvault.Pairs{{Value: fmt.Sprintf("{%v}", lost)}}}, service.Fields{"report_data": {isMark}}},
 		{request{ExpDate: "1", CVV2: lost}, service.Fields{"exp_date": {calls.BadExpDate}, "cvv2": {isMark}}},
 		{request{ExpDate: "\xff"}, service.Fields{"exp_date": {calls.BadExpDate}}},
 	} {
@@ -329,7 +330,7 @@ func TestUnwritable(t *testing.T) {
 		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
 		"more":                               more(map[string]any{"4111111111111111": lost}),
 		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
-		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: "'" + mark + "'"}}},
+		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: mark + ", x"}}},
 		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),
@@ -370,7 +371,7 @@ func TestUnwritable(t *testing.T) {
 		{[]any{embedding{}}, "[0]", "cannot be written as JSON: an embedded *Secret is nil"},
 		{map[string]any{"a": &callerV1{card().CardNumber}}, "body", isMark},
 		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "body", isMark},
-		{jsontext.Value(`["\u005bREDACTED\u005D\t"]`), "body", isMark},
+		{jsontext.Value(`["{\u005bREDACTED\u005D}"]`), "body", isMark},
 		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
@@ -462,7 +463,7 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"\"\\\"[REDACTED]\\\"\""`,
+			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"%B[REDACTED]^DOE/JOHN^2512101?"`,
 			number, `true`, `{"a":"` + number + `"}`,
 			`["` + number + `"]`,
 		} {
@@ -479,4 +480,28 @@ func TestSecret(t *testing.T) {
 	text, err := json.Marshal([]any{none, &none, secret})
 	require.NoError(t, err)
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
+}
+
+// TestSecret_oneKnown: whoever knows one of the texts in a dump learns nothing of the others, nor of the rest of it.
+func TestSecret_oneKnown(t *testing.T) {
+	t.Parallel()
+	hidden := func(text string) string { // what a dumper finds
+		return reflect.ValueOf(payvault.NewSecret(text)).Field(0).Elem().FieldByName("text").String()
+	}
+	stream := func(text string) string {
+		masked := []byte(hidden(text))
+		require.Len(t, masked, len(text))
+		for i := range masked {
+			masked[i] ^= text[i]
+		}
+		return string(masked)
+	}
+	const known, other = "4111111111111111", "5105105105105100"
+	for at := 0; at < len(known); at += 8 {
+		assert.NotEqual(t, stream(known)[at:at+8], stream(other)[at:at+8])
+	}
+	long := stream(strings.Repeat("long text, ", 100))
+	for at := 8; at+8 <= len(long); at += 8 {
+		assert.NotContains(t, long[at:], long[at-8:at], "no part shows another one")
+	}
 }

@@ -2,6 +2,7 @@ package temporalpayvault
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -57,7 +58,7 @@ type SubscriptionSource interface {
 type ExportJob struct {
 	Name          string               // for the Sink, which is to tell exports apart by it; may be empty
 	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
-	List          payvault.ListOptions // what to list; Page and Prefetch do not count
+	List          payvault.ListOptions // what to list; Page and Prefetch do not count; histories have values of filters
 
 	ListsPerActivity int           // 100 if it is not positive, 5,000 at most: a heartbeat holds those that are refused
 	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive, 1,000 at most
@@ -65,6 +66,59 @@ type ExportJob struct {
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 
 	State *ExportState // of the runs before: leave it nil
+}
+
+// listOptions are those of a list with the values of its filters, which JSON of a [payvault.Filter] leaves out.
+type listOptions struct {
+	payvault.ListOptions
+
+	Filters []filter
+}
+
+type filter struct {
+	Field       string
+	Conditional payvault.Conditional
+	Values      []string
+}
+
+func withValues(o payvault.ListOptions) listOptions {
+	list := listOptions{ListOptions: o}
+	for _, f := range o.Filters {
+		list.Filters = append(list.Filters, filter(f))
+	}
+	return list
+}
+
+func (l listOptions) options() payvault.ListOptions {
+	o := l.ListOptions
+	o.Filters = nil
+	for _, f := range l.Filters {
+		o.Filters = append(o.Filters, payvault.Filter(f))
+	}
+	return o
+}
+
+// MarshalJSON writes the values of filters too.
+func (j ExportJob) MarshalJSON() ([]byte, error) {
+	type plain ExportJob
+	return json.Marshal(struct { //nolint:musttag // a job has the names of Go
+		plain
+
+		List listOptions
+	}{plain(j), withValues(j.List)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (j *ExportJob) UnmarshalJSON(b []byte) error {
+	type plain ExportJob
+	job := struct {
+		*plain
+
+		List listOptions
+	}{plain: (*plain)(j)}
+	err := json.Unmarshal(b, &job) //nolint:musttag // as above
+	j.List = job.List.options()
+	return err
 }
 
 // ExportState is what a run of an export hands to the next one when it continues as new.
@@ -127,7 +181,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	state.Counted = true
 	d.total = sum.Lists
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
-		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: job.List, Span: s}
+		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: withValues(job.List), Span: s}
 		resumes := d.resumes
 		var r exported
 		if err := perform(ctx, activityExport, o, &r); err != nil {
@@ -161,7 +215,7 @@ func (s *ExportSummary) add(r exported) {
 type exportOrder struct {
 	Export        string
 	Subscriptions string
-	List          payvault.ListOptions
+	List          listOptions
 	Span          span
 }
 
@@ -307,7 +361,7 @@ func pages[T any](
 	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
 	write func(context.Context, Position, []T) error,
 ) error {
-	options := e.List
+	options := e.List.options()
 	var before []T
 	for {
 		options.Page = e.At.Page

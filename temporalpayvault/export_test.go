@@ -155,6 +155,17 @@ func TestExportLists_customers(t *testing.T) {
 	showsNothing(t, seen, "sink")
 }
 
+// The values of filters come through payloads, which the JSON of a filter leaves out.
+func TestExportLists_filters(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 30)
+	env := newWorkflows(&Activities{Client: once(srv), Sink: sink})
+	one := payvault.Where("customer_id", "EQUALS", srv.Customers.All()[7].ID)
+	env.ExecuteWorkflow(ExportLists, ExportJob{List: payvault.ListOptions{Filters: []payvault.Filter{one}}})
+	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, exportSummary(t, env))
+}
+
 func TestExportLists_transactions(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -255,7 +266,7 @@ func TestExport_lostWorker(t *testing.T) {
 	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
 	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10, Stop: "before"})
 	value, err := r.ExecuteActivity(activityExport, exportOrder{
-		Export: "night", List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
+		Export: "night", List: withValues(payvault.ListOptions{Count: 10}), Span: span{To: 1},
 	})
 	require.NoError(t, err)
 	var done exported
@@ -279,7 +290,8 @@ func TestExport_canceled(t *testing.T) {
 		}
 		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
 		r.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-		value, err := r.ExecuteActivity(activityExport, exportOrder{List: payvault.ListOptions{Count: 10}, Span: span{To: 1}})
+		ten := withValues(payvault.ListOptions{Count: 10})
+		value, err := r.ExecuteActivity(activityExport, exportOrder{List: ten, Span: span{To: 1}})
 		require.Equal(t, want, err == nil, err)
 		if want {
 			var done exported
@@ -346,7 +358,8 @@ func TestExport_workerStops(t *testing.T) {
 	stopping := make(chan struct{})
 	close(stopping)
 	r.SetWorkerStopChannel(stopping)
-	_, err := r.ExecuteActivity(activityExport, exportOrder{List: payvault.ListOptions{Count: 10}, Span: span{To: 1}})
+	ten := withValues(payvault.ListOptions{Count: 10})
+	_, err := r.ExecuteActivity(activityExport, exportOrder{List: ten, Span: span{To: 1}})
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	require.True(t, ok)
 	assert.Equal(t, "WorkerStops", app.Type())

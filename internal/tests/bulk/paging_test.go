@@ -181,6 +181,8 @@ func TestWalkWithAnError(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, last, payvault.ErrNotFound)
+		require.EqualError(t, last, "payvault: customers.list: page 3: status 404 Not Found")
+		assert.Equal(t, http.StatusNotFound, service.AsError(t, last).StatusCode)
 		assert.Equal(t, "<html>", string(raw.Body))
 		assert.Equal(t, broken*perPage, n)
 	})
@@ -259,6 +261,10 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
 		require.ErrorContains(t, err, "there are more than 1048576 pages")
 		assert.Equal(t, []string{strconv.Itoa(bound - 2), strconv.Itoa(bound - 1)}, ids)
+
+		s = lying(func(page int) string { return map[int]string{bound - 2: pageBody(bound, 0, "a")}[page] })
+		_, err = walk(s.all(t, ahead))
+		require.ErrorContains(t, err, "payvault: customers.list: page 1048575: status 404")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 // The texts to look for.
 const (
 	Secret = "5ecretCanary" // of every Secret, and the API key of the client
-	Raw    = "7awCanary"    // of every body, header and file
+	Raw    = "7awCanary"    // of every body, header, file, path, query and filter
 )
 
 // Types returns the exported struct types by name: those that the methods, fields and options of a client lead to.
@@ -138,6 +139,8 @@ func fill(v reflect.Value, open any) {
 		json.RawMessage(`{"plain":1}`), // of which nothing is documented; not a secret
 		[]byte(Raw),
 		http.Header{"X-Raw": {Raw}},
+		url.Values{"raw": {Raw}},
+		payvault.Filter{Field: "plain", Conditional: "plain", Values: []string{Raw}},
 	} {
 		if t == reflect.TypeOf(value) {
 			v.Set(reflect.ValueOf(value))
@@ -169,6 +172,9 @@ func fill(v reflect.Value, open any) {
 			if field.IsExported() {
 				fill(value, open)
 			}
+		}
+		if request, ok := reflect.TypeAssert[*payvault.Request](v.Addr()); ok {
+			request.Path = []string{Raw}
 		}
 	case reflect.Interface:
 		fillInterface(v, open)

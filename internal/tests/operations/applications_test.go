@@ -46,7 +46,7 @@ func TestApplicationsValidate(t *testing.T) {
 			service.Fields{"tax_id": {`{"0":"bad"}`}, "legal_name": {"required", "5"}, "owner": {""}},
 			nil,
 		},
-		{200, `{"code":5,"data":{"tax_id":"a record","list":["a value"]}}`, nil, []error{payvault.ErrRejected}},
+		{200, `{"code":5,"data":{"tax_id":"12-3456789","list":["a"]}}`, nil, []error{payvault.ErrRejected}},
 		{200, failed + `}`, nil, invalid},
 		{422, failed + `,"data":null}`, nil, invalid},
 		{200, failed + `,"data":{}}`, nil, invalid},
