@@ -318,7 +318,7 @@ func TestExport_superseded(t *testing.T) {
 					return nil
 				}
 				value, err := r.ExecuteActivity(activityExport, exportOrder{
-					List: payvault.ListOptions{Count: 10}, Span: span{To: 1},
+					List: withValues(payvault.ListOptions{Count: 10}), Span: span{To: 1},
 				})
 				assert.Len(t, sink.pages, want.pages)
 				assert.Len(t, sink.ends, want.ends)
