@@ -269,6 +269,7 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
 		}
 	}
+	opts = slices.Clone(opts)
 	return func(yield func(*T, error) bool) {
 		for p, err := range l.pages(ctx, start, opts) {
 			if err != nil {
