@@ -97,8 +97,8 @@ func (d Delivery) String() string {
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
-// other code whose data holds lists of texts by name, or texts of several words by name and nothing else. Each is in
-// the text of the error, up to 20 of them. Texts and data of more than 64 KiB are left to the raw answer.
+// other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
+// Texts and data of more than 64 KiB are left to the raw answer.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -453,9 +453,8 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 }
 
 // readData takes data.message, data that is a text or a list of texts, or what it says of fields: a map to lists of
-// messages is documented for code 2. With another code texts of several words in place of lists are taken too, but not
-// from a record, which has no place in an error: other values, or texts of one word, tell. So does any value but a list
-// with code 0.
+// messages is documented for code 2. With another code it is not taken for that if it has anything but lists of texts and
+// nulls: then it is a record, which has no place in an error.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, plain := messages(data); plain {
 		e.Detail = strings.Join(texts, ", ")
@@ -470,22 +469,16 @@ func (e *Error) readData(data jsontext.Value) {
 		delete(members, "message")
 	}
 	fields := make(map[string][]string, len(members))
-	hasTexts, isRecord := false, e.Detail != ""
 	for name, member := range members {
 		texts, plain := messages(member)
-		isText := member.Kind() == '"'
 		switch {
-		case e.Code == codeValidation, plain && !isText:
+		case e.Code == codeValidation, plain && member.Kind() == '[':
 			fields[name] = texts
-		case resultCode(e.Code).isZero(), isText && !strings.Contains(texts[0], " "):
-			return
-		case isText:
-			fields[name], hasTexts = texts, true
 		case member.Kind() != 'n':
-			isRecord = true
+			return
 		}
 	}
-	if len(fields) > 0 && (!hasTexts || !isRecord) {
+	if len(fields) > 0 {
 		e.Fields = fields
 	}
 }
