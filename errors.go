@@ -453,8 +453,8 @@ func (e *Error) readFailure(ctx context.Context, r transport.Result) {
 }
 
 // readData takes data.message, data that is a text or a list of texts, or what it says of fields: a map to lists of
-// messages is documented for code 2. With another code it is not taken for that if it has anything but lists of texts and
-// nulls: then it is a record, which has no place in an error.
+// messages is documented for code 2. With another code, data that has anything but lists of texts and nulls is taken
+// for a record, which has no place in an error.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, plain := messages(data); plain {
 		e.Detail = strings.Join(texts, ", ")

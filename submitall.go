@@ -72,9 +72,9 @@ type AccountUpdaterBatch struct {
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
 // after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
-// are, unless that is none: with a Journal, one that fails half way, as a file may, has to cancel ctx before it returns, as in the example;
-// without one it is enough to look at its error after the loop. A panic of a transport, a key source or the journal
-// ends the walk in the same way.
+// are, unless that is none: with a Journal, one that fails half way, as a file may, has to cancel ctx before it
+// returns, as in the example; without one it is enough to look at its error after the loop. A panic of a transport, a
+// key source or the journal ends the walk in the same way.
 //
 // A walk sends nothing more, and yields the rest of the stream as not sent, when
 //
@@ -89,9 +89,9 @@ type AccountUpdaterBatch struct {
 //
 // Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
 // attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
-// unknown. Unless the stream had returned and all its batches were sent, such a walk ends with an error, if need be that
-// of a batch without cards. With a Journal an earlier run may have sent what this one did not ask about: [SafeToRetry]
-// is false, and running the job again is what tells.
+// unknown. Unless the stream had returned and all its batches were sent, such a walk ends with an error, if need be
+// that of a batch without cards. With a Journal an earlier run may have sent what this one did not ask about:
+// [SafeToRetry] is false, and running the job again is what tells.
 //
 // Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
 // them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or
@@ -426,8 +426,8 @@ func (w *bulkWalk) begin(b *submitted) bool {
 	return b.begun
 }
 
-// pause has a batch wait for the pace as one that is not begun: if the process is killed meanwhile, it is not of unknown
-// outcome. Another one is sent in its place.
+// pause has a batch wait for the pace as one that is not begun: if the process is killed meanwhile, it is not of
+// unknown outcome. Another one is sent in its place.
 func (w *bulkWalk) pause(b *submitted, wait func() error) error {
 	w.record(b.Index, BatchOutcome{Status: BatchNotSent, Cards: b.End - b.Start, Message: "it waits for its turn"})
 	b.begun = false

@@ -64,7 +64,7 @@ type attempts struct{ client *Client }
 func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req.Context())
 	call.again = false
-	err := call.wait()
+	err := call.wait() //nolint:contextcheck // call.ctx is that of the attempts; req's ends with Sending too
 	if call.err = cmp.Or(call.ctx.Err(), err); call.err != nil {
 		return nil, call.err // and the last attempt stays what it was
 	}
@@ -74,7 +74,7 @@ func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	call.unsure = call.unsure || call.last.mayBePerformed()
 	call.attempts++
-	call.last = a.client.attempt(req, call)
+	call.last = a.client.attempt(req, call) //nolint:contextcheck // as above
 	call.unsure = call.unsure || call.last.resent
 	call.err = call.last.err
 	spent := a.client.decide(call)

@@ -623,7 +623,8 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		assert.False(t, payvault.SafeToRetry(is))
 		assert.Equal(t, was.Error(), is.Error())
 		assert.Empty(t, is.Message, "it may be no text of the service")
-		assert.Equal(t, []payvault.BatchStatus{test.want, test.want}, []payvault.BatchStatus{first[0].Status, again[0].Status})
+		assert.Equal(t, test.want, first[0].Status)
+		assert.Equal(t, test.want, again[0].Status)
 		assert.Equal(t, []any{was.Op, was.StatusCode, was.Code, was.Delivery},
 			[]any{is.Op, is.StatusCode, is.Code, is.Delivery})
 	}
