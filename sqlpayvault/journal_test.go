@@ -562,7 +562,7 @@ func TestLockedFile(t *testing.T) {
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	start := time.Now()
-	require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), "locked")
+	require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}), "locked")
 	assert.Less(t, time.Since(start), 30*time.Second, "10 s, and 5 s for the sign of life under way")
 	require.NoError(t, tx.Rollback())
 	require.NoError(t, db.Close())

@@ -673,7 +673,7 @@ func TestSubmit_refusedWhileWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				waiting := newWaiting(t, nil)
+				waiting := newWaiting(t, nil, 0)
 				waiting.refuse = func(progress) error {
 					if time.Since(waiting.began) > time.Second {
 						return refusal
@@ -797,7 +797,7 @@ func TestSubmit_canceledWhileJournalFails(t *testing.T) {
 		b, o := newBook(), orderOf(deck{n: 100})
 		b.fail = func(int) bool { return true }
 		o.Journal = true
-		waiting := newWaiting(t, b)
+		waiting := newWaiting(t, b, defaultHeartbeat/2)
 		waiting.refuse = func(progress) error {
 			if time.Since(waiting.began) > time.Second {
 				return temporal.NewCanceledError()
@@ -808,6 +808,11 @@ func TestSubmit_canceledWhileJournalFails(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, report{}, done)
 		assert.Equal(t, []span{{To: 1, Lost: true}}, done.redo(o.Span))
+		b.rows = map[string]*payvault.BatchOutcome{}
+		waiting = newWaiting(t, b, 0) // the journal fails when the batch is to wait
+		_, err = waiting.submit(o)
+		require.ErrorContains(t, err, "journal: cut")
+		assert.Equal(t, []int{0}, waiting.recorded().Sending)
 	})
 }
 
@@ -894,7 +899,7 @@ func (w *world) attempt(t *testing.T, before *progress, stalled <-chan struct{})
 func TestSubmit_workerStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting, stopping := newWaiting(t, nil), make(chan struct{})
+		waiting, stopping := newWaiting(t, nil, 0), make(chan struct{})
 		waiting.SetWorkerStopChannel(stopping)
 		time.AfterFunc(time.Second, func() { close(stopping) })
 		_, err := waiting.submit(orderOf(deck{n: 100}))
@@ -915,12 +920,13 @@ type waiting struct {
 	requests int
 }
 
-func newWaiting(t *testing.T, journal payvault.Journal) *waiting {
+func newWaiting(t *testing.T, journal payvault.Journal, answer time.Duration) *waiting {
 	t.Helper()
 	w := &waiting{began: time.Now()}
 	c, err := payvault.NewClient("https://payvault.example", "key",
 		payvault.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 			w.requests++
+			<-time.After(answer)
 			return &http.Response{
 				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody,
 			}, nil
