@@ -102,8 +102,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestConditions leaves out two fields of a customer, for which the document has conditions; TestMutants does it to the
-// emulator.
+// TestConditions leaves out two fields of a customer, for which the document has conditions.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ one, other, refused string }{
