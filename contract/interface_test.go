@@ -47,7 +47,7 @@ func TestInterface(t *testing.T) {
 func fact(owner, name, rule string) string { return owner + " " + name + ": " + rule }
 
 // documentFacts says everything that the document says about the wire, but for the branches of application data, which
-// TestApplicationKeys compares.
+// TestApplicationData compares.
 func documentFacts(t *testing.T, c *contract) []string {
 	t.Helper()
 	var facts []string
