@@ -23,6 +23,7 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, message: fmt.Sprintf(format, args...)}
 }
 
+// Error implements error.
 func (r *refusal) Error() string {
 	if len(r.fields) == 0 {
 		return r.message

@@ -68,11 +68,13 @@ func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
 
+// WriteHeader implements [http.ResponseWriter].
 func (x *exchange) WriteHeader(status int) {
 	x.status = status
 	x.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements [http.ResponseWriter].
 func (x *exchange) Write(p []byte) (int, error) {
 	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
 	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is

@@ -144,6 +144,7 @@ type limitedBuffer struct {
 	size int64
 }
 
+// Write implements [io.Writer].
 func (l *limitedBuffer) Write(p []byte) (int, error) {
 	l.size += int64(len(p))
 	_, _ = l.Buffer.Write(p[:min(len(p), max(0, keptBytes-l.Len()))])
