@@ -63,7 +63,7 @@ func (x *exchange) answer() answer {
 // holdBack notes when the client may ask again, if it is sure to learn that.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
-	s := &x.step
+	s, plan := &x.step, &x.run.Calls[x.call]
 	status := s.Status == http.StatusTooManyRequests || s.Status == http.StatusServiceUnavailable
 	arrives := s.Wait+s.Drip == 0 && s.Cut+s.Framing+s.After == "" && s.Info == nil &&
 		x.run.Caller == callerPlain && x.run.Wire == wireHTTP1 && len(x.run.Dials) == 0
@@ -71,7 +71,8 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced()
+		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" // until the answer comes
+		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
 		x.run.note(x.unit, func(n *record) {
 			n.notBefore = until
 			if all {
