@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/urlpath"
 )
@@ -52,7 +53,7 @@ type core struct {
 	observers   observers
 	server      string      // host and port, for the observers
 	header      http.Header // of each request; the values are shared
-	paces       map[Operation]*transport.Pace
+	paces       map[Operation]*overload.Pace
 	longestWait time.Duration // for a Retry-After
 }
 
@@ -81,11 +82,12 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := cfg.problems.err(OpNewClient); err != nil {
 		return nil, err
 	}
-	var paces map[Operation]*transport.Pace // none for Call: which calls are one operation is not known
-	if !cfg.transport.Policy.Alone {
-		paces = make(map[Operation]*transport.Pace, len(operations))
+	var paces map[Operation]*overload.Pace // none for Call: which calls are one operation is not known
+	if !cfg.ignoreOverload {
+		cfg.transport.Budget = new(overload.Budget)
+		paces = make(map[Operation]*overload.Pace, len(operations))
 		for _, op := range operations {
-			paces[op.Op] = transport.NewPace()
+			paces[op.Op] = overload.NewPace()
 		}
 	}
 	return newClient(&core{
@@ -210,15 +212,16 @@ func userAgent(product string) string {
 type Option func(*config)
 
 type config struct {
-	transport    transport.Config
-	merchant     MerchantID
-	vendorID     int64
-	developerID  string
-	product      string
-	logger       *slog.Logger
-	observers    observers
-	insecureHTTP bool
-	problems     problems
+	transport   transport.Config
+	merchant    MerchantID
+	vendorID    int64
+	developerID string
+	product     string
+	logger      *slog.Logger
+	observers   observers
+	problems    problems
+
+	insecureHTTP, ignoreOverload bool
 }
 
 // RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated at all follows
@@ -238,7 +241,6 @@ func (p RetryPolicy) policy() transport.Policy {
 	return transport.Policy{
 		MaxAttempts: cmp.Or(p.MaxAttempts, 4), MinBackoff: cmp.Or(p.MinBackoff, 200*time.Millisecond),
 		MaxBackoff: cmp.Or(p.MaxBackoff, 5*time.Second), MaxRetryAfter: cmp.Or(p.MaxRetryAfter, 30*time.Second),
-		Alone: p.IgnoreOverload,
 	}
 }
 
@@ -287,12 +289,12 @@ func WithRetryPolicy(p RetryPolicy) Option {
 			c.problems.add("WithRetryPolicy", "has a negative field")
 			return
 		}
-		c.transport.Policy = p.policy()
+		c.transport.Policy, c.ignoreOverload = p.policy(), p.IgnoreOverload
 	}
 }
 
-// WithTimeout limits one attempt, from asking the key source to the last byte of the answer; 60 s by default. An
-// upload gets a second more for each 256 KiB. The context of a call limits all its attempts together.
+// WithTimeout limits one attempt, from asking the key source to the last byte of the answer; 60 s by default. A
+// body gets a second more for each 256 KiB that is sent. The context of a call limits all its attempts together.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/transport"
 )
 
@@ -365,7 +366,7 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 		e.readFailure(ctx, r)
 	}
 	e.cause = safeCause(ctx, err)
-	if held, ok := errors.AsType[*transport.HeldError](err); ok {
+	if held, ok := errors.AsType[*overload.HeldError](err); ok {
 		e.RetryAfter, e.cause = held.After, fmt.Errorf("%w: %w", ErrRateLimited, held)
 	}
 	return e
@@ -391,7 +392,7 @@ func answerError(ctx context.Context, op OperationInfo, r transport.Result, malf
 // resultError fills in what the transport knows. A refusal of the last attempt says nothing about one before it.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
-		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: transport.RetryAfter(r.Header), replay: op.Replay,
+		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
 		Delivery: delivery(r.Delivery),
 	}
 	if r.Unsure {

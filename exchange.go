@@ -1,9 +1,11 @@
 package payvault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -153,7 +155,7 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	}
 	u.RawQuery = out.query.Encode()
 	out.Request = transport.Request{
-		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), Body: wire, MaxAttempts: o.attempts,
+		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
 		Pace:   c.core.paces[op.Op], Patient: o.patient, Sending: o.sending, Pause: o.pause,
 	}
@@ -162,8 +164,9 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 		form(text []byte) *formdata.Body
 	}); ok {
 		upload := form.form(wire)
-		out.Upload, out.Header["Content-Type"] = upload, []string{upload.ContentType()}
+		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
 	} else if wire != nil {
+		out.Open, out.Length = func() io.Reader { return bytes.NewReader(wire) }, int64(len(wire))
 		out.Header["Content-Type"] = out.Header["Accept"]
 	}
 	return out, nil

@@ -1,8 +1,9 @@
-package transport
+// Package overload spares a service that refuses requests or is down: the pace of an operation, the budget of retries,
+// and the wait that an answer asks for.
+package overload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,9 +20,6 @@ type HeldError struct{ After time.Duration }
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
 }
-
-// ErrStopped is returned for a request that is not sent, since its caller has stopped meanwhile.
-var ErrStopped = errors.New("stopped")
 
 // Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429,
 // from then on at a rate that each refusal cuts and answers raise, as TCP does, and not before the service takes
@@ -52,6 +50,9 @@ func NewPace() *Pace {
 	return p
 }
 
+// IsLimited reports whether the service has refused a request of late.
+func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
+
 const (
 	firstRate    = 1           // a second, at least
 	lowestRate   = 0.1         // a second
@@ -65,17 +66,18 @@ const (
 	quietTurns   = 40          // are at least as long, so that a low rate is not left all the time
 )
 
-// place is the permission to send a request.
-type place struct {
-	at     time.Time // zero if there was no limit
-	waited time.Duration
+// Place is the permission to send a request.
+type Place struct {
+	Waited time.Duration
+
+	at time.Time // zero if there was no limit
 }
 
-// wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
+// Wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
 // asks for, and lets the others pass while there are more of its kind.
-func (p *Pace) wait(ctx context.Context, patient bool) (place, error) {
-	if p == nil || !p.limited.Load() {
-		return place{}, nil
+func (p *Pace) Wait(ctx context.Context, patient bool) (Place, error) {
+	if !p.IsLimited() {
+		return Place{}, nil
 	}
 	start := time.Now()
 	ctx, end := context.WithCancelCause(ctx)
@@ -85,21 +87,21 @@ func (p *Pace) wait(ctx context.Context, patient bool) (place, error) {
 	defer p.leave(w)
 	if patient {
 		if err := receive(ctx, p.patient); err != nil {
-			return place{}, err
+			return Place{}, err
 		}
 		defer func() { p.patient <- struct{}{} }()
 	}
 	if err := receive(ctx, p.turn); err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
 	for delay := p.next(); delay > 0; delay = p.next() {
 		if err := receive(ctx, time.After(min(delay, time.Second))); err != nil {
-			return place{}, err
+			return Place{}, err
 		}
 	}
 	now := time.Now()
-	return place{now, now.Sub(start)}, nil
+	return Place{now.Sub(start), now}, nil
 }
 
 // receive waits for a channel, unless the context ends before.
@@ -187,8 +189,8 @@ func (p *Pace) next() time.Duration {
 	return delay
 }
 
-// answered is told of each answer that is no refusal, and of the place of its request.
-func (p *Pace) answered(at place) {
+// Answered is told of each answer that is no refusal, and of the place of its request.
+func (p *Pace) Answered(at Place) {
 	if p == nil {
 		return
 	}
@@ -204,6 +206,7 @@ func (p *Pace) answered(at place) {
 	switch quiet := now.Sub(p.until); {
 	case quiet > 2*long:
 		p.limiter.SetLimit(rate.Inf) // for those who wait
+
 		p.limited.Store(false)
 		return
 	case quiet > long:
@@ -221,9 +224,9 @@ func (p *Pace) answered(at place) {
 	}
 }
 
-// refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
+// Refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
 // until then, or for the time of one request.
-func (p *Pace) refused(at place, after time.Duration) {
+func (p *Pace) Refused(at Place, after time.Duration) {
 	if p == nil {
 		return
 	}

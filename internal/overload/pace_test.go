@@ -1,4 +1,4 @@
-package transport
+package overload
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 
 // play tells a pace what becomes of requests, one in a millisecond.
 func play(p *Pace, script string) {
-	first := place{at: time.Now()}
+	first := Place{at: time.Now()}
 	for _, event := range script {
 		<-time.After(time.Millisecond)
-		now := place{at: time.Now()}
+		now := Place{at: time.Now()}
 		switch event {
 		case 'a':
-			p.answered(now)
+			p.Answered(now)
 		case 'r':
-			p.refused(now, 0)
+			p.Refused(now, 0)
 		case 'b': // answered, and sent before all others
-			p.answered(first)
+			p.Answered(first)
 		case 'q': // refused, likewise
-			p.refused(first, 0)
+			p.Refused(first, 0)
 		case 'u': // answered, and sent when there was no limit
-			p.answered(place{})
+			p.Answered(Place{})
 		case 's':
 			<-time.After(time.Second)
 		case 'm':
@@ -113,12 +113,12 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 50 {
-			_, err := p.wait(gone, false)
+			_, err := p.Wait(gone, false)
 			require.ErrorIs(t, err, context.Canceled)
 		}
-		at, err := p.wait(t.Context(), false)
+		at, err := p.Wait(t.Context(), false)
 		require.NoError(t, err)
-		assert.Zero(t, at.waited)
+		assert.Zero(t, at.Waited)
 	})
 }
 
@@ -131,16 +131,16 @@ func TestTurnsBefore(t *testing.T) {
 			play(p, "rarss") // to a request in 0.84 seconds
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_, err := p.wait(ctx, false)
+			_, err := p.Wait(ctx, false)
 			require.NoError(t, err)
 			for range 8 {
-				go func() { _, _ = p.wait(ctx, true) }()
+				go func() { _, _ = p.Wait(ctx, true) }()
 			}
 			synctest.Wait()
 			start := time.Now()
 			brief, end := context.WithTimeout(ctx, within)
 			defer end()
-			if _, err = p.wait(brief, false); inTime {
+			if _, err = p.Wait(brief, false); inTime {
 				require.NoError(t, err)
 				assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
 				return
@@ -161,7 +161,7 @@ type permits struct {
 // perform makes requests until one is performed.
 func (s *permits) perform(ctx context.Context, p *Pace) error {
 	for {
-		at, err := p.wait(ctx, true)
+		at, err := p.Wait(ctx, true)
 		if err != nil {
 			return err
 		}
@@ -174,10 +174,10 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 		}
 		s.mu.Unlock()
 		if <-time.After(50 * time.Millisecond); permitted {
-			p.answered(at)
+			p.Answered(at)
 			return nil
 		}
-		p.refused(at, 0)
+		p.Refused(at, 0)
 	}
 }
 

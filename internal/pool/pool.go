@@ -1,4 +1,5 @@
-package transport
+// Package pool has the connections that a client keeps unless it is given others.
+package pool
 
 import (
 	"crypto/tls"
@@ -8,9 +9,9 @@ import (
 	"time"
 )
 
-// newPool returns a transport for backends: many callers, one host. It speaks HTTP/1.1 only, on which net/http sends
+// New returns a transport for backends: many callers, one host. It speaks HTTP/1.1 only, on which net/http sends
 // nothing again that was written. The deadline of the attempt covers the wait for the header of an answer.
-func newPool() *http.Transport {
+func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/overload"
 )
 
 // waits sends a replayable request that always fails with 503 and gives the time between its attempts.
@@ -148,7 +150,7 @@ func TestRetryAfter(t *testing.T) {
 				request.MaxAttempts = 1
 				result, err := New(testConfig(s)).Do(t.Context(), request)
 				require.NoError(t, err)
-				assert.Equal(t, test.asked, RetryAfter(result.Header))
+				assert.Equal(t, test.asked, overload.RetryAfter(result.Header))
 			})
 		})
 	}
@@ -224,7 +226,7 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 					assert.Equal(t, test.body, string(result.Body))
 					assert.Equal(t, test.delivery, result.Delivery)
 					if test.status != 0 {
-						assert.Equal(t, 20*time.Second, RetryAfter(result.Header))
+						assert.Equal(t, 20*time.Second, overload.RetryAfter(result.Header))
 					}
 				})
 			})

@@ -50,7 +50,7 @@ func TestBodyCap(t *testing.T) {
 			require.ErrorIs(t, err, test.want)
 			assert.Equal(t, 200, result.Status)
 			assert.LessOrEqual(t, len(result.Body), limit)
-			size := max(len(result.Body), min(int(test.announced), mostAhead))
+			size := max(len(result.Body), min(int(test.announced), mostAtOnce))
 			assert.Less(t, cap(result.Body), 2*size+1025, "it may be kept for long")
 			assert.LessOrEqual(t, s.bodies[0].read, test.read)
 			s.assertClosed(t)
@@ -78,8 +78,8 @@ func TestBodyBetweenAttempts(t *testing.T) {
 		result, err := New(config).Do(t.Context(), post(true))
 		require.NoError(t, err)
 		require.Len(t, s.bodies, 3)
-		assert.LessOrEqual(t, s.bodies[0].read, mostBetween+1, status)
-		assert.LessOrEqual(t, s.bodies[1].read, mostBetween+1, status)
+		assert.LessOrEqual(t, s.bodies[0].read, mostAtOnce+1, status)
+		assert.LessOrEqual(t, s.bodies[1].read, mostAtOnce+1, status)
 		assert.Len(t, result.Body, size, status)
 		s.assertClosed(t)
 	}
@@ -97,7 +97,7 @@ func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	body, err := readBody(response(http.StatusOK, strings.NewReader("x"), 1<<40), 1<<41) //nolint:bodyclose // it does
 	require.NoError(t, err)
 	assert.Equal(t, "x", string(body))
-	assert.LessOrEqual(t, cap(body), mostAhead+bytes.MinRead)
+	assert.LessOrEqual(t, cap(body), mostAtOnce+bytes.MinRead)
 }
 
 func TestBodyCapCountsAfterDecompression(t *testing.T) {
@@ -191,22 +191,19 @@ func TestRequestBodies(t *testing.T) {
 	c := New(testConfig(nil))
 	t.Cleanup(c.CloseIdleConnections)
 	for name, test := range map[string]struct {
-		method string
-		body   []byte
-		upload Upload
-		want   arrived
+		request *Request
+		want    arrived
 	}{
-		"POST, JSON":   {http.MethodPost, []byte(`{}`), nil, arrived{2, nil, `{}`}},
-		"POST, empty":  {http.MethodPost, nil, nil, arrived{0, nil, ""}},
-		"POST, upload": {http.MethodPost, nil, generated(3), arrived{3, nil, "\x00\x00\x00"}},
-		"DELETE":       {http.MethodDelete, nil, nil, arrived{0, nil, ""}},
-		"GET":          {http.MethodGet, nil, nil, arrived{0, nil, ""}},
-		"GET, JSON":    {http.MethodGet, []byte(`{}`), nil, arrived{2, nil, `{}`}},
+		"POST, JSON":   {(&Request{Method: http.MethodPost}).text(`{}`), arrived{2, nil, `{}`}},
+		"POST, empty":  {&Request{Method: http.MethodPost}, arrived{0, nil, ""}},
+		"POST, upload": {(&Request{Method: http.MethodPost}).upload(3), arrived{3, nil, "\x00\x00\x00"}},
+		"DELETE":       {&Request{Method: http.MethodDelete}, arrived{0, nil, ""}},
+		"GET":          {&Request{Method: http.MethodGet}, arrived{0, nil, ""}},
+		"GET, JSON":    {(&Request{Method: http.MethodGet}).text(`{}`), arrived{2, nil, `{}`}},
 	} {
 		for _, replay := range []bool{false, true} {
-			request := (&Request{
-				Method: test.method, Header: http.Header{}, Body: test.body, Upload: test.upload, Replay: replay,
-			}).to(t, server.URL)
+			request := test.request.to(t, server.URL)
+			request.Header, request.Replay = http.Header{}, replay
 			_, err := c.Do(t.Context(), request)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, got.Load(), "%s, replay %t", name, replay)

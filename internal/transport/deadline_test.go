@@ -122,17 +122,15 @@ func TestAttemptTimeout(t *testing.T) {
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
 		config, client time.Duration // client is that of the http.Client
-		body           []byte
-		upload         Upload
+		length         int64         // of the body; 0 for a short one
 		want           time.Duration
 	}{
 		"config":          {config: 10 * time.Second, want: 10 * time.Second},
 		"client, shorter": {config: 10 * time.Second, client: 4 * time.Second, want: 4 * time.Second},
 		"client, longer":  {config: 10 * time.Second, client: time.Minute, want: 10 * time.Second},
-		"large body":      {config: 10 * time.Second, body: make([]byte, mib), want: 10 * time.Second},
-		"small upload":    {config: 10 * time.Second, upload: generated(1000), want: 10 * time.Second},
-		"upload of 1 MiB": {config: 10 * time.Second, upload: generated(mib), want: 14 * time.Second},
-		"upload of 2 MiB": {config: 10 * time.Second, upload: generated(2 * mib), want: 18 * time.Second},
+		"small upload":    {config: 10 * time.Second, length: 1000, want: 10 * time.Second},
+		"upload of 1 MiB": {config: 10 * time.Second, length: mib, want: 14 * time.Second},
+		"upload of 2 MiB": {config: 10 * time.Second, length: 2 * mib, want: 18 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,16 +141,16 @@ func TestAttemptTimeout(t *testing.T) {
 				config.HTTP.Timeout = test.client
 				var durations []time.Duration
 				request := post(true)
-				if test.body != nil || test.upload != nil {
-					request.Body = test.body
+				if test.length > 0 {
+					request.upload(test.length)
 				}
-				request.Upload, request.MaxAttempts = test.upload, 2
+				request.MaxAttempts = 2
 				request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
 				_, err := New(config).Do(t.Context(), request)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.Equal(t, []time.Duration{test.want, test.want}, durations)
-				if test.upload != nil {
-					assert.Len(t, s.sent[1].body, int(test.upload.Len()), "the whole upload, again")
+				if test.length > 0 {
+					assert.Len(t, s.sent[1].body, int(test.length), "the whole upload, again")
 				}
 			})
 		})

@@ -36,7 +36,10 @@ type tracker struct {
 	asked, reused atomic.Bool
 	rewindable    atomic.Bool // the last connection speaks HTTP/1 and was used before
 	connections   atomic.Int32
-	taken         atomic.Bool // of a body that is watched
+
+	mu    sync.Mutex
+	taken bool // something of a body that is watched
+	ended bool
 }
 
 func (t *tracker) hooks() *httptrace.ClientTrace {
@@ -55,7 +58,9 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 // delivery of a request without a response: unsent only if a connection was asked for, none got, and nothing taken of
 // the body.
 func (t *tracker) delivery() Delivery {
-	if t.asked.Load() && t.connections.Load() == 0 && !t.taken.Load() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asked.Load() && t.connections.Load() == 0 && !t.taken {
 		return NotSent
 	}
 	return Unknown
@@ -71,76 +76,54 @@ func (t *tracker) resent(replay bool) bool {
 // written to a connection that was idle too long, but on HTTP/2 also after a reset, when the operation may have been
 // performed. Without a body it does not ask, on HTTP/1 only for safe methods; an empty body that it cannot get anew
 // stops it.
-func (c *Client) setBody(req *http.Request, r *Request, t *tracker) *body {
-	b := &body{request: r, taken: &t.taken}
-	again := r.Replay || !safe(r.Method)
+func (c *Client) setBody(req *http.Request, r *Request, t *tracker) {
+	safe := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, r.Method)
+	again := r.Replay || !safe
+	open := r.Open
 	switch {
-	case r.Upload != nil:
-		req.ContentLength = r.Upload.Len()
-	case r.Body != nil || !again || !c.kind.onlyH1:
-		req.ContentLength = int64(len(r.Body))
+	case open != nil:
+	case again && c.kind.onlyH1:
+		return
 	default:
-		return b
+		open = func() io.Reader { return bytes.NewReader(nil) }
 	}
-	if r.Upload == nil && c.kind.standard {
-		req.Body = io.NopCloser(b.open()) // of a type that net/http knows to be in memory
-	} else {
-		req.Body = b.reader()
+	content := open()
+	req.Body, req.ContentLength = watched{content, t}, r.Length
+	if _, inMemory := content.(*bytes.Reader); inMemory && c.kind.standard {
+		req.Body = io.NopCloser(content) // of a type that net/http knows
 	}
 	if again {
 		req.GetBody = func() (io.ReadCloser, error) {
 			if !t.rewindable.Load() {
 				return nil, errNotAgain
 			}
-			return b.reader(), nil
+			return watched{open(), t}, nil
 		}
 	}
-	return b
 }
 
-// safe reports whether net/http sends a request of this method again when its connection was lost.
-func safe(method string) bool {
-	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
+// watched is a body that is not read after its attempt, as net/http may do on HTTP/2: the content is the caller's to
+// change from then on.
+type watched struct {
+	source  io.Reader
+	attempt *tracker
 }
 
-// body keeps net/http from reading on after the attempt, on HTTP/2: the content is the caller's to change from then on.
-type body struct {
-	request *Request
-	taken   *atomic.Bool
-
-	mu     sync.Mutex
-	closed bool
-}
-
-func (b *body) open() io.Reader {
-	if b.request.Upload != nil {
-		return b.request.Upload.Open()
-	}
-	return bytes.NewReader(b.request.Body)
-}
-
-func (b *body) reader() io.ReadCloser { return &bodyReader{b, b.open()} }
-
-// close waits for a read that is under way.
-func (b *body) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-}
-
-type bodyReader struct {
-	body   *body
-	source io.Reader
-}
-
-func (r *bodyReader) Read(p []byte) (int, error) {
-	r.body.taken.Store(true)
-	r.body.mu.Lock()
-	defer r.body.mu.Unlock()
-	if r.body.closed {
+func (w watched) Read(p []byte) (int, error) {
+	w.attempt.mu.Lock()
+	defer w.attempt.mu.Unlock()
+	if w.attempt.ended {
 		return 0, io.ErrClosedPipe
 	}
-	return r.source.Read(p)
+	w.attempt.taken = true
+	return w.source.Read(p)
 }
 
-func (r *bodyReader) Close() error { return nil }
+func (w watched) Close() error { return nil }
+
+// end waits for a read that is under way.
+func (t *tracker) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+}

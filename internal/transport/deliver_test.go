@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/pool"
 )
 
 func TestKindOf(t *testing.T) {
@@ -49,7 +51,7 @@ func TestKindOf(t *testing.T) {
 		"HTTP/2 asked":             {&http.Transport{Protocols: protocols(true, false), DialContext: dial}, any1},
 		"h2c asked":                {&http.Transport{Protocols: protocols(false, true)}, kind{standard: true}},
 		"both":                     {&http.Transport{Protocols: protocols(true, true)}, kind{standard: true}},
-		"own pool":                 {newPool(), only1},
+		"own pool":                 {pool.New(), only1},
 	} {
 		assert.Equal(t, test.want, kindOf(test.rt), name)
 	}
@@ -93,9 +95,9 @@ func TestWrappedTLSConnections(t *testing.T) {
 		config.AttemptTimeout = 300 * time.Millisecond
 		c := New(config)
 		for _, request := range []*Request{
-			{Method: http.MethodPost, Body: []byte("{}")},
+			(&Request{Method: http.MethodPost}).text("{}"),
 			{Method: http.MethodDelete},
-			{Method: http.MethodPost, Upload: generated(3)},
+			(&Request{Method: http.MethodPost}).upload(3),
 		} {
 			request.Header = http.Header{}
 			before := streams.Load()
@@ -125,11 +127,11 @@ func TestDeadIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
 		for _, request := range []*Request{
-			{Method: http.MethodPost, Body: []byte("{}")},
+			(&Request{Method: http.MethodPost}).text("{}"),
 			{Method: http.MethodPost},
 			{Method: http.MethodDelete},
 			{Method: http.MethodGet, Replay: true},
-			{Method: http.MethodPost, Upload: generated(3)},
+			(&Request{Method: http.MethodPost}).upload(3),
 		} {
 			var served, dials atomic.Int64
 			first := new(atomic.Bool)
@@ -209,16 +211,15 @@ func TestRequestTimeoutWithoutHooks(t *testing.T) {
 // TestLargestLimits: nothing overflows.
 func TestLargestLimits(t *testing.T) {
 	t.Parallel()
-	config := testConfig(&script{steps: times(1, answer(http.StatusOK, "body"))})
+	config := testConfig(&script{steps: times(2, answer(http.StatusOK, "body"))})
 	config.MaxResponseBytes = math.MaxInt64
 	config.AttemptTimeout = math.MaxInt64
 	c := New(config)
-	result, err := c.Do(t.Context(), post(false))
-	require.NoError(t, err)
-	assert.Equal(t, "body", string(result.Body))
-	upload := post(false)
-	upload.Upload = generated(10 * uploadRate)
-	assert.Positive(t, c.timeout(&call{Request: *upload}))
+	for _, request := range []*Request{post(false), post(false).upload(10 * uploadRate)} {
+		result, err := c.Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, "body", string(result.Body))
+	}
 }
 
 // TestRewindable: net/http asks for a body again only after a connection that was used before; whoever asks after

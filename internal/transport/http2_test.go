@@ -23,7 +23,7 @@ func TestAttemptsOnHTTP2(t *testing.T) {
 						c, address, streams := resetting(t, scheme, code, 2)
 						r := (&Request{Method: method, Header: http.Header{}, Replay: true, MaxAttempts: 2}).to(t, address)
 						if method == http.MethodPost {
-							r.Body = []byte("{}")
+							r.text("{}")
 						}
 						result, err := c.Do(t.Context(), r)
 						require.Error(t, err)

@@ -69,24 +69,6 @@ func startHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-func TestPoolSettings(t *testing.T) {
-	t.Parallel()
-	pool := newPool()
-	assert.GreaterOrEqual(t, pool.MaxIdleConnsPerHost, 64, "64 callers keep 64 connections")
-	assert.True(t, pool.MaxIdleConns == 0 || pool.MaxIdleConns >= pool.MaxIdleConnsPerHost)
-	assert.Zero(t, pool.MaxConnsPerHost, "more callers are not throttled")
-	assert.Positive(t, pool.IdleConnTimeout)
-	assert.Less(t, pool.IdleConnTimeout, 60*time.Second, "before load balancers do")
-	assert.Positive(t, pool.TLSHandshakeTimeout)
-	assert.LessOrEqual(t, pool.TLSHandshakeTimeout, 30*time.Second)
-	assert.NotNil(t, pool.DialContext)
-	assert.Equal(t, "{HTTP1}", pool.Protocols.String())
-	assert.False(t, pool.DisableKeepAlives)
-	assert.False(t, pool.DisableCompression)
-	assert.EqualValues(t, tls.VersionTLS12, pool.TLSClientConfig.MinVersion)
-	assert.False(t, pool.TLSClientConfig.InsecureSkipVerify)
-}
-
 // memory is a server whose connections stay within the process, so that it can live in a bubble of package synctest,
 // and a client that counts those it asks for. On a real clock net/http gives up a connection if the goroutine that
 // wrote the request does not say so within 50 ms; in a bubble that time does not pass while a goroutine has work to do,
@@ -410,7 +392,7 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 						request := func(path string) *Request {
 							r := (&Request{Method: method, Header: http.Header{}, Replay: replay}).to(t, server.URL+path)
 							if body != "" {
-								r.Body = []byte(body)
+								r.text(body)
 							}
 							return r
 						}
@@ -475,7 +457,7 @@ func TestIdleConnectionClosedByTheServer(t *testing.T) {
 		path := fmt.Sprintf("/%d", i)
 		request := &Request{Method: []string{http.MethodPost, http.MethodDelete, http.MethodGet}[i%3], Header: http.Header{}}
 		if i%2 == 0 {
-			request.Body = []byte("{}")
+			request.text("{}")
 		}
 		result, err := c.Do(t.Context(), request.to(t, "http://"+listener.Addr().String()+path))
 		mu.Lock()
@@ -570,10 +552,7 @@ func TestStaleConnection(t *testing.T) {
 							c := New(testConfig(tr))
 							request := func() *Request {
 								r := (&Request{Method: method, Header: http.Header{}, Replay: replay}).to(t, "http://service.test/")
-								if body != "" {
-									r.Body = []byte(body)
-								}
-								return r
+								return r.text(body)
 							}
 							_, err := c.Do(t.Context(), request())
 							require.NoError(t, err)
@@ -616,15 +595,14 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	} {
 		for _, request := range []struct {
 			method string
-			body   []byte
-		}{{http.MethodPost, []byte("{}")}, {http.MethodPost, nil}, {http.MethodDelete, nil}, {http.MethodGet, nil}} {
+			body   string
+		}{{http.MethodPost, "{}"}, {http.MethodPost, ""}, {http.MethodDelete, ""}, {http.MethodGet, ""}} {
 			for _, scheme := range []string{"https", "http"} {
 				t.Run(fmt.Sprintf("%s, %s %s, body %q", name, scheme, request.method, request.body), func(t *testing.T) {
 					t.Parallel()
 					c, address, streams := resetting(t, scheme, test.code, 2)
-					r := (&Request{Method: request.method, Header: http.Header{}, Body: request.body, Replay: test.replay}).to(t,
-						address)
-					result, err := c.Do(t.Context(), r)
+					r := &Request{Method: request.method, Header: http.Header{}, Replay: test.replay}
+					result, err := c.Do(t.Context(), r.text(request.body).to(t, address))
 					assert.Equal(t, test.streams, streams.Load())
 					assert.Equal(t, test.want, result.Delivery, "%v", err)
 					assert.Equal(t, test.replay, result.Unsure)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/overload"
 )
 
 // derived are RoundTrippers that give net/http a context of their own, as http.Client{Timeout} and tracing do.
@@ -50,10 +52,10 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 					config.AttemptTimeout = 10 * time.Second // net/http would send it again until then
 					c := New(config)
 					for _, request := range []*Request{
-						{Method: http.MethodPost, Body: []byte("{}")},
+						(&Request{Method: http.MethodPost}).text("{}"),
 						{Method: http.MethodPost},
 						{Method: http.MethodDelete},
-						{Method: http.MethodPost, Upload: generated(3)},
+						(&Request{Method: http.MethodPost}).upload(3),
 						{Method: http.MethodGet},
 					} {
 						request.Header = http.Header{}
@@ -76,7 +78,7 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 // refused.
 func TestPartialHooksProveNothing(t *testing.T) {
 	t.Parallel()
-	for _, body := range [][]byte{[]byte("{}"), nil} {
+	for _, body := range []string{"{}", ""} {
 		sent := 0
 		hedging := forgetful(func(req *http.Request) (*http.Response, error) {
 			_, err := io.Copy(io.Discard, req.Body)
@@ -85,9 +87,7 @@ func TestPartialHooksProveNothing(t *testing.T) {
 			httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
 			return nil, errRefused
 		})
-		request := post(false)
-		request.Body = body
-		result, err := New(testConfig(hedging)).Do(t.Context(), request)
+		result, err := New(testConfig(hedging)).Do(t.Context(), post(false).text(body))
 		require.ErrorIs(t, err, errRefused)
 		assert.Equal(t, Unknown, result.Delivery)
 		assert.Equal(t, 1, result.Attempts)
@@ -130,7 +130,7 @@ func TestRetryAfterBeyondTheCap(t *testing.T) {
 		result, err := New(testConfig(s)).Do(t.Context(), post(true))
 		require.NoError(t, err)
 		assert.Equal(t, 1, result.Attempts)
-		assert.Equal(t, 2*time.Second, RetryAfter(result.Header))
+		assert.Equal(t, 2*time.Second, overload.RetryAfter(result.Header))
 	}
 }
 

@@ -186,10 +186,11 @@ func testConfig(rt http.RoundTripper) Config {
 }
 
 func post(replay bool) *Request {
-	return &Request{
+	r := &Request{
 		Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "service.test", Path: "/base/pg/tokenize"},
-		Header: http.Header{}, Body: []byte(`{"n":1}`), Replay: replay,
+		Header: http.Header{}, Replay: replay,
 	}
+	return r.text(`{"n":1}`)
 }
 
 // to aims a request at a server.
@@ -201,12 +202,20 @@ func (r *Request) to(t *testing.T, address string) *Request {
 	return r
 }
 
-// generated is an upload of any size that needs no memory.
-type generated int64
+// text sets a body in memory; "" for none.
+func (r *Request) text(body string) *Request {
+	r.Open, r.Length = func() io.Reader { return bytes.NewReader([]byte(body)) }, int64(len(body))
+	if body == "" {
+		r.Open = nil
+	}
+	return r
+}
 
-func (g generated) Len() int64 { return int64(g) }
-
-func (g generated) Open() io.Reader { return io.LimitReader(zeros{}, int64(g)) }
+// upload sets a body of any size that needs no memory.
+func (r *Request) upload(size int64) *Request {
+	r.Open, r.Length = func() io.Reader { return io.LimitReader(zeros{}, size) }, size
+	return r
+}
 
 type zeros struct{}
 

@@ -12,12 +12,17 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"example.com/payvault/internal/overload"
+	"example.com/payvault/internal/pool"
 )
 
-// ErrTooLarge is returned for a response body that exceeds the cap, counted after decompression.
-var ErrTooLarge = errors.New("response body exceeds the size limit")
-
 var (
+	// ErrStopped is returned for a request that is not sent, since its caller has stopped meanwhile.
+	ErrStopped = errors.New("stopped")
+	// ErrTooLarge is returned for a response body that exceeds the cap, counted after decompression.
+	ErrTooLarge = errors.New("response body exceeds the size limit")
+
 	errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
 	errNotAgain   = errors.New("not sent again")
 )
@@ -46,7 +51,6 @@ type Policy struct {
 	MinBackoff    time.Duration
 	MaxBackoff    time.Duration
 	MaxRetryAfter time.Duration
-	Alone         bool // each call retries for itself: no budget that all share
 }
 
 // Config holds what all requests of a client share.
@@ -56,6 +60,7 @@ type Config struct {
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	Policy           Policy
+	Budget           *overload.Budget // nil for none
 }
 
 // Request is one operation.
@@ -63,11 +68,11 @@ type Request struct {
 	Method      string
 	URL         *url.URL
 	Header      http.Header
-	Body        []byte // nil for none
-	Upload      Upload // instead of Body
-	Replay      bool   // repeating it is harmless
-	MaxAttempts int    // 0 for the policy's
-	Pace        *Pace  // of the operation; nil for none
+	Open        func() io.Reader // gives the body, more than once to some attempts; nil for none
+	Length      int64            // of the body
+	Replay      bool             // repeating it is harmless
+	MaxAttempts int              // 0 for the policy's
+	Pace        *overload.Pace   // of the operation; nil for none
 	// A refusal with status 429 is waited out, however often it comes, if there may be another attempt at all.
 	Patient bool
 	Sending context.Context //nolint:containedctx // when it ends, nothing more is waited for or repeated; nil for never
@@ -75,12 +80,6 @@ type Request struct {
 	// sent if there is an error. Nil for wait alone.
 	Pause   func(wait func() error) error
 	Observe func(Attempt)
-}
-
-// Upload is a body that is streamed from its source on each attempt.
-type Upload interface {
-	Open() io.Reader
-	Len() int64
 }
 
 // Attempt is what Observe is told about one attempt.
@@ -112,7 +111,6 @@ type Client struct {
 	base   http.RoundTripper
 	kind   kind
 	config Config
-	budget budget
 }
 
 // New returns a client. It does no I/O.
@@ -125,13 +123,15 @@ func New(config Config) *Client {
 		}
 	}
 	if c.base == nil {
-		c.base = newPool()
+		c.base = pool.New()
 	}
 	c.kind = kindOf(c.base)
 	c.engine = retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: attempts{c}},
-		RetryMax:     1 << 30, // checkRetry counts
-		CheckRetry:   c.checkRetry,
+		HTTPClient: &http.Client{Transport: attempts{c}},
+		RetryMax:   1 << 30, // decide counts
+		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+			return callOf(ctx).again, nil
+		},
 		Backoff:      c.backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
@@ -145,7 +145,7 @@ func (c *Client) CloseIdleConnections() {
 
 // Do sends the request until it is answered for good. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	call := &call{Request: *r, ctx: ctx, last: outcome{delivery: NotSent}}
+	call := &call{Request: *r, ctx: ctx, result: Result{Delivery: NotSent}}
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
 	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
 	between := context.WithValue(cmp.Or(r.Sending, ctx), callKey{}, call) // attempts
@@ -154,8 +154,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	if err != nil && call.again && ctx.Err() == nil {
 		err = ErrStopped // in a back-off
 	}
-	if err == nil && call.last.status < http.StatusBadRequest {
-		c.budget.refund(cmp.Or(call.cost, firstRefund))
+	if err == nil && call.result.Status < http.StatusBadRequest {
+		c.config.Budget.Refund(call.cost)
 	}
-	return call.result(), err
+	return call.result, err
 }

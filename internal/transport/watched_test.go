@@ -4,17 +4,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-type textUpload string
-
-func (u textUpload) Open() io.Reader { return strings.NewReader(string(u)) }
-func (u textUpload) Len() int64      { return int64(len(u)) }
 
 type reading step
 
@@ -29,26 +23,26 @@ func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 		body = req.Body
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
-	request := post(false)
-	request.Body, request.Upload = nil, textUpload("content")
-	_, err := New(testConfig(s)).Do(t.Context(), request)
+	_, err := New(testConfig(s)).Do(t.Context(), post(false).upload(7))
 	require.NoError(t, err)
 	_, err = body.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// TestGate: after an attempt nobody reads the upload any more, from however many readers net/http has opened.
-func TestGate(t *testing.T) {
+// TestNothingIsReadAfterTheAttempt, from however many readers net/http has opened.
+func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 	t.Parallel()
-	g := &body{request: &Request{Upload: textUpload("content")}, taken: new(atomic.Bool)}
-	first, second := g.reader(), g.reader()
+	var attempt tracker
+	readers := []watched{
+		{strings.NewReader("content"), &attempt}, {strings.NewReader("content"), &attempt},
+	}
 	head := make([]byte, 3)
-	n, err := first.Read(head)
+	n, err := readers[0].Read(head)
 	require.NoError(t, err)
 	assert.Equal(t, "con", string(head[:n]))
 
-	g.close()
-	for _, r := range []io.Reader{first, second, g.reader()} {
+	attempt.end()
+	for _, r := range readers {
 		_, err := r.Read(head)
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}

@@ -30,7 +30,7 @@ const (
 
 func guards() []guard {
 	return []guard{
-		{"replay class, after a lost connection", retry, "c.last.delivery == NotSent || c.Replay", "true"},
+		{"replay class, after a lost connection", retry, "c.result.Delivery == NotSent || c.Replay", "true"},
 		{
 			"replay class, after 502, 503, 504", retry,
 			"http.StatusGatewayTimeout:\n\t\treturn c.Replay",
@@ -44,24 +44,24 @@ func guards() []guard {
 		{"GetBody only for what was not written", deliver, "if !t.rewindable.Load()", "if false"},
 		{
 			"a body that cannot be had anew, on HTTP/2", deliver,
-			"r.Body != nil || !again || !c.kind.onlyH1",
-			"r.Body != nil",
+			"case again && c.kind.onlyH1:",
+			"case true:",
 		},
-		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.unsure", "return true"},
-		{"most attempts", retry, "c.attempts-c.waited < c.max", "c.attempts-c.waited <= c.max"},
-		{"budget of retries", retry, "call.again = c.budget.take(call.cost)", "c.budget.take(call.cost)"},
-		{"a refusal is waited for", retry, "call.Pace.refused(call.place, after)", ""},
+		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.result.Unsure", "return true"},
+		{"most attempts", retry, "c.result.Attempts-c.waited < c.max", "c.result.Attempts-c.waited <= c.max"},
+		{"budget of retries", retry, "call.again = call.cost > 0", ""},
+		{"a refusal is waited for", retry, "call.Pace.Refused(call.place, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
 			"c.core.paces[op.Op]",
-			"transport.NewPace()",
+			"c.core.paces[OpCall]",
 		},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
 		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
 		{
 			"deadline of the attempt, body included", attempt,
-			"context.WithTimeout(call.ctx, c.timeout(call))",
-			"context.WithTimeout(call.ctx, 100*c.timeout(call))",
+			"context.WithTimeout(call.ctx, timeout)",
+			"context.WithTimeout(call.ctx, 100*timeout)",
 		},
 		{
 			"the caller's context", "internal/transport/transport.go",
@@ -71,16 +71,16 @@ func guards() []guard {
 		{"cap of the body", attempt, "int64(len(body)) > limit {", "int64(len(body)) > limit<<20 {"},
 		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
 		{"not sent: a connection was had", deliver, "t.asked.Load() && t.connections.Load() == 0", "t.asked.Load()"},
-		{"not sent: the body was taken", deliver, " && !t.taken.Load()", ""},
-		{"sticky unknown: an earlier attempt", attempt, "call.unsure = call.unsure || call.last.mayBePerformed()", ""},
+		{"not sent: the body was taken", deliver, " && !t.taken", ""},
+		{"sticky unknown: an earlier attempt", attempt, "Unsure: call.mayBePerformed(), ", ""},
 		{
 			"sticky unknown: sent twice by the RoundTripper", attempt,
-			"call.unsure = call.unsure || call.last.resent",
+			"r.Unsure = r.Unsure || t.resent(call.Replay)",
 			"",
 		},
 		{
 			"status 408 on a connection that was idle", attempt,
-			"o.status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
+			"r.Status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
 			"false",
 		},
 		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},

@@ -1,0 +1,37 @@
+package overload
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	var b Budget
+	for range 100 {
+		assert.EqualValues(t, 5, b.Take(false))
+	}
+	assert.Zero(t, b.Take(false), "it is spent")
+	for range 9 {
+		b.Refund(0)
+	}
+	assert.Zero(t, b.Take(true))
+	b.Refund(0)
+	assert.EqualValues(t, 10, b.Take(true), "a timeout costs more")
+	b.Refund(10)
+	assert.EqualValues(t, 10, b.Take(true), "what its success gives back")
+	for range 1000 {
+		b.Refund(10)
+	}
+	for range 100 {
+		assert.NotZero(t, b.Take(false))
+	}
+	assert.Zero(t, b.Take(false), "it is no larger than before")
+
+	var none *Budget
+	for range 200 {
+		assert.NotZero(t, none.Take(true))
+	}
+	none.Refund(0)
+}

@@ -1,0 +1,49 @@
+package pool
+
+import (
+	"crypto/tls"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestProxy: a proxy of the environment sees no request without TLS, in which the key could be read.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://service.test/pg/tokenize": "http://proxy.test:3128",
+		"http://service.test/pg/tokenize":  "<nil>",
+		"http://127.0.0.1/pg/tokenize":     "<nil>",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, http.NoBody)
+		require.NoError(t, err)
+		got, err := New().Proxy(req)
+		require.NoError(t, err)
+		if got == nil {
+			assert.Equal(t, want, "<nil>", address)
+			continue
+		}
+		assert.Equal(t, want, got.String(), address)
+	}
+}
+
+func TestPoolSettings(t *testing.T) {
+	t.Parallel()
+	pool := New()
+	assert.GreaterOrEqual(t, pool.MaxIdleConnsPerHost, 64, "64 callers keep 64 connections")
+	assert.True(t, pool.MaxIdleConns == 0 || pool.MaxIdleConns >= pool.MaxIdleConnsPerHost)
+	assert.Zero(t, pool.MaxConnsPerHost, "more callers are not throttled")
+	assert.Positive(t, pool.IdleConnTimeout)
+	assert.Less(t, pool.IdleConnTimeout, 60*time.Second, "before load balancers do")
+	assert.Positive(t, pool.TLSHandshakeTimeout)
+	assert.LessOrEqual(t, pool.TLSHandshakeTimeout, 30*time.Second)
+	assert.NotNil(t, pool.DialContext)
+	assert.Equal(t, "{HTTP1}", pool.Protocols.String())
+	assert.False(t, pool.DisableKeepAlives)
+	assert.False(t, pool.DisableCompression)
+	assert.EqualValues(t, tls.VersionTLS12, pool.TLSClientConfig.MinVersion)
+	assert.False(t, pool.TLSClientConfig.InsecureSkipVerify)
+}
