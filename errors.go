@@ -60,6 +60,8 @@ var (
 	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer, in the last attempt or in
 	// one before it. An operation that only reads has no outcome to be unsure of, and never matches.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrOtherCards is a job of SubmitAll whose [Journal] knows other cards under its name, and will each time.
+	ErrOtherCards = errors.New("the job is of other cards")
 )
 
 // Delivery answers the question whether a request reached the service.

@@ -3,6 +3,7 @@ package payvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -94,10 +95,10 @@ func (s BatchState) check(cards int) error {
 		return nil
 	}
 	if s.Outcome.Status == BatchEnd {
-		return errors.New("the job is of other cards: an earlier run saw fewer batches")
+		return fmt.Errorf("%w: an earlier run saw fewer batches", ErrOtherCards)
 	}
 	if s.Outcome.Cards > 0 && s.Outcome.Cards != cards {
-		return errors.New("the job is of other cards: an earlier run saw another number of them in the batch")
+		return fmt.Errorf("%w: an earlier run saw another number of them in the batch", ErrOtherCards)
 	}
 	return nil
 }

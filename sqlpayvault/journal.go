@@ -23,7 +23,7 @@ var (
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 
-	errOtherCards = errors.New("sqlpayvault: the job is of other cards: an earlier run saw more batches")
+	errOtherCards = fmt.Errorf("sqlpayvault: %w: an earlier run saw more batches", payvault.ErrOtherCards)
 	errJobName    = errors.New("sqlpayvault: the name of the job is empty, has a NUL, or is not valid UTF-8")
 )
 

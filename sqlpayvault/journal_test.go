@@ -324,7 +324,7 @@ func TestSubmitAll(t *testing.T) {
 
 		options := &payvault.SubmitAllOptions{Journal: opened(t, place), Job: job}
 		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(3000), options))
-		require.ErrorContains(t, got[len(got)-1].Err, "the job is of other cards: an earlier run saw ")
+		require.ErrorIs(t, got[len(got)-1].Err, payvault.ErrOtherCards)
 		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	})
 }

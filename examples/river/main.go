@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,7 +59,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		stop := errors.Is(batch.Err, payvault.ErrUnauthorized) || errors.Is(batch.Err, payvault.ErrForbidden)
 		switch e, failed := errors.AsType[*payvault.Error](batch.Err); {
 		case !failed || batch.Earlier:
-		case strings.Contains(e.Error(), "the job is of other cards"): // and would be each time
+		case errors.Is(e, payvault.ErrOtherCards): // and would be each time
 			return river.JobCancel(e)
 		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
 			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {

@@ -513,7 +513,7 @@ func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.
 	for later := range j.known {
 		if was := j.known[later].Outcome; outcome.Status == payvault.BatchEnd && later >= i &&
 			(was == nil || was.Status != payvault.BatchNotSent && (later > i || was.Status != payvault.BatchEnd)) {
-			return errors.New("the job is of other cards: an earlier run saw more batches")
+			return fmt.Errorf("%w: an earlier run saw more batches", payvault.ErrOtherCards)
 		}
 	}
 	j.known[i] = payvault.BatchState{Begun: true, Outcome: &outcome}
@@ -700,6 +700,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 		var s fake
 		got := j.run(&s, n.is)
 		assert.ErrorContains(t, got[len(got)-1].Err, "journal: the job is of other cards: an earlier run saw "+n.text)
+		assert.ErrorIs(t, got[len(got)-1].Err, payvault.ErrOtherCards)
 		assert.Empty(t, s.seen)
 	})
 }
