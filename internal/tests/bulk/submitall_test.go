@@ -360,10 +360,11 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfInvalidArguments: they are refused once, and nothing is read.
+// TestSubmitAllOfInvalidArguments: they are refused once, and nothing is read. No stream is not one without cards.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
-	j := newJournal(t, nil).options(1)
+	known := newJournal(t, nil)
+	j := known.options(1)
 	for name, test := range map[string]struct {
 		ctx  context.Context //nolint:containedctx // an argument
 		o    payvault.SubmitAllOptions
@@ -374,8 +375,12 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 		"Job":          {t.Context(), payvault.SubmitAllOptions{Journal: j.Journal}, 1, "is required with a Journal"},
 		"Journal":      {t.Context(), payvault.SubmitAllOptions{Job: j.Job}, 1, "is required with a Job"},
 		"WithAttempts": {t.Context(), *j, -1, "is not positive"},
+		"cards":        {t.Context(), *j, 1, "is nil"},
 	} {
 		unread := stream(1, func(int) { assert.Fail(t, "the stream is read") })
+		if name == "cards" {
+			unread = nil
+		}
 		seq := new(fake).client(t).AccountUpdater.SubmitAll(test.ctx, unread, &test.o, payvault.WithAttempts(test.n))
 		for range 2 {
 			got := collect(seq)
@@ -383,19 +388,10 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 			service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, service.Fields{name: {test.want}})
 		}
 	}
+	assert.Empty(t, known.known)
 	got := collect(new(fake).client(t).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), stream(250, nil), nil))
 	require.Len(t, got, 1)
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
-}
-
-// TestSubmitAllOfNil: no stream is refused, and is no stream without cards.
-func TestSubmitAllOfNil(t *testing.T) {
-	t.Parallel()
-	j := newJournal(t, nil)
-	got := collect(new(fake).submitAll(t, nil, j.options(1)))
-	require.Len(t, got, 1)
-	service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"cards": {"is nil"}})
-	assert.Empty(t, j.known)
 }
 
 // TestSubmitAllWithAWrongKey: one that the service does not take is not tried on a million cards.
@@ -869,27 +865,12 @@ func TestJournalThatHangs(t *testing.T) {
 		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
 		require.Len(t, got, 20)
 		assert.True(t, got[0].Earlier)
+		require.EqualError(t, got[0].Err,
+			"payvault: account_updater.submit: an earlier run began the batch and did not end it (outcome unknown)")
 		for _, b := range got[1:] {
 			require.EqualError(t, b.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
 			assert.False(t, payvault.SafeToRetry(b.Err))
 		}
 		assert.Empty(t, s.seen)
 	})
-}
-
-// TestJournalIsCorrected: somebody has found out what came of two batches.
-func TestJournalIsCorrected(t *testing.T) {
-	t.Parallel()
-	j := newJournal(t, state{
-		0: {Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"}},
-		1: {Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchNotSent}},
-		2: {Begun: true},
-	})
-	var s fake
-	got := j.run(&s, 300)
-	assert.Equal(t, append(earlier(100), batchesOf(300)[1]), got[:2])
-	require.EqualError(t, got[2].Err,
-		"payvault: account_updater.submit: an earlier run began the batch and did not end it (outcome unknown)")
-	assert.True(t, got[2].Earlier)
-	s.assertSent(t, 100, 200)
 }
