@@ -82,20 +82,6 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_undecided: after another status than 2xx or 4xx it may have been performed; attempt and call agree.
-func TestObserver_undecided(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]payvault.Delivery{
-		302: payvault.Unknown, 304: payvault.Unknown, 500: payvault.Unknown, 503: payvault.Unknown, 600: payvault.Unknown,
-		400: payvault.Answered, 404: payvault.Answered, 429: payvault.Answered,
-	} {
-		var d diary
-		require.Error(t, addEvent(t, answering(t, status, "{}", d.option()), payvault.WithAttempts(1)))
-		assert.Equal(t, want, d.attempts[0].Delivery, status)
-		assert.Equal(t, want, d.ends[0].Delivery, status)
-	}
-}
-
 // TestObserver_results: the errors are those that the caller gets.
 func TestObserver_results(t *testing.T) {
 	t.Parallel()
@@ -183,16 +169,6 @@ func TestObserver_severalInOrder(t *testing.T) {
 	none := payvault.WithObserver(payvault.Observer{})
 	require.NoError(t, addEvent(t, answering(t, 200, `{"code":0,"data":{}}`, note("1"), none, note("2"))))
 	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
-}
-
-// TestObserver_nilContext: there is no context to start from, and nothing to tell.
-func TestObserver_nilContext(t *testing.T) {
-	t.Parallel()
-	var d diary
-	var none context.Context
-	_, err := service.Client(t, service.Nowhere, d.option()).Customers.List(none, nil)
-	require.ErrorIs(t, err, payvault.ErrInvalidRequest)
-	assert.Equal(t, diary{}, d)
 }
 
 // TestObserver_hiddenURL: net/http wraps each failure in a *url.Error, and a transport may put more into it.

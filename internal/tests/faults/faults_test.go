@@ -88,6 +88,8 @@ type cell struct {
 	call                        *calls.Call
 	withReplay, stays, performs bool
 
+	last, end payvault.CallResult // of the last attempt, and of the call, as observers are told
+
 	left   atomic.Int64 // how often the fault still strikes
 	struck atomic.Int64
 	done   atomic.Int64 // how often the operation was performed
@@ -145,6 +147,10 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 			MaxAttempts: attemptsAtMost, MinBackoff: 1, MaxBackoff: 2, MaxRetryAfter: time.Second, IgnoreOverload: true,
 		}),
 		payvault.WithMaxResponseBytes(sizeLimit), payvault.WithHTTPClient(hc),
+		payvault.WithObserver(payvault.Observer{
+			Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { c.last = r },
+			End:     func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { c.end = r },
+		}),
 	}
 	if c.fault.key != nil {
 		opts = append(opts, payvault.WithKeySource(func(ctx context.Context) (string, error) {
@@ -191,6 +197,10 @@ func (c *cell) strikes() bool {
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
+	assert.Equal(t, []any{e.StatusCode, e.Delivery}, []any{c.end.StatusCode, c.end.Delivery}, "%s", c)
+	if c.stays && e.StatusCode/100 != 2 { // whose body says what it is, and is not read by then
+		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
+	}
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
 		return // of another attempt
 	}

@@ -3,6 +3,7 @@
 package operations
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -287,6 +288,9 @@ func TestFilled(t *testing.T) {
 // TestRefused names every problem of a request at once, or that there is no context, and sends nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
+	unobserved := payvault.WithObserver(payvault.Observer{
+		Start: func(context.Context, payvault.CallInfo) context.Context { panic("there is no context to start from") },
+	})
 	for _, c := range calls.All() {
 		client := nowhere(t)
 		if c.Merchant {
@@ -295,7 +299,8 @@ func TestRefused(t *testing.T) {
 		result, err := c.Do(t.Context(), client, calls.IDs{}, c.Refused)
 		service.AssertInvalid(t, err, c.Op, c.Problems)
 		assert.Nil(t, result)
-		_, err = c.Do(nil, nowhere(t), calls.Documented(), c.Full) //nolint:staticcheck // the point
+		client = service.Client(t, service.Nowhere, unobserved)
+		_, err = c.Do(nil, client, calls.Documented(), c.Full) //nolint:staticcheck // the point
 		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
 	}
 }
