@@ -101,7 +101,6 @@ func TestPaceOfBulkWork(t *testing.T) {
 		tests = tests[:1]
 	}
 	forEach(t, tests, func(t *testing.T, test test) {
-		t.Helper()
 		for _, retryAfter := range []string{"", "1"} {
 			s, refused := limited(test.rate, test.burst, retryAfter)
 			start := time.Now()
@@ -182,7 +181,6 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 func TestPaceBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
-		t.Helper()
 		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
 		c := s.client(t, payvault.WithRetryPolicy(policy))
 		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
@@ -246,7 +244,6 @@ func TestPaceOfABurst(t *testing.T) {
 func TestPaceOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
-		t.Helper()
 		opts := []payvault.CallOption{payvault.WithAttempts(1)}
 		s := refusing(times(9, "")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts}))
@@ -262,7 +259,6 @@ func TestPaceOfOneAttempt(t *testing.T) {
 func TestPaceBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"", "20"}, func(t *testing.T, retryAfter string) {
-		t.Helper()
 		s := refusing(times(100, retryAfter)...)
 		c, start := s.client(t), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
@@ -349,7 +345,6 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, timeout bool) {
-		t.Helper()
 		s, retries := &fake{pages: 1}, 100
 		failure := func() (*http.Response, error) { return service.Reply(http.StatusServiceUnavailable, ``), nil }
 		if timeout {
@@ -418,7 +413,6 @@ func TestPaceInTheRecord(t *testing.T) {
 func TestPaceIsLifted(t *testing.T) {
 	t.Parallel()
 	forEach(t, []time.Duration{100 * time.Second, 130 * time.Second}, func(t *testing.T, pause time.Duration) {
-		t.Helper()
 		s := &fake{answer: func(r asked) (*http.Response, error) {
 			if r.nth == 1 {
 				return refusal("")
@@ -467,7 +461,6 @@ func TestPaceAfterAnOutage(t *testing.T) {
 		{1e9, 0, time.Minute, 1000, 128, 110 * time.Second},
 		{1, time.Minute, 2 * time.Minute, 120, 8, 230 * time.Second},
 	}, func(t *testing.T, test test) {
-		t.Helper()
 		s, refused := limited(test.rate, test.rate, "")
 		permits := s.answer
 		s.answer = func(r asked) (*http.Response, error) {
@@ -489,7 +482,6 @@ func TestPaceAfterAnOutage(t *testing.T) {
 func TestPaceSaysAtOnce(t *testing.T) {
 	t.Parallel()
 	forEach(t, []float64{0.5, 2, 10}, func(t *testing.T, rate float64) {
-		t.Helper()
 		s, _ := limited(rate, rate, "")
 		c := s.client(t)
 		for range c.AccountUpdater.SubmitAll(t.Context(), stream(int(6000*rate), nil), atATime(8)) {
@@ -527,7 +519,6 @@ func TestPaceWhileHeld(t *testing.T) {
 		{[]refuses{{90 * time.Second, succeeds}, {0, "300"}}, []int{0, 1, 92}, 3, 301},
 		{[]refuses{{0, ""}, {0, ""}, {100 * time.Millisecond, "10"}}, []int{0, 0}, 4, 11},
 	}, func(t *testing.T, test test) {
-		t.Helper()
 		s := refusing(test.first...)
 		c := s.client(t, payvault.WithTimeout(time.Hour),
 			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
@@ -566,7 +557,6 @@ func TestPaceOfThoseWhoWait(t *testing.T) {
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"", "1"}, func(t *testing.T, retryAfter string) {
-		t.Helper()
 		back := map[time.Duration]bool{}
 		for range 20 {
 			s := refusing(times(3, retryAfter)...)

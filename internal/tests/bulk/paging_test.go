@@ -86,7 +86,6 @@ func walk(seq customers) (ids []string, err error) {
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
 	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
-		t.Helper()
 		test(t, &payvault.ListOptions{Prefetch: prefetch})
 	})
 }
@@ -95,7 +94,6 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		const n = 7
 		for _, first := range []int{0, 3, 6, 9} {
 			s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
@@ -125,7 +123,6 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		s := &fake{pages: 100, gates: newGates(1)}
 		for _, err := range s.all(t, ahead) {
 			require.NoError(t, err)
@@ -141,7 +138,6 @@ func TestWalkThatIsLeft(t *testing.T) {
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		s := &fake{pages: 50, gates: newGates(0)}
 		done := make(chan []string)
 		go func() {
@@ -166,7 +162,6 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		const broken = 3
 		s, n := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}, 0
 		var raw payvault.Response
@@ -236,7 +231,6 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-				t.Helper()
 				s := &fake{answer: test.s.answer}
 				ids, err := walk(s.all(t, ahead))
 				require.ErrorIs(t, err, test.err)
@@ -255,7 +249,6 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		s := lying(func(page int) string { return pageBody(page+100, 0, strconv.Itoa(page)) })
 		ahead.Page = bound - 2
 		ids, err := walk(s.all(t, ahead))
@@ -273,7 +266,6 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		t.Helper()
 		seen := 0
 		var last error
 		for customer, err := range lying(func(int) string { return correct(0, 9) }).all(t, ahead) {

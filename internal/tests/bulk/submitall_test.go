@@ -95,7 +95,6 @@ func collect(seq iter.Seq[*batch]) []batch {
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{-1, 0, 1, 3, 50, math.MaxInt}, func(t *testing.T, concurrency int) {
-		t.Helper()
 		for _, n := range []int{0, 1, 99, 100, 101, 200, 250, 1234} {
 			var s fake
 			options, opts := atATime(concurrency), append(make([]payvault.CallOption, 0, 4), payvault.WithAttempts(2))
@@ -119,7 +118,6 @@ func TestSubmitAll(t *testing.T) {
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
-		t.Helper()
 		s, j, taken, done := fake{gates: newGates(0)}, newJournal(t, nil), 0, make(chan []batch)
 		seq := s.submitAll(t, stream(1950, func(i int) { taken = i }), j.options(concurrency))
 		go func() { done <- collect(seq) }()
@@ -148,7 +146,6 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
-		t.Helper()
 		s, taken := fake{gates: newGates(1)}, 0
 		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
 			synctest.Wait() // those behind it are in flight
@@ -165,7 +162,6 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 func TestSubmitAllOfABlockedStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"stays", "comes back", "is left"}, func(t *testing.T, how string) {
-		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, cancel)
 		release, taken := make(chan struct{}), 0
@@ -207,7 +203,6 @@ func TestSubmitAllOfABlockedStream(t *testing.T) {
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
-		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		j := newJournal(t, nil)
 		got := collect(new(fake).client(t).AccountUpdater.SubmitAll(ctx, stream(n, func(i int) {
@@ -267,7 +262,6 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
-		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
@@ -331,7 +325,6 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	t.Parallel()
 	type test struct{ concurrency, most int }
 	forEach(t, []test{{1, 10}, {4, 10}, {8, 16}}, func(t *testing.T, test test) {
-		t.Helper()
 		back := false
 		s := fake{answer: func(r asked) (*http.Response, error) {
 			if <-time.After(time.Millisecond); back && r.n%4 == 0 {
@@ -418,7 +411,6 @@ func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
 		forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
-			t.Helper()
 			j, got := newJournal(t, nil), []batch{}
 			j.fail = func(step string, i int) error {
 				if step == place && i == 2 {
@@ -538,7 +530,6 @@ func earlier(n int) []batch {
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 100, 1950}, func(t *testing.T, n int) {
-		t.Helper()
 		j := newJournal(t, nil)
 		s := &fake{answer: func(r asked) (*http.Response, error) {
 			j.mu.Lock()
@@ -649,7 +640,6 @@ func TestJournalThatFails(t *testing.T) {
 		at   int // there are 12 batches, and what stands for the end, which is not begun
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}, {"end", 12}}, func(t *testing.T, test test) {
-		t.Helper()
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
 			<-time.After(time.Millisecond) // the journal may fail meanwhile
 			return nil, nil
@@ -690,7 +680,6 @@ func TestJournalOfOtherCards(t *testing.T) {
 	forEach(t, []test{
 		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {50, 0, more},
 	}, func(t *testing.T, n test) {
-		t.Helper()
 		j := newJournal(t, nil)
 		j.run(&fake{}, n.was)
 		var s fake
@@ -705,7 +694,6 @@ func TestJournalOfOtherCards(t *testing.T) {
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
-		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		j, decided := newJournal(t, nil), map[string]int{"end": 8, "leave": 8, "end while refused": 6}[how]
@@ -753,7 +741,6 @@ func (j *journal) open() (n int) {
 func TestJournalWhileThePaceHolds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"", "1", "20"}, func(t *testing.T, retryAfter string) {
-		t.Helper()
 		s, _ := limited(20, 20, retryAfter)
 		j, waited := newJournal(t, nil), 0
 		ctx, cancel := context.WithCancel(t.Context())
@@ -788,7 +775,6 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent", "fails"}, func(t *testing.T, how string) {
-		t.Helper()
 		s, j := refusing(refuses{0, "20"}), newJournal(t, nil)
 		time.AfterFunc(10*time.Second, func() {
 			j.mu.Lock()
@@ -835,7 +821,6 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
-		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(2 * time.Second) }}

@@ -82,7 +82,6 @@ func TestEveryOperation(t *testing.T) {
 func TestFull(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
 		got, result, err := exchange(t, o, o.Full, o.Answer(), fillers()...)
 		require.NoError(t, err)
 		want, query := o.Want(), ""
@@ -99,7 +98,6 @@ func TestFull(t *testing.T) {
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
 		opts := fillers()
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
 			opts = nil // which they would fill: see TestFilled
@@ -148,7 +146,6 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 func TestWireForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
 		for kind, request := range map[string]any{"request.json": o.Full, "request.min.json": o.Minimal} {
 			text := fixtureOf(o, request, kind)
 			switch r := request.(type) {
@@ -189,7 +186,6 @@ func at(t *testing.T, text, member string) string {
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
 		want := payvault.Error{Op: o.Op, StatusCode: http.StatusOK, Delivery: payvault.Answered, Attempts: 1}
 		want.Code, want.Message = "12", "Example platform refusal with a detail"
 		want.Detail = "Example detail in data.message"
@@ -226,7 +222,6 @@ func TestRejected(t *testing.T) {
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		t.Helper()
 		server := service.Answer(t, http.StatusOK, o.Answer())
 		client := service.Client(t, server.URL, payvault.WithMerchantID(1)).ForMerchant(calls.ActingFor)
 		place := o.Stated[strings.LastIndex(o.Stated, " ")+1:]
