@@ -35,7 +35,6 @@ func TestNotificationHandler(t *testing.T) {
 		{"POST", strings.Repeat("x", most+1), io.EOF, nil, http.StatusRequestEntityTooLarge, false},
 		{"POST", raw, failed, nil, http.StatusBadRequest, false},
 		{"GET", "", io.EOF, nil, http.StatusMethodNotAllowed, false},
-		{"PUT", raw, io.EOF, nil, http.StatusMethodNotAllowed, false},
 		{"post", raw, io.EOF, nil, http.StatusMethodNotAllowed, false},
 	} {
 		var got *payvault.Notification

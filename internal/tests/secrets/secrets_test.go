@@ -138,22 +138,6 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestSecret_gob: what holds secrets goes through gob, without their texts, and does not come back as a card.
-func TestSecret_gob(t *testing.T) {
-	t.Parallel()
-	through := func(number string) (card payvault.AccountUpdaterCard, err error) {
-		var b bytes.Buffer
-		card = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(number), ExpDate: "1230"}
-		require.NoError(t, gob.NewEncoder(&b).Encode(card))
-		return card, gob.NewDecoder(&b).Decode(&card)
-	}
-	_, err := through(canary.Secret)
-	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
-	card, err := through("")
-	require.NoError(t, err)
-	assert.Equal(t, payvault.AccountUpdaterCard{ExpDate: "1230"}, card)
-}
-
 // TestSecrets_typesOfFields: every field that the design names is a Secret, in requests and in results.
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
