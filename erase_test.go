@@ -433,20 +433,23 @@ var escapes = regexp.MustCompile(`%[[:xdigit:]]{2}|\\(u[[:xdigit:]]{4}|x[[:xdigi
 
 // unescaped reads the escapes of a text, and those that it then has.
 func unescaped(text string) string {
-	for {
-		read := html.UnescapeString(text)
-		read = escapes.ReplaceAllStringFunc(read, func(escape string) string {
+	return again(text, func(text string) string {
+		return escapes.ReplaceAllStringFunc(html.UnescapeString(text), func(escape string) string {
 			read, err := strconv.Unquote(`"` + strings.Replace(escape, "%", `\x`, 1) + `"`)
 			if err != nil { // half of a character
 				return escape
 			}
 			return read
 		})
-		if read == text {
-			return text
-		}
-		text = read
+	})
+}
+
+// again reads a text until nothing changes any more.
+func again(text string, read func(string) string) string {
+	for next := read(text); next != text; next = read(text) {
+		text = next
 	}
+	return text
 }
 
 // tags are those of HTML.
@@ -454,13 +457,7 @@ var tags = regexp.MustCompile(`<[^<>]{0,254}>`)
 
 // untagged reads the escapes of a text and drops its tags, and again in what it then has.
 func untagged(text string) string {
-	for {
-		read := tags.ReplaceAllString(unescaped(text), "")
-		if read == text {
-			return text
-		}
-		text = read
-	}
+	return again(text, func(text string) string { return tags.ReplaceAllString(unescaped(text), "") })
 }
 
 // asciiDigits gives the digits of all scripts as those of ASCII.

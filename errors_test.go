@@ -120,7 +120,6 @@ func TestError_notSent(t *testing.T) {
 			service.Nowhere, dialer(&net.OpError{Op: "dial", Net: "tcp", Err: unresolved}),
 			"dial tcp: lookup unknown.example.com: no such host",
 		},
-		{service.Nowhere, dialer(unresolved), "lookup unknown.example.com: no such host"},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
 		{
 			service.Nowhere, dialer(untrusted),
