@@ -313,35 +313,3 @@ func TestListOptionsQuery(t *testing.T) {
 		assert.Equal(t, []string{test.want}, s.queries())
 	}
 }
-
-// TestListOptionsRefused: what the refused calls of package calls do not show.
-func TestListOptionsRefused(t *testing.T) {
-	t.Parallel()
-	const (
-		parts = "needs a field, a conditional and a value"
-		comma = "contains a comma, which separates the parts of a filter"
-		dates = "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"
-	)
-	where := payvault.Where
-	between := func(values ...string) *payvault.ListOptions {
-		return filtered(where("tran_date", payvault.CondBetweenDates, values...))
-	}
-	for _, test := range []struct {
-		options       *payvault.ListOptions
-		path, message string
-	}{
-		{&payvault.ListOptions{Page: math.MaxInt - 1}, "page", "is out of range"},
-		{filtered(where("a", "", "1")), "filter[0]", parts},
-		{filtered(where("a", "EQUALS")), "filter[0]", parts},
-		{filtered(where("a,b", "EQUALS", "1")), "filter[0]", comma},
-		{filtered(where("a", "EQ,UALS", "1")), "filter[0]", comma},
-		{filtered(where("a", "IN", "1", "2,3")), "filter[0]", comma},
-		{between("2026-01-01"), "filter[0]", dates},
-		{between("2026-02-29", "2026-03-01"), "filter[0]", dates},
-		{between("2026-01-01", "2026-02-30"), "filter[0]", dates},
-		{filtered(payvault.BetweenDates("tran_date", payvault.Date{}, payvault.Date{})), "filter[0]", dates},
-	} {
-		_, err := walk(new(fake).all(t, test.options))
-		service.AssertInvalid(t, err, payvault.OpCustomersList, service.Fields{test.path: {test.message}})
-	}
-}

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"example.com/payvault"
@@ -62,19 +63,30 @@ func fullListOptions() *payvault.ListOptions {
 
 // badListOptions have every problem that list options can have.
 func badListOptions() (*payvault.ListOptions, fields) {
-	january, march := day(2026, 1, 1), day(2026, 3, 1)
+	where, dates := payvault.Where, payvault.CondBetweenDates
 	options := &payvault.ListOptions{
 		OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
-		Filters: []payvault.Filter{
-			payvault.BetweenDates("tran_date", january, march), payvault.Where("", "EQUALS", "P"),
-			payvault.Where("tran_status", "EQUALS", "P,Q"), payvault.BetweenDates("tran_date", march, january),
-		},
+		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", day(2026, 1, 1), day(2026, 3, 1))},
 	}
-	return options, fields{
+	problems := fields{
 		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
 		"Prefetch": {"is negative"}, "merchant_id": {ThirdNamed},
-		"filter[1]": {"needs a field, a conditional and a value"},
-		"filter[2]": {"contains a comma, which separates the parts of a filter"},
-		"filter[3]": {"BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last"},
 	}
+	for problem, filters := range map[string][]payvault.Filter{
+		"needs a field, a conditional and a value": {where("", "EQUALS", "P"), where("a", "", "P"), where("a", "EQUALS")},
+		"contains a comma, which separates the parts of a filter": {
+			where("a,b", "EQUALS", "P"), where("a", "EQ,UALS", "P"), where("a", "IN", "P", "Q,R"),
+		},
+		"BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last": {
+			where("a", dates, "2026-01-01"), where("a", dates, "2026-02-29", "2026-03-01"),
+			where("a", dates, "2026-01-01", "2026-02-30"), where("a", dates, "2026-03-01", "2026-01-01"),
+			payvault.BetweenDates("a", payvault.Date{}, payvault.Date{}),
+		},
+	} {
+		for _, filter := range filters {
+			problems[fmt.Sprintf("filter[%d]", len(options.Filters))] = []string{problem}
+			options.Filters = append(options.Filters, filter)
+		}
+	}
+	return options, problems
 }

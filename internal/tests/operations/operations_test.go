@@ -321,6 +321,7 @@ func TestRefusedOneByOne(t *testing.T) {
 		{payvault.OpCustomersCreate, &customer{ID: "C", FirstName: "F"}, fields{"customer_first_name": {calls.NoName}}},
 		{payvault.OpCustomersCreate, &customer{ID: "C", LastName: "L"}, fields{"customer_first_name": {calls.NoName}}},
 		{payvault.OpPayeesCreate, &negative, fields{"merchant_id": {"is negative"}}},
+		{payvault.OpCustomersList, &payvault.ListOptions{Page: math.MaxInt - 1}, fields{"page": {"is out of range"}}},
 		{payvault.OpAccountUpdaterSubmit, nil, fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
 		{payvault.OpAccountUpdaterSubmit, cards, fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
 	} {
