@@ -288,28 +288,3 @@ func (s *fake) queries() []string {
 	slices.Sort(queries)
 	return queries
 }
-
-func filtered(filters ...payvault.Filter) *payvault.ListOptions {
-	return &payvault.ListOptions{Filters: filters}
-}
-
-// TestListOptionsQuery: what list.query of testdata does not show.
-func TestListOptionsQuery(t *testing.T) {
-	t.Parallel()
-	where := payvault.Where
-	for _, test := range []struct {
-		options *payvault.ListOptions
-		want    string
-	}{
-		{&payvault.ListOptions{}, "page=0"},
-		{&payvault.ListOptions{OrderOn: "id", OrderBy: payvault.Ascending}, "order_by=asc&order_on=id&page=0"},
-		{filtered(where("email", "EQUALS", "a+b@x.test")), "filter=email%2CEQUALS%2Ca%2Bb%40x.test&page=0"},
-		{filtered(where("comments", "LIKE", "100% a&b=c #1")), "filter=comments%2CLIKE%2C100%25+a%26b%3Dc+%231&page=0"},
-		{filtered(where("comments", "EQUALS", "")), "filter=comments%2CEQUALS%2C&page=0"},
-	} {
-		s := &fake{pages: 1}
-		_, err := s.client(t).Customers.List(t.Context(), test.options)
-		require.NoError(t, err)
-		assert.Equal(t, []string{test.want}, s.queries())
-	}
-}

@@ -56,7 +56,8 @@ func fullListOptions() *payvault.ListOptions {
 		OrderOn: "tran_time", OrderBy: payvault.Descending, Count: 25, Page: 2, MerchantID: ActingFor,
 		Filters: []payvault.Filter{
 			payvault.BetweenDates("tran_date", day(2026, time.January, 1), day(2026, time.January, 31)),
-			payvault.Where("tran_status", "EQUALS", "P"),
+			payvault.Where("tran_status", "EQUALS", "P"), payvault.Where("tran_status", "IN", "P", "Q", "R"),
+			payvault.Where("comments", "EQUALS", ""), payvault.Where("comments", "LIKE", "100% a&b=c+d@x #1"),
 		},
 	}
 }
