@@ -106,31 +106,6 @@ func TestObserver_results(t *testing.T) {
 	}, all)
 }
 
-// TestObserver_code shows the result code of each kind of answer. An application that does not pass is a success.
-func TestObserver_code(t *testing.T) {
-	t.Parallel()
-	const invalid = `{"code":2,"message":"failed","data":{"tax_id":["is required"]}}`
-	tokenize, validate := named(t, "tokens.tokenize without a CardID"), named(t, "applications.validate")
-	for _, test := range []struct {
-		call         call
-		status       int
-		answer, want string
-		failed       bool
-	}{
-		{tokenize, 200, `{"rcode":"000","card_id":"C1"}`, "000", false},
-		{tokenize, 200, `{"rcode":"400"}`, "400", true},
-		{validate, 200, `{"code":0,"data":{}}`, "0", false},
-		{validate, 200, invalid, "2", false},
-		{validate, 422, invalid, "2", false},
-	} {
-		var d diary
-		_, err := test.call(answering(t, test.status, test.answer, d.option()))
-		assert.Equal(t, test.failed, err != nil, test.answer)
-		assert.Equal(t, test.want, d.ends[0].Code)
-		assert.Equal(t, err, d.ends[0].Err)
-	}
-}
-
 // TestObserver_context: transports, key sources and log handlers see the span of the call, before the call ends.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()

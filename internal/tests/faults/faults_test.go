@@ -131,7 +131,10 @@ func (c *cell) run(t *testing.T) {
 	}
 	if err != nil {
 		c.checkError(t, service.AsError(t, err), got.attempts)
+		return
 	}
+	_, rcode := result.(*payvault.TokenizeResponse)
+	assert.Equal(t, map[bool]string{true: "000", false: "0"}[rcode], c.end.Code, "%s", c)
 }
 
 // client returns one of the service, whose network and keys fail as the fault says.
@@ -197,7 +200,7 @@ func (c *cell) strikes() bool {
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
-	assert.Equal(t, []any{e.StatusCode, e.Delivery}, []any{c.end.StatusCode, c.end.Delivery}, "%s", c)
+	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
 	if c.stays && e.StatusCode/100 != 2 { // whose body says what it is, and is not read by then
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -52,8 +53,12 @@ func TestApplicationsValidate(t *testing.T) {
 		{401, access, denied, also(payvault.ErrUnauthorized)},
 		{500, access, denied, []error{payvault.ErrUnavailable}},
 	} {
+		var observed payvault.CallResult
+		observer := payvault.WithObserver(payvault.Observer{
+			End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { observed = r },
+		})
 		server := service.Answer(t, test.status, test.answer)
-		got, err := service.Client(t, server.URL).Applications.Validate(t.Context(), 4004)
+		got, err := service.Client(t, server.URL, observer).Applications.Validate(t.Context(), 4004)
 		if test.kinds != nil {
 			service.AssertMatches(t, err, test.kinds...)
 			assert.Equal(t, test.want, service.AsError(t, err).Fields, test.answer)
@@ -63,6 +68,7 @@ func TestApplicationsValidate(t *testing.T) {
 		require.NoError(t, err, test.answer)
 		assert.Equal(t, &payvault.Validation{Problems: test.want}, got)
 		assert.Equal(t, test.want == nil, got.OK())
+		assert.Regexp(t, `^{"code":"?`+observed.Code+`[",}]`, test.answer)
 	}
 }
 
