@@ -151,6 +151,56 @@ func TestTurnsBefore(t *testing.T) {
 	}
 }
 
+// TestWhileHeld: nobody goes, not after an answer to an earlier request, and not from a place in the line. Who has no
+// time for it is told at once.
+func TestWhileHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
+		p.Refused(first, 2*time.Second)
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, err := p.Wait(t.Context(), false)
+			assert.NoError(t, err)
+			assert.GreaterOrEqual(t, time.Since(start), 301*time.Second)
+		})
+		all.Go(func() {
+			brief, end := context.WithTimeout(t.Context(), 10*time.Second)
+			defer end()
+			_, err := p.Wait(brief, false)
+			var held *HeldError
+			if assert.ErrorAs(t, err, &held) {
+				assert.InDelta(t, 315, held.After.Seconds(), 15)
+			}
+			assert.Equal(t, time.Second, time.Since(start))
+		})
+		<-time.After(time.Second)
+		p.Refused(Place{at: time.Now()}, 300*time.Second)
+		p.Refused(first, time.Second) // which does not shorten it
+		<-time.After(90 * time.Second)
+		p.Answered(first)
+		all.Wait()
+	})
+}
+
+// TestJitter: those that are refused at the same time do not come back at the same time.
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]float64{0: 1.05 / 0.8, time.Second: 1.05} {
+		synctest.Test(t, func(t *testing.T) {
+			back := map[time.Duration]bool{}
+			for range 20 {
+				p := NewPace()
+				p.Refused(Place{}, after)
+				held := time.Until(p.until)
+				assert.InDelta(t, want, held.Seconds(), want/20)
+				back[held.Truncate(time.Millisecond)] = true
+			}
+			assert.Greater(t, len(back), 10)
+		})
+	}
+}
+
 // permits is a service that permits 20 requests a second of all its clients.
 type permits struct {
 	mu                 sync.Mutex

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -496,72 +495,6 @@ func TestPaceSaysAtOnce(t *testing.T) {
 		assert.GreaterOrEqual(t, served.Load(), permitted*7/10)
 		assert.GreaterOrEqual(t, atOnce.Load(), permitted*3/2)
 		assert.LessOrEqual(t, late.Load(), permitted*3/10)
-	})
-}
-
-// TestPaceWhileHeld: an earlier request that is answered changes nothing. Those who are in the line are held too.
-func TestPaceWhileHeld(t *testing.T) {
-	t.Parallel()
-	type test struct {
-		first []refuses
-		calls []int // at these seconds
-		nth   int   // request that comes
-		after int   // seconds
-	}
-	forEach(t, []test{
-		{[]refuses{{90 * time.Second, succeeds}, {0, "300"}}, []int{0, 1, 92}, 3, 301},
-		{[]refuses{{0, ""}, {0, ""}, {100 * time.Millisecond, "10"}}, []int{0, 0}, 4, 11},
-	}, func(t *testing.T, test test) {
-		s := refusing(test.first...)
-		c := s.client(t, payvault.WithTimeout(time.Hour),
-			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
-		for _, at := range test.calls {
-			time.AfterFunc(time.Duration(at)*time.Second, func() { sendAll(t, c, 1) })
-		}
-		<-time.After(time.Hour)
-		assert.GreaterOrEqual(t, s.asked()[test.nth-1].at, time.Duration(test.after)*time.Second)
-	})
-}
-
-// TestPaceOfThoseWhoWait: they fail at once, too, when they are held back beyond their deadline.
-func TestPaceOfThoseWhoWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(refuses{0, "1"}, refuses{0, "20"})
-		c := s.client(t)
-		go sendAll(t, c, 1)
-		synctest.Wait()
-		service.Together(3, func() {
-			brief, cancel := context.WithTimeout(t.Context(), 6*time.Second)
-			defer cancel()
-			err := send(brief, c)
-			assert.ErrorIs(t, err, payvault.ErrRateLimited)
-			assert.Less(t, time.Since(s.start), 1200*time.Millisecond)
-			e := service.AsError(t, err)
-			assert.Equal(t, payvault.NotSent, e.Delivery)
-			assert.InDelta(t, 21, e.RetryAfter.Seconds(), 1)
-		})
-		<-time.After(time.Minute)
-		assert.Len(t, s.asked(), 3)
-	})
-}
-
-// TestPaceOfManyClients: those that are refused at the same time do not come back at the same time.
-func TestPaceOfManyClients(t *testing.T) {
-	t.Parallel()
-	forEach(t, []string{"", "1"}, func(t *testing.T, retryAfter string) {
-		back := map[time.Duration]bool{}
-		for range 20 {
-			s := refusing(times(3, retryAfter)...)
-			sendAll(t, s.client(t), 1)
-			require.Len(t, s.seen, 4)
-			for i, r := range s.seen[1:] {
-				rate := 0.8 / math.Exp2(float64(i))
-				assert.InDelta(t, 1.05/rate, (r.at - s.seen[i].at).Seconds(), 0.3/rate)
-			}
-			back[s.seen[1].at.Truncate(time.Millisecond)] = true
-		}
-		assert.Greater(t, len(back), 10)
 	})
 }
 
