@@ -38,8 +38,7 @@ func eachValue(place string, value any, put func(any), visit func(place string, 
 // anything are the places whose values may be of any type or are not read of a success, and saved fields but for two;
 // and those of the whole record, which has to be there.
 var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|/value(/|$)|` +
-	`^(/data)?(/app|/fields)?(/\d+)?$|` +
-	`^/data/fields/([1-57-9]|\d\d)`)
+	`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
 
 // element are the places of elements of lists.
 var element = regexp.MustCompile(`/\d+$`)
