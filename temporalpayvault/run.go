@@ -42,6 +42,10 @@ type span struct {
 	// Of an export: where in its first list it begins.
 	Page   int `json:"p,omitempty"`
 	Offset int `json:"o,omitempty"`
+
+	// Of what activities have failed at.
+	Tries int       `json:"n,omitempty"`
+	Due   time.Time `json:"d,omitzero"` // when it is to be tried again
 }
 
 // carried is what a run of a workflow hands to the next one when it continues as new.
@@ -61,6 +65,7 @@ type dispatch struct {
 	concurrency int     // spans in flight
 	most        int     // spans in a run; 0 for as many as the server wants
 	paused      *string // why; "" if it is not
+	failure     *string // of the activity that has ended last; "" if that has not failed
 	resumed     func()
 
 	resumes  int
@@ -83,17 +88,36 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 		}
 		if d.mayEnd(ctx) {
 			if !d.hasWork() {
-				*d.paused = "" // there is nothing to resume
+				*d.paused, *d.failure = "", "" // there is nothing to resume
 			}
 			return !d.hasWork(), d.failed
 		}
 		s := d.take()
 		d.inFlight++
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			do(ctx, s)
+			if d.isDue(ctx, s) {
+				do(ctx, s)
+			} else {
+				d.started--
+				d.Redo = append(d.Redo, s)
+			}
 			d.inFlight--
 		})
 	}
+}
+
+// isDue waits until a span is due, and reports whether it may be done then. What waits takes the place of an activity,
+// so that not all spans of a job fail for the same reason, one after the other.
+func (d *dispatch) isDue(ctx workflow.Context, s span) bool {
+	wait := s.Due.Sub(workflow.Now(ctx))
+	if wait <= 0 {
+		return true
+	}
+	ends := func() bool {
+		return *d.paused != "" || d.failed != nil || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, wait, ends)
+	return err == nil && !ends()
 }
 
 // begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. It
@@ -202,18 +226,48 @@ func perform(ctx workflow.Context, activity string, input, result any) error {
 	panic("temporalpayvault: " + unreadable + ": " + err.Error())
 }
 
-// lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.
-func (d *dispatch) lost(ctx workflow.Context, s span, err error) {
-	s.Lost = true
-	d.Redo = append(d.Redo, s)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	switch {
-	case temporal.IsCanceledError(err):
-	case ok && app.Type() == TypeReset:
-		d.failed = err
-	default:
-		d.pause(ctx, "an activity has failed: "+err.Error())
+// reported reads what an activity that has failed had come to, from the details of its failure, or from the last
+// heartbeat of one that was lost, and reports whether that is known. One that was lost without a heartbeat had come to
+// nothing.
+func reported(err error, result any) bool {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		return !timeout.HasLastHeartbeatDetails() || isRead(timeout.LastHeartbeatDetails(result))
 	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.HasDetails() && isRead(app.Details(result))
+}
+
+func isRead(err error) bool {
+	if errors.Is(err, converter.ErrEncodingIsNotSupported) { // other workers can read it
+		panic("temporalpayvault: " + unreadable)
+	}
+	return err == nil
+}
+
+// ended puts back what an activity has left of a span. If it has failed and said what it had come to, that is tried
+// again, with a new activity: the server refuses for good what comes late from the one before. Otherwise the job pauses.
+func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, left []span) {
+	app, _ := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case err == nil:
+		*d.failure = ""
+	case temporal.IsCanceledError(err):
+	case app != nil && app.Type() == TypeReset:
+		d.failed = err
+	case !known:
+		d.pause(ctx, "an activity has failed: "+err.Error())
+	default:
+		*d.failure = "a worker was lost"
+		wait := min(time.Second<<min(s.Tries, 6), time.Minute)
+		if app != nil {
+			*d.failure = app.Message()
+			wait = orDefault(app.NextRetryDelay(), wait)
+		}
+		for i := range left {
+			left[i].Tries, left[i].Due = s.Tries+1, workflow.Now(ctx).Add(wait)
+		}
+	}
+	d.Redo = append(d.Redo, left...)
 }
 
 // withActivities sets how activities are run. A lost worker is told by its heartbeat; an attempt that makes progress
@@ -224,6 +278,16 @@ func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workfl
 		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	})
+}
+
+// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure with a report,
+// which is not retryable. What is left to the server are failures before the activity has begun, such as that of a
+// worker that cannot read the input.
+func startedOnce(ctx workflow.Context) workflow.Context {
+	return workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{
+		InitialInterval: time.Second, MaximumInterval: time.Minute,
+		NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
 	})
 }
 

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -45,6 +46,7 @@ type Activities struct {
 const (
 	activitySnapshot = "payvault.snapshot"
 	activitySubmit   = "payvault.submit"
+	activityRecord   = "payvault.record"
 	activityCount    = "payvault.count"
 	activityExport   = "payvault.export"
 )
@@ -55,7 +57,8 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterWorkflow(SubmitCards)
 	r.RegisterWorkflow(ExportLists)
 	for name, f := range map[string]any{
-		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityRecord: a.enter,
+		activityCount: a.count, activityExport: a.export,
 	} {
 		r.RegisterActivityWithOptions(f, activityOptions(name))
 	}
@@ -100,7 +103,8 @@ type Summary struct {
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them
 	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Paused  string `json:"paused,omitempty"`  // why; "" if it is not
+	Failure string `json:"failure,omitempty"` // why the last activity to end has failed, and is tried again; "" if not
 }
 
 // Range is a range of batches.
@@ -165,7 +169,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	job.setDefaults()
 	d := &dispatch{
 		carried: &state.carried, per: job.BatchesPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
-		paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
+		paused: &sum.Paused, failure: &sum.Failure, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
@@ -181,14 +185,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	d.total = sum.Batches
 	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
 		resumes := d.resumes
-		var r report
-		if err := perform(ctx, activitySubmit, job.order(ctx, s), &r); err != nil {
-			d.lost(ctx, s, err)
-			return
-		}
-		state.Redo = append(state.Redo, r.redo(s)...)
-		sum.add(r.Outcomes)
-		state.Mark += r.unknownEarlier()
+		r := job.submit(ctx, d, s)
 		d.stop(ctx, r.Stop, resumes)
 		if resumes == d.resumes {
 			state.Row = refusedInRow(state.Row, r.Outcomes)
@@ -208,6 +205,28 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return sum, err
 	}
 	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
+}
+
+// submit has an activity submit a span, and counts what it has come to.
+func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report) {
+	state, order := j.State, j.order(ctx, s)
+	err := perform(startedOnce(ctx), activitySubmit, order, &r)
+	known := err == nil || reported(err, &r)
+	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost && known {
+		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
+	}
+	left, canceled := r.redo(s), temporal.IsCanceledError(err)
+	if !state.Journal && !canceled {
+		left = r.giveUp(left)
+	}
+	state.Summary.add(r.Outcomes)
+	state.Mark += r.unknownEarlier()
+	d.ended(ctx, s, err, known, left)
+	if owed := r.owed(); state.Journal && len(owed) > 0 {
+		order.Owed = owed
+		_ = perform(ctx, activityRecord, order, nil) // which succeeds, unless it is canceled
+	}
+	return r
 }
 
 // isAgain reports whether a run was made by a reset or a retry of another one.

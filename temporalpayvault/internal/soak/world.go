@@ -115,7 +115,7 @@ func (w *world) child(ctx context.Context, as string) *exec.Cmd {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
 		"-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
-		"-journal", w.journal, "-codec="+strconv.FormatBool(w.sealed),
+		"-journal", w.journal, "-record", w.record, "-codec="+strconv.FormatBool(w.sealed),
 		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
 	cmd.Stdout, cmd.Stderr = w.logs, w.logs
 	return cmd
