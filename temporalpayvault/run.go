@@ -238,8 +238,8 @@ func reported(err error, result any) bool {
 }
 
 func isRead(err error) bool {
-	if errors.Is(err, converter.ErrEncodingIsNotSupported) { // other workers can read it
-		panic("temporalpayvault: " + unreadable)
+	if err != nil && !errors.Is(err, converter.ErrUnableToDecode) { // which it is of what was typed by hand
+		panic("temporalpayvault: " + unreadable + ": " + err.Error())
 	}
 	return err == nil
 }
