@@ -133,7 +133,9 @@ func (r *report) giveUp(redo []span) (left []span) {
 
 // owed are the outcomes that the journal may not have.
 func (r *report) owed() []Outcome {
-	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !slices.Contains(r.Sending, o.Batch) })
+	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool {
+		return !slices.Contains(r.Sending, o.Batch)
+	})
 }
 
 // mentioned are the batches that may have been sent.
@@ -504,7 +506,7 @@ func (a *Activities) enter(ctx context.Context, o order) error {
 			StatusCode: owed.StatusCode, Code: owed.Code, Message: owed.Reason,
 		})
 		if err != nil {
-			return temporal.NewApplicationError("the journal has not recorded what came of a batch: "+err.Error(), TypeSafeToRetry)
+			return temporal.NewApplicationError("the journal has not recorded a batch: "+err.Error(), TypeSafeToRetry)
 		}
 	}
 	return nil

@@ -132,7 +132,8 @@ func TestEnter(t *testing.T) {
 	t.Parallel()
 	b, r := newBook(), report{
 		Outcomes: []Outcome{
-			{Batch: 0, Status: payvault.BatchAccepted, RequestID: "r"}, {Batch: 1, Status: payvault.BatchAccepted},
+			{Batch: 0, Status: payvault.BatchAccepted, RequestID: "r"},
+			{Batch: 1, Status: payvault.BatchAccepted},
 			{Batch: 2, Status: payvault.BatchRefused, StatusCode: 422, Code: "7", Reason: "bad"},
 		},
 		Sending: []int{0, 2, 3},

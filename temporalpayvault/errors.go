@@ -92,8 +92,8 @@ func silent(err error, kind string) error {
 	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
 }
 
-// failed is an error of an activity with what that has come to. The workflow goes on from there; the server does not try
-// it again.
+// failed is an error of an activity with what that has come to, from where the workflow goes on. The server does not
+// try it again.
 func failed(err error, done any) error {
 	message, kind := err.Error(), ""
 	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{done}}

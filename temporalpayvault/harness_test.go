@@ -47,11 +47,9 @@ func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.Acc
 	return cards, d.err
 }
 
-// heartbeats stands in for the server: it keeps the last heartbeat, which the SDK's test environments do only for
-// those that the SDK sends when it sees fit.
+// heartbeats stands in for the server.
 type heartbeats struct {
 	mu     sync.Mutex
-	last   *report
 	count  int
 	refuse func(report) error // may be nil
 }
@@ -65,19 +63,9 @@ func (h *heartbeats) record(ctx context.Context, details any) error {
 			return err
 		}
 	}
-	h.last = &p
 	h.count++
 	activity.RecordHeartbeat(ctx, details)
 	return nil
-}
-
-func (h *heartbeats) recorded() report {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.last == nil {
-		return report{}
-	}
-	return *h.last
 }
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }

@@ -55,7 +55,7 @@ func amidDeaths(t *testing.T, srv *payvaulttest.Server, a Activities, seed uint6
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	env, deaths := newWorkflows(&a), 0
-	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(ctx context.Context, o order) (*report, error) {
+	submit := func(ctx context.Context, o order) (*report, error) {
 		d := &death{halves: random}
 		d.left.Store(1 << 40)
 		if deaths++; deaths <= 6 {
@@ -68,7 +68,8 @@ func amidDeaths(t *testing.T, srv *payvaulttest.Server, a Activities, seed uint6
 			return lose(ctx, env, last...) // whatever it has returned did not arrive
 		}
 		return done, err
-	})
+	}
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(submit)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1, MaxUnknown: 1000})
 	return summary(t, env)
 }
@@ -153,7 +154,8 @@ func naive(ctx context.Context, a *Activities, o order, known report) (*report, 
 		if err != nil {
 			return nil, err // Temporal's default retries
 		}
-		known.Outcomes = append(known.Outcomes, Outcome{Batch: i, Status: payvault.BatchAccepted, RequestID: accepted.RequestID})
+		done := Outcome{Batch: i, Status: payvault.BatchAccepted, RequestID: accepted.RequestID}
+		known.Outcomes = append(known.Outcomes, done)
 		_ = a.record(ctx, known)
 	}
 	return &known, nil

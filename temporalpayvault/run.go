@@ -244,19 +244,16 @@ func isRead(err error) bool {
 	return err == nil
 }
 
-// ended puts back what an activity has left of a span. If it has failed and said what it had come to, that is tried
-// again, with a new activity: the server refuses for good what comes late from the one before. Otherwise the job pauses.
+// ended puts back what an activity has left of a span. If it has failed, and it is known what it had come to, the rest
+// is tried again later, by a new activity: the server refuses for good what comes late from the one before. If that is
+// not known, the job pauses.
 func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, left []span) {
 	app, _ := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case err == nil:
 		*d.failure = ""
 	case temporal.IsCanceledError(err):
-	case app != nil && app.Type() == TypeReset:
-		d.failed = err
-	case !known:
-		d.pause(ctx, "an activity has failed: "+err.Error())
-	default:
+	case known:
 		*d.failure = "a worker was lost"
 		wait := min(time.Second<<min(s.Tries, 6), time.Minute)
 		if app != nil {
@@ -266,6 +263,10 @@ func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, le
 		for i := range left {
 			left[i].Tries, left[i].Due = s.Tries+1, workflow.Now(ctx).Add(wait)
 		}
+	case app != nil && app.Type() == TypeReset:
+		d.failed = err
+	default:
+		d.pause(ctx, "an activity has failed: "+err.Error())
 	}
 	d.Redo = append(d.Redo, left...)
 }
@@ -281,9 +282,9 @@ func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workfl
 	})
 }
 
-// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure with a report,
-// which is not retryable. What is left to the server are failures before the activity has begun, such as that of a
-// worker that cannot read the input.
+// startedOnce has the server not start an activity again that was lost; see ended. Nor does it so after a failure with a
+// report, which is not retryable. What is left to the server are failures before an activity has begun, as on a worker
+// that cannot read the input.
 func startedOnce(ctx workflow.Context) workflow.Context {
 	return workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{
 		InitialInterval: time.Second, MaximumInterval: time.Minute,

@@ -659,12 +659,16 @@ func TestSubmitCards_lostWorker(t *testing.T) {
 	}{
 		"nothing announced": {nil, false, map[int]payvault.BatchStatus{}, []span{{To: 4}}},
 		"announced": {
-			[]any{report{Outcomes: known, Sending: []int{2}}}, false,
-			map[int]payvault.BatchStatus{1: accepted, 2: unknown}, []span{{To: 1}, {From: 3, To: 4}},
+			[]any{report{Outcomes: known, Sending: []int{2}}},
+			false,
+			map[int]payvault.BatchStatus{1: accepted, 2: unknown},
+			[]span{{To: 1}, {From: 3, To: 4}},
 		},
 		"announced, with a journal": {
-			[]any{report{Outcomes: known, Sending: []int{1, 2}}}, true,
-			map[int]payvault.BatchStatus{1: accepted}, []span{{To: 1}, {From: 3, To: 4}, {From: 2, To: 3, Lost: true}},
+			[]any{report{Outcomes: known, Sending: []int{1, 2}}},
+			true,
+			map[int]payvault.BatchStatus{1: accepted},
+			[]span{{To: 1}, {From: 3, To: 4}, {From: 2, To: 3, Lost: true}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -723,9 +727,8 @@ func TestSubmitCards_backOff(t *testing.T) {
 			if n := len(waits); n < 10 {
 				delay := temporal.ApplicationErrorOptions{NextRetryDelay: time.Duration(n/9) * time.Hour}
 				err := temporal.NewApplicationErrorWithOptions("the disk is full", TypeSource, delay)
-				left := o.Span
-				left.From++
-				return nil, failed(err, report{Outcomes: accept(span{From: o.Span.From, To: left.From}).Outcomes, Left: []span{left}})
+				first, left := span{From: o.Span.From, To: o.Span.From + 1}, span{From: o.Span.From + 1, To: o.Span.To}
+				return nil, failed(err, report{Outcomes: accept(first).Outcomes, Left: []span{left}})
 			}
 			return accept(o.Span), nil
 		})
