@@ -22,7 +22,8 @@ import (
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
 // other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
-// [temporal.ApplicationError]; log what you need.
+// [temporal.ApplicationError], whose details are left out; log what you need. What fails is tried again until it
+// succeeds; a non-retryable ApplicationError has the export pause.
 //
 // The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may
 // finish it later all the same: a sink to which that matters keeps the latest Started of each list, and returns an
@@ -41,12 +42,11 @@ type Position struct {
 	Subscription payvault.SubscriptionID // 0 for customers
 	Page         int                     // zero-based
 	Offset       int                     // records in the pages of the list before it
-	Started      time.Time               // when the server began the attempt that writes; a later attempt's is later
+	Started      time.Time               // when the server began the activity that writes; a later one's is later
 }
 
 // SubscriptionSource gives the workers the subscriptions that an export only refers to. A reference stands for the same
-// subscriptions, in the same order, while an export of it runs. What its errors say is left out of histories, unless
-// they are a [temporal.ApplicationError].
+// subscriptions, in the same order, while an export of it runs. Its errors are treated as those of a [Sink].
 type SubscriptionSource interface {
 	// Count returns how many there are.
 	Count(ctx context.Context, ref string) (int, error)
@@ -139,7 +139,7 @@ type ExportSummary struct {
 	FailedLists []FailedList `json:"failed_lists,omitempty"` // at most 1,000 of them
 
 	Paused  string `json:"paused,omitempty"`  // why; "" if it is not
-	Failure string `json:"failure,omitempty"` // why the last activity to end has failed, and is tried again; "" if not
+	Failure string `json:"failure,omitempty"` // of the activity that ended last, and is tried again; "" if it succeeded
 }
 
 // FailedList is a list that the service refuses. The pages before the one that was refused have been written.

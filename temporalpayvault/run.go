@@ -65,7 +65,7 @@ type dispatch struct {
 	concurrency int     // spans in flight
 	most        int     // spans in a run; 0 for as many as the server wants
 	paused      *string // why; "" if it is not
-	failure     *string // of the activity that has ended last; "" if that has not failed
+	failure     *string // of the activity that ended last; "" if it succeeded
 	resumed     func()
 
 	resumes  int
@@ -282,8 +282,8 @@ func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workfl
 	})
 }
 
-// startedOnce has the server not start an activity again that was lost; see ended. Nor does it so after a failure with a
-// report, which is not retryable. What is left to the server are failures before an activity has begun, as on a worker
+// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure with
+// a report, which is not retryable. What is left to the server are failures before an activity has begun, as on a worker
 // that cannot read the input.
 func startedOnce(ctx workflow.Context) workflow.Context {
 	return workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{

@@ -15,8 +15,9 @@ import (
 
 // CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
 // their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
-// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError]: log what you need. What
-// fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
+// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError], whose details are left
+// out: log what you need. What fails is tried again until it succeeds; a non-retryable ApplicationError has the job
+// pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
 	// a job whose snapshot has changed sends nothing of what it has read, and pauses. So it has to be cheap: one that
@@ -104,7 +105,7 @@ type Summary struct {
 	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
 	Paused  string `json:"paused,omitempty"`  // why; "" if it is not
-	Failure string `json:"failure,omitempty"` // why the last activity to end has failed, and is tried again; "" if not
+	Failure string `json:"failure,omitempty"` // of the activity that ended last, and is tried again; "" if it succeeded
 }
 
 // Range is a range of batches.
@@ -152,10 +153,13 @@ const (
 // A job is done with a journal if the worker that begins it has one. Otherwise it goes on without one, also on workers
 // that have been given one since; a job with a journal pauses on a worker without.
 //
+// What is lost with a worker, or fails in a way that may pass, is tried again until it succeeds, by another activity:
+// after a second, ever more seldom up to once a minute, or when the service says. Failure in [Summary] says why.
+//
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. Leave its single activities alone, too: whoever resets one, or changes
-// its options, may have batches sent twice. With a journal, the same Name and checksum send nothing again, whatever is
-// started: Earlier in [Summary] counts what was known.
+// nothing else knows that its cards were sent. Do not reset the heartbeats of its activities either, since they are
+// what knows: whoever does may have batches sent twice. With a journal, the same Name and checksum send nothing again,
+// whatever is started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
 		job.State = &JobState{}
