@@ -282,9 +282,9 @@ func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workfl
 	})
 }
 
-// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure with
-// a report, which is not retryable. What is left to the server are failures before an activity has begun, as on a worker
-// that cannot read the input.
+// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure
+// with a report, which is not retryable. What is left to the server are failures before an activity has begun, as on a
+// worker that cannot read the input.
 func startedOnce(ctx workflow.Context) workflow.Context {
 	return workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{
 		InitialInterval: time.Second, MaximumInterval: time.Minute,

@@ -17,7 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"example.com/payvault"
@@ -204,7 +206,7 @@ func (w *world) harmed(
 	w.faulty.Store(0)
 	w.killed, w.frozen, w.restarted = 0, 0, 0
 	w.harm.Store(&list)
-	err := w.amidKills(ctx, requests, do)
+	err := w.amidKills(ctx, id, requests, do)
 	w.harm.Store(nil)
 	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
 	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
@@ -223,7 +225,7 @@ func (w *world) harmed(
 	return err
 }
 
-func (w *world) amidKills(ctx context.Context, requests int, do func() error) error {
+func (w *world) amidKills(ctx context.Context, id string, requests int, do func() error) error {
 	while, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	before := int(w.requests.Load())
@@ -238,7 +240,7 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 			if while.Err() != nil {
 				break
 			}
-			if err := w.kill(while, n); err != nil {
+			if err := w.kill(while, id, n); err != nil {
 				ended <- err
 				return
 			}
@@ -250,14 +252,19 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 	return errors.Join(err, <-ended)
 }
 
-// kill kills and freezes each of the workers in turn.
-func (w *world) kill(ctx context.Context, n int) error {
+// kill kills and freezes each of the workers in turn. While one is frozen an operator resets the activities of the job,
+// from when on the server does not tell their attempts apart.
+func (w *world) kill(ctx context.Context, id string, n int) error {
 	worker := &w.workers[(n+n/2)%len(w.workers)]
 	if n%2 == 1 {
 		w.frozen++
-		err := (*worker).Process.Signal(syscall.SIGSTOP)
+		frozen := (*worker).Process.Signal(syscall.SIGSTOP)
+		_, err := w.client.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
+			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+			Activity: &workflowservice.ResetActivityRequest_MatchAll{MatchAll: true},
+		})
 		wait(ctx, 2*heartbeat)
-		return errors.Join(err, (*worker).Process.Signal(syscall.SIGCONT))
+		return errors.Join(frozen, err, (*worker).Process.Signal(syscall.SIGCONT))
 	}
 	kill(*worker)
 	w.killed++
