@@ -101,8 +101,9 @@ func refusedInRow(row int, outcomes []Outcome) int {
 	return row
 }
 
-// redo returns the batches of s that are not decided.
-func (r *report) redo(s span) []span {
+// redo returns the batches of s that are not decided. Of what was not reported, and may have been sent, the journal says
+// what came of it; without one it is unknown.
+func (r *report) redo(s span, journal bool) []span {
 	mentioned := decided(r.Outcomes)
 	for _, left := range r.Left {
 		for i := left.From; i < left.To; i++ {
@@ -111,24 +112,15 @@ func (r *report) redo(s span) []span {
 	}
 	redo := r.Left
 	for _, lost := range s.without(mentioned) {
-		lost.Lost = true
-		redo = append(redo, lost)
-	}
-	return redo
-}
-
-// giveUp takes what is lost for unknown, since no journal can say, and returns the rest.
-func (r *report) giveUp(redo []span) (left []span) {
-	for _, s := range redo {
-		if !s.Lost {
-			left = append(left, s)
+		if lost.Lost = true; journal {
+			redo = append(redo, lost)
 			continue
 		}
-		for i := s.From; i < s.To; i++ {
+		for i := lost.From; i < lost.To; i++ {
 			r.Outcomes = append(r.Outcomes, Outcome{Batch: i, Status: payvault.BatchUnknown})
 		}
 	}
-	return left
+	return redo
 }
 
 // owed are the outcomes that the journal may not have.

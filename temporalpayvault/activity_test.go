@@ -108,7 +108,7 @@ func TestSubmit_journalFailsAtUnsent(t *testing.T) {
 			done, err := newAttempt(&Activities{Client: once(srv), Cards: d, Journal: b}).submit(o)
 			require.ErrorContains(t, err, TypeSafeToRetry)
 			assert.Equal(t, report{Sending: []int{0}}, done)
-			left := done.redo(o.Span)
+			left := done.redo(o.Span, true)
 			require.Equal(t, []span{{To: 1, Lost: true}}, left)
 
 			if b.fail = nil; test.since != nil {
@@ -258,7 +258,7 @@ func TestSubmit_announcementFails(t *testing.T) {
 			assert.ErrorContains(t, err, name)
 			assert.Empty(t, done.Sending)
 			assert.Len(t, done.Outcomes, srv.Commits(op))
-			assert.Empty(t, slices.DeleteFunc(done.redo(o.Span), func(s span) bool { return !s.Lost }))
+			assert.Empty(t, slices.DeleteFunc(done.redo(o.Span, true), func(s span) bool { return !s.Lost }))
 			if b, ok := a.Journal.(*book); ok {
 				assert.Empty(t, b.rows)
 				assert.Empty(t, srv.Requests())
@@ -577,10 +577,14 @@ func TestReport_redo(t *testing.T) {
 	t.Parallel()
 	r := report{Outcomes: []Outcome{{Batch: 3}, {Batch: 5}, {Batch: 6}}, Left: []span{{From: 2, To: 3}, {From: 7, To: 8}}}
 	assert.Equal(t, append(r.Left, span{From: 4, To: 5, Lost: true}, span{From: 8, To: 10, Lost: true}),
-		r.redo(span{From: 2, To: 10}))
-	assert.Equal(t, []span{{From: 2, To: 10, Lost: true}}, new(report).redo(span{From: 2, To: 10}))
+		r.redo(span{From: 2, To: 10}, true))
+	assert.Equal(t, []span{{From: 2, To: 10, Lost: true}}, new(report).redo(span{From: 2, To: 10}, true))
+	assert.Equal(t, r.Left, r.redo(span{From: 2, To: 10}, false))
+	unknown := payvault.BatchUnknown
+	assert.Equal(t, []Outcome{{Batch: 4, Status: unknown}, {Batch: 8, Status: unknown}, {Batch: 9, Status: unknown}},
+		r.Outcomes[3:])
 	r.Left = nil
-	assert.Empty(t, r.redo(span{From: 5, To: 7}))
+	assert.Empty(t, r.redo(span{From: 5, To: 7}, true))
 }
 
 // A client that cannot submit has the job pause, and decides nothing.
@@ -659,7 +663,7 @@ func TestSubmit_canceledWhileJournalFails(t *testing.T) {
 		done, err := waiting.submit(o)
 		require.NoError(t, err)
 		assert.Equal(t, report{Sending: []int{0}}, done)
-		assert.Equal(t, []span{{To: 1, Lost: true}}, done.redo(o.Span))
+		assert.Equal(t, []span{{To: 1, Lost: true}}, done.redo(o.Span, true))
 		b.rows = map[string]*payvault.BatchOutcome{}
 		waiting = newWaiting(t, b, 0) // the journal fails when the batch is to wait
 		done, err = waiting.submit(o)

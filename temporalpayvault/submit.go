@@ -219,10 +219,7 @@ func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report) {
 	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost && known {
 		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
 	}
-	left, canceled := r.redo(s), temporal.IsCanceledError(err)
-	if !state.Journal && !canceled {
-		left = r.giveUp(left)
-	}
+	left := r.redo(s, state.Journal || temporal.IsCanceledError(err))
 	state.Summary.add(r.Outcomes)
 	state.Mark += r.unknownEarlier()
 	d.ended(ctx, s, err, known, left)

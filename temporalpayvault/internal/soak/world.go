@@ -51,7 +51,7 @@ type world struct {
 	broken           atomic.Pointer[error]                // of a fault that cannot strike
 	requests, faulty atomic.Int64
 
-	killed, frozen, restarted int // workers, workers, the server; since the last harmed
+	killed, frozen, resets, restarted int // workers, workers, activities, the server; since the last harmed
 }
 
 // build starts everything. What it has started until then is to be closed also if it fails.
@@ -204,20 +204,23 @@ func (w *world) harmed(
 	list := faults(op)
 	before := w.requests.Load()
 	w.faulty.Store(0)
-	w.killed, w.frozen, w.restarted = 0, 0, 0
+	w.killed, w.frozen, w.resets, w.restarted = 0, 0, 0, 0
 	w.harm.Store(&list)
 	err := w.amidKills(ctx, id, requests, do)
 	w.harm.Store(nil)
 	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
 	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
 	w.emulator.ClearFaults()
-	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times",
-		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted)
+	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times; resets: %d",
+		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted, w.resets)
 	if broken := w.broken.Load(); broken != nil {
 		return errors.Join(err, *broken)
 	}
 	if w.killed+w.frozen < w.kills || w.restart && w.kills > 0 && w.restarted == 0 {
 		err = errors.Join(err, errors.New("it ended before all were killed: give it more -cards"))
+	}
+	if w.frozen > 0 && w.resets == 0 {
+		err = errors.Join(err, errors.New("no activity was reset"))
 	}
 	if w.faults > 0 && failed == 0 {
 		err = errors.Join(err, errors.New("no request failed"))
@@ -259,12 +262,9 @@ func (w *world) kill(ctx context.Context, id string, n int) error {
 	if n%2 == 1 {
 		w.frozen++
 		frozen := (*worker).Process.Signal(syscall.SIGSTOP)
-		_, err := w.client.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
-			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
-			Activity: &workflowservice.ResetActivityRequest_MatchAll{MatchAll: true},
-		})
+		w.resetActivities(ctx, id)
 		wait(ctx, 2*heartbeat)
-		return errors.Join(frozen, err, (*worker).Process.Signal(syscall.SIGCONT))
+		return errors.Join(frozen, (*worker).Process.Signal(syscall.SIGCONT))
 	}
 	kill(*worker)
 	w.killed++
@@ -277,6 +277,19 @@ func (w *world) kill(ctx context.Context, id string, n int) error {
 	}
 	*worker = w.child(ctx, childWorker)
 	return (*worker).Start()
+}
+
+// resetActivities resets those that are at work, of whatever type the job has.
+func (w *world) resetActivities(ctx context.Context, id string) {
+	for _, name := range []string{"payvault.submit", "payvault.export", "Naive"} {
+		_, err := w.client.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
+			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+			Activity: &workflowservice.ResetActivityRequest_Type{Type: name},
+		})
+		if err == nil {
+			w.resets++
+		}
+	}
 }
 
 // jobOf is the job of a part of the soak.
