@@ -98,7 +98,6 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 			if d.isDue(ctx, s) {
 				do(ctx, s)
 			} else {
-				d.started--
 				d.Redo = append(d.Redo, s)
 			}
 			d.inFlight--

@@ -329,12 +329,15 @@ func TestSubmitCards_failedForGood(t *testing.T) {
 	}
 }
 
-// A canceled activity is waited for: only it knows what it has sent.
+// A canceled activity is waited for: only it knows what it has sent. One that was lost is not started again.
 func TestWithActivities(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{})
 	options := func(ctx workflow.Context) error {
-		assert.True(t, workflow.GetActivityOptions(withActivities(ctx, 0, 0)).WaitForCancellation)
+		ctx = withActivities(ctx, 0, 0)
+		assert.True(t, workflow.GetActivityOptions(ctx).WaitForCancellation)
+		lost := []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"}
+		assert.Equal(t, lost, workflow.GetActivityOptions(startedOnce(ctx)).RetryPolicy.NonRetryableErrorTypes)
 		return nil
 	}
 	env.RegisterWorkflow(options)
