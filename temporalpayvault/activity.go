@@ -101,8 +101,8 @@ func refusedInRow(row int, outcomes []Outcome) int {
 	return row
 }
 
-// redo returns the batches of s that are not decided. Of what was not reported, and may have been sent, the journal says
-// what came of it; without one it is unknown.
+// redo returns the batches of s that are not decided. Of what was not reported, and may have been sent, the journal
+// says what came of it; without one it is unknown.
 func (r *report) redo(s span, journal bool) []span {
 	mentioned := decided(r.Outcomes)
 	for _, left := range r.Left {

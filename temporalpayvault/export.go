@@ -181,7 +181,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	state.Counted = true
 	d.total = sum.Lists
-	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) (left []span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: withValues(job.List), Span: s}
 		resumes := d.resumes
 		var r exported
@@ -190,13 +190,13 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		if r.At == (span{}) { // it has not said how far it has come
 			r.At = s
 		}
-		var left []span
 		if r.At.From < s.To {
 			left = []span{r.At}
 		}
 		sum.add(r)
 		d.ended(ctx, s, err, known, left)
 		d.stop(ctx, r.Stop, resumes)
+		return left
 	})
 	switch {
 	case temporal.IsCanceledError(err):

@@ -74,8 +74,9 @@ type dispatch struct {
 	failed   error
 }
 
-// run has spans done, and reports whether that were all. If not, the workflow is to continue as new.
-func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (bool, error) {
+// run has spans done by do, which returns what is left of one, and reports whether that were all. If not, the workflow
+// is to continue as new.
+func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span) []span) (bool, error) {
 	for {
 		err := workflow.Await(ctx, func() bool {
 			d.receive(ctx)
@@ -95,18 +96,21 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 		s := d.take()
 		d.inFlight++
 		workflow.Go(ctx, func(ctx workflow.Context) {
+			left := []span{s}
 			if d.isDue(ctx, s) {
-				do(ctx, s)
-			} else {
-				d.Redo = append(d.Redo, s)
+				left = do(ctx, s)
 			}
+			if len(left) > 0 {
+				d.isDue(ctx, left[0]) // all of them are at the same time
+			}
+			d.Redo = append(d.Redo, left...)
 			d.inFlight--
 		})
 	}
 }
 
-// isDue waits until a span is due, and reports whether it may be done then. What waits takes the place of an activity,
-// so that not all spans of a job fail for the same reason, one after the other.
+// isDue waits until a span is due, and reports whether it may be done then. It waits in the place of an activity, so that
+// not all spans of a job fail for the same reason, one after the other.
 func (d *dispatch) isDue(ctx workflow.Context, s span) bool {
 	wait := s.Due.Sub(workflow.Now(ctx))
 	if wait <= 0 {
@@ -243,9 +247,9 @@ func isRead(err error) bool {
 	return err == nil
 }
 
-// ended puts back what an activity has left of a span. If it has failed, and it is known what it had come to, the rest
-// is tried again later, by a new activity: the server refuses for good what comes late from the one before. If that is
-// not known, the job pauses.
+// ended considers how an activity has ended that has left something of a span. If it has failed, and it is known what it
+// had come to, the rest is tried again later, by a new activity: the server refuses for good what comes late from the
+// one before. If that is not known, the job pauses.
 func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, left []span) {
 	app, _ := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -267,7 +271,6 @@ func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, le
 	default:
 		d.pause(ctx, "an activity has failed: "+err.Error())
 	}
-	d.Redo = append(d.Redo, left...)
 }
 
 // withActivities sets how activities are run. A lost worker is told by its heartbeat; an attempt that makes progress

@@ -187,9 +187,9 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	d.total = sum.Batches
-	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) []span {
 		resumes := d.resumes
-		r := job.submit(ctx, d, s)
+		r, left := job.submit(ctx, d, s)
 		d.stop(ctx, r.Stop, resumes)
 		if resumes == d.resumes {
 			state.Row = refusedInRow(state.Row, r.Outcomes)
@@ -200,6 +200,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(ctx, stopUnknown, d.resumes)
 		}
+		return left
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -211,15 +212,15 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
 }
 
-// submit has an activity submit a span, and counts what it has come to.
-func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report) {
+// submit has an activity submit a span, counts what it has come to, and returns what is left.
+func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report, left []span) {
 	state, order := j.State, j.order(ctx, s)
 	err := perform(startedOnce(ctx), activitySubmit, order, &r)
 	known := err == nil || reported(err, &r)
 	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost && known {
 		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
 	}
-	left := r.redo(s, state.Journal || temporal.IsCanceledError(err))
+	left = r.redo(s, state.Journal || temporal.IsCanceledError(err))
 	state.Summary.add(r.Outcomes)
 	state.Mark += r.unknownEarlier()
 	d.ended(ctx, s, err, known, left)
@@ -227,7 +228,7 @@ func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report) {
 		order.Owed = owed
 		_ = perform(ctx, activityRecord, order, nil) // which succeeds, unless it is canceled
 	}
-	return r
+	return r, left
 }
 
 // isAgain reports whether a run was made by a reset or a retry of another one.

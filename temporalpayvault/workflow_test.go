@@ -781,6 +781,20 @@ func TestSubmitCards_whileWaiting(t *testing.T) {
 		env.ExecuteWorkflow(SubmitCards, job)
 		assert.Equal(t, 2, summary(t, env).Accepted)
 	})
+	t.Run("in one place", func(t *testing.T) {
+		t.Parallel()
+		env := newWorkflows(&Activities{Cards: deck{n: 1200}})
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(nil, failed(
+			temporal.NewApplicationErrorWithOptions("wait", TypeSafeToRetry,
+				temporal.ApplicationErrorOptions{NextRetryDelay: day}),
+			report{Outcomes: []Outcome{{Batch: 1}}, Left: []span{{To: 1}, {From: 2, To: 3}}})).Once()
+		accepting(env)
+		env.RegisterDelayedCallback(func() { assert.Equal(t, 9, progressOf(t, env).Accepted) }, time.Hour)
+		job := job
+		job.BatchesPerActivity = 3
+		env.ExecuteWorkflow(SubmitCards, job)
+		assert.Equal(t, 11, summary(t, env).Accepted)
+	})
 	t.Run("canceled", func(t *testing.T) {
 		t.Parallel()
 		env := newWorkflows(&Activities{Cards: deck{n: 300}})
