@@ -138,8 +138,8 @@ type ExportSummary struct {
 
 	FailedLists []FailedList `json:"failed_lists,omitempty"` // at most 1,000 of them
 
-	Paused  string `json:"paused,omitempty"`  // why; "" if it is not
-	Failure string `json:"failure,omitempty"` // of the activity that ended last, and is tried again; "" if it succeeded
+	Paused      string `json:"paused,omitempty"`       // why; "" if it is not
+	LastFailure string `json:"last_failure,omitempty"` // of the last activity to end, tried again; "" if it succeeded
 }
 
 // FailedList is a list that the service refuses. The pages before the one that was refused have been written.
@@ -168,7 +168,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	d := &dispatch{
 		carried: &state.carried, per: min(orDefault(job.ListsPerActivity, defaultLists), maxBatches),
 		concurrency: min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency), most: job.ActivitiesPerRun,
-		paused: &sum.Paused, failure: &sum.Failure, resumed: func() {},
+		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() {},
 	}
 	switch {
 	case state.Counted:

@@ -109,8 +109,8 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span) []s
 	}
 }
 
-// isDue waits until a span is due, and reports whether it may be done then. It waits in the place of an activity, so that
-// not all spans of a job fail for the same reason, one after the other.
+// isDue waits until a span is due, and reports whether it may be done then. It waits in the place of an activity, so
+// that not all spans of a job fail for the same reason, one after the other.
 func (d *dispatch) isDue(ctx workflow.Context, s span) bool {
 	wait := s.Due.Sub(workflow.Now(ctx))
 	if wait <= 0 {
@@ -247,7 +247,7 @@ func isRead(err error) bool {
 	return err == nil
 }
 
-// ended considers how an activity has ended that has left something of a span. If it has failed, and it is known what it
+// ended considers how an activity has ended, and what it has left of a span. If it has failed, and it is known what it
 // had come to, the rest is tried again later, by a new activity: the server refuses for good what comes late from the
 // one before. If that is not known, the job pauses.
 func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, left []span) {

@@ -104,8 +104,8 @@ type Summary struct {
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them
 	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
-	Paused  string `json:"paused,omitempty"`  // why; "" if it is not
-	Failure string `json:"failure,omitempty"` // of the activity that ended last, and is tried again; "" if it succeeded
+	Paused      string `json:"paused,omitempty"`       // why; "" if it is not
+	LastFailure string `json:"last_failure,omitempty"` // of the last activity to end, tried again; "" if it succeeded
 }
 
 // Range is a range of batches.
@@ -154,7 +154,7 @@ const (
 // that have been given one since; a job with a journal pauses on a worker without.
 //
 // What is lost with a worker, or fails in a way that may pass, is tried again until it succeeds, by another activity:
-// after a second, ever more seldom up to once a minute, or when the service says. Failure in [Summary] says why.
+// after a second, ever more seldom up to once a minute, or when the service says. LastFailure in [Summary] says why.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
 // nothing else knows that its cards were sent. Do not reset the heartbeats of its activities either, since they are
@@ -173,7 +173,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	job.setDefaults()
 	d := &dispatch{
 		carried: &state.carried, per: job.BatchesPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
-		paused: &sum.Paused, failure: &sum.Failure, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
+		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {

@@ -693,9 +693,9 @@ func TestSubmitCards_lostWorker(t *testing.T) {
 						return lose(ctx, env, test.last...)
 					}
 					if len(spans) == 0 {
-						assert.Equal(t, "a worker was lost", progressOf(t, env).Failure)
+						assert.Equal(t, "a worker was lost", progressOf(t, env).LastFailure)
 					} else {
-						assert.Empty(t, progressOf(t, env).Failure)
+						assert.Empty(t, progressOf(t, env).LastFailure)
 					}
 					assert.Equal(t, 1, o.Span.Tries)
 					o.Span.Tries, o.Span.Due = 0, time.Time{}
@@ -707,7 +707,7 @@ func TestSubmitCards_lostWorker(t *testing.T) {
 			assert.Equal(t, test.spans, spans)
 			assert.Len(t, ids, 1+len(spans), "the server has to tell them apart")
 			assert.Equal(t, 4, s.Accepted+s.Unknown)
-			assert.Empty(t, s.Failure)
+			assert.Empty(t, s.LastFailure)
 			for i, status := range test.statuses {
 				assert.Equal(t, status, s.statuses()[i], i)
 			}
@@ -739,12 +739,12 @@ func TestSubmitCards_backOff(t *testing.T) {
 		})
 	env.RegisterDelayedCallback(func() {
 		s := progressOf(t, env)
-		assert.Equal(t, []any{"the disk is full", "", 9}, []any{s.Failure, s.Paused, s.Accepted})
+		assert.Equal(t, []any{"the disk is full", "", 9}, []any{s.LastFailure, s.Paused, s.Accepted})
 	}, 30*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
 	s := summary(t, env)
 	assert.Equal(t, 10, s.Accepted)
-	assert.Empty(t, s.Failure)
+	assert.Empty(t, s.LastFailure)
 	seconds := make([]int, len(waits))
 	for i, wait := range waits {
 		seconds[i] = int(wait.Round(time.Second).Seconds())
