@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -35,13 +34,17 @@ type order struct {
 	InFlight   int           // requests
 	Interval   time.Duration // between two requests
 	MaxUnknown int
+	Owed       []Outcome `json:",omitempty"` // of an order to record: what the journal may not have
 }
 
-// report is what an activity has done. A batch that it does not mention may have been sent.
+// report is what an activity has come to: its heartbeat, its result, and the details of its failure.
 type report struct {
-	Outcomes []Outcome `json:"o"`
-	Left     []span    `json:"l,omitempty"` // were not sent
-	Stop     string    `json:"s,omitempty"` // why the job has to pause; "" if it has not
+	Outcomes []Outcome `json:"o,omitempty"`
+	Sending  []int     `json:"a,omitempty"` // batches that were announced, and may have been sent; see know
+
+	// Not of a heartbeat, after which what it does not mention was not sent. Otherwise that may have been sent.
+	Left []span `json:"l,omitempty"` // were not sent
+	Stop string `json:"s,omitempty"` // why the job has to pause; "" if it has not
 }
 
 const (
@@ -98,8 +101,9 @@ func refusedInRow(row int, outcomes []Outcome) int {
 	return row
 }
 
-// redo returns the batches of s that are not decided.
-func (r *report) redo(s span) []span {
+// redo returns the batches of s that are not decided. Of what was not reported, and may have been sent, the journal
+// says what came of it; without one it is unknown.
+func (r *report) redo(s span, journal bool) []span {
 	mentioned := decided(r.Outcomes)
 	for _, left := range r.Left {
 		for i := left.From; i < left.To; i++ {
@@ -108,10 +112,31 @@ func (r *report) redo(s span) []span {
 	}
 	redo := r.Left
 	for _, lost := range s.without(mentioned) {
-		lost.Lost = true
-		redo = append(redo, lost)
+		if lost.Lost = true; journal {
+			redo = append(redo, lost)
+			continue
+		}
+		for i := lost.From; i < lost.To; i++ {
+			r.Outcomes = append(r.Outcomes, Outcome{Batch: i, Status: payvault.BatchUnknown})
+		}
 	}
 	return redo
+}
+
+// owed are the outcomes that the journal may not have.
+func (r *report) owed() []Outcome {
+	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool {
+		return !slices.Contains(r.Sending, o.Batch)
+	})
+}
+
+// mentioned are the batches that may have been sent.
+func (r *report) mentioned() map[int]bool {
+	mentioned := decided(r.Outcomes)
+	for _, i := range r.Sending {
+		mentioned[i] = true
+	}
+	return mentioned
 }
 
 // decided are the batches of outcomes.
@@ -132,7 +157,7 @@ func (s span) without(some map[int]bool) (left []span) {
 		case last >= 0 && left[last].To == i:
 			left[last].To++
 		default:
-			left = append(left, span{From: i, To: i + 1})
+			left = append(left, span{From: i, To: i + 1, Lost: s.Lost})
 		}
 	}
 	return left
@@ -159,28 +184,27 @@ func (a *Activities) snapshot(ctx context.Context, ref string) (*beginning, erro
 }
 
 // submit submits batches. Each is sent at most once, whatever happens to workers.
-func (a *Activities) submit(ctx context.Context, o order) (done *report, err error) {
+func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	info := activity.GetInfo(ctx)
 	if o.Run != info.WorkflowExecution.RunID && !o.Journal {
 		return nil, temporal.NewNonRetryableApplicationError(
 			"the workflow was reset or retried, and without a journal nobody knows what it had sent", TypeReset, nil)
 	}
-	var known progress
 	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &known); err != nil {
-			return nil, err // and nothing is guessed
-		}
+		return nil, startedAgain[report](ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := a.newSubmission(ctx, o, known)
+	s := a.newSubmission(ctx, o)
 	if missing := a.missing(o); missing != "" {
 		s.halt(missing, nil)
 		return s.end()
 	}
 	s.refused = func(err error) {
 		if temporal.IsCanceledError(err) {
-			s.halt("", nil) // what was done is reported
+			s.halt("", nil) // what was done is the result
+		} else {
+			s.halt("", errHeartbeat(err))
 		}
 		cancel() // no request outlives that
 	}
@@ -192,11 +216,6 @@ func (a *Activities) submit(ctx context.Context, o order) (done *report, err err
 		}
 	}()
 	defer keepAlive(ctx, func() { _ = s.flush(ctx) })()
-	defer func() { // also when the source panics
-		if done == nil {
-			_ = s.flush(ctx) // for the next attempt; without it that takes what was announced for unknown
-		}
-	}()
 	s.run(ctx, a)
 	return s.end()
 }
@@ -214,56 +233,25 @@ func (a *Activities) missing(o order) string {
 	return ""
 }
 
-// newSubmission takes what an earlier attempt, now lost, had announced and not reported for unknown. With a journal
-// that is for the journal to say.
-func (a *Activities) newSubmission(ctx context.Context, o order, known progress) *submission {
+func (a *Activities) newSubmission(ctx context.Context, o order) *submission {
 	s := &submission{
-		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}),
+		order: o, stopping: activity.GetWorkerStopChannel(ctx), halted: make(chan struct{}), due: time.Now(),
 		ledger: ledger{a.newHeartbeat(ctx), map[int]Outcome{}, map[int]bool{}},
-		due:    time.Now(), lost: map[int]bool{}, refusals: refusedInRow(0, known.Outcomes),
 	}
 	if o.Journal { // one that was added since does not know what was sent before
 		s.journal = a.Journal
 	}
-	for _, outcome := range known.Outcomes {
-		s.outcomes[outcome.Batch] = outcome
-	}
-	lost := known.Sending
-	if o.Span.Lost {
-		for i := o.Span.From; i < o.Span.To; i++ {
-			lost = append(lost, i)
-		}
-	}
-	for k, i := range lost {
-		s.lost[i] = true
-		_, decided := s.outcomes[i]
-		switch {
-		case !o.Journal && !decided:
-			s.outcomes[i] = Outcome{Batch: i, Status: payvault.BatchUnknown}
-		case o.Journal && decided && k < len(known.Sending):
-			s.owed, s.sending[i] = append(s.owed, i), true
-		}
-	}
-	for i := o.Span.From; i < o.Span.To; i++ {
-		if _, decided := s.outcomes[i]; !decided {
-			s.todo = append(s.todo, i)
-		}
-	}
 	return s
 }
 
-// submission is one attempt of an activity. It is the journal of the SubmitAll that it runs, whose batches are those
-// of todo.
+// submission is one attempt of an activity. It is the journal of the SubmitAll that it runs.
 type submission struct {
 	order
 	ledger
 
-	todo     []int        // batches that are not decided, in order
-	lost     map[int]bool // batches that an earlier attempt has announced, or may have
-	owed     []int        // those of them that are decided, which the journal may not know
 	journal  payvault.Journal
 	refusals int             // batches in a row
-	given    atomic.Int64    // batches of todo that the stream has begun to give
+	given    atomic.Int64    // batches that the stream has begun to give
 	due      time.Time       // of the last request
 	stopping <-chan struct{} // closed when the worker stops
 
@@ -281,15 +269,8 @@ func (s *submission) halt(reason string, err error) {
 	})
 }
 
-// run sends the batches that are not decided.
+// run sends the batches.
 func (s *submission) run(ctx context.Context, a *Activities) {
-	if err := s.recordAgain(ctx); err != nil {
-		s.halt("", err)
-	}
-	if len(s.todo) == 0 || isClosed(s.halted) {
-		return
-	}
-	s.checkUnknown()
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
 		switch {
@@ -321,7 +302,7 @@ func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
 		s.halt("the service answers with status "+strconv.Itoa(e.StatusCode), nil)
 	case invalid(e): // and would be again
-		i := s.todo[b.Index]
+		i := s.Span.From + b.Index
 		s.settle(i, &Outcome{Batch: i, Status: payvault.BatchRefused, Reason: bounded(e.Error(), maxReason)})
 		s.refuse()
 	case b.Status == payvault.BatchNotSent:
@@ -345,7 +326,7 @@ func invalid(e *payvault.Error) bool {
 	return errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 }
 
-// checkUnknown has the job pause when the share of unknown batches is used, those of earlier attempts included.
+// checkUnknown has the job pause when the share of unknown batches is used.
 func (s *submission) checkUnknown() {
 	unknown := 0
 	for _, o := range s.progress().Outcomes {
@@ -358,57 +339,45 @@ func (s *submission) checkUnknown() {
 	}
 }
 
-// end returns what was done, or an error for another attempt to go on, which finds the same in the heartbeat. A silent
-// attempt says nothing: the server might take it for what another one says.
+// end returns what was done, or an error that has it among its details.
 func (s *submission) end() (*report, error) {
 	s.halt("", nil) // whoever comes now is too late
-	if s.isSilent() != nil {
-		return nil, activity.ErrResultPending
+	done := s.progress()
+	done.Left, done.Stop = s.Span.without(done.mentioned()), s.reason
+	err := s.err
+	if isClosed(s.stopping) && len(done.Left)+len(done.Sending) > 0 {
+		err = errWorkerStops()
 	}
-	p := s.progress()
-	if s.reason != "" && len(p.Sending) > 0 {
-		return nil, errJournal("")
+	if s.reason == "" && err != nil {
+		return nil, failed(err, done)
 	}
-	known := decided(p.Outcomes)
-	if s.reason == "" && isClosed(s.stopping) && len(s.Span.without(known)) > 0 {
-		return nil, errWorkerStops()
-	}
-	if s.reason == "" && s.err != nil {
-		return nil, s.err
-	}
-	maps.Copy(known, s.lost)
-	for _, i := range p.Sending { // which the journal may have as begun
-		known[i] = true
-	}
-	return &report{Outcomes: p.Outcomes, Left: s.Span.without(known), Stop: s.reason}, nil
+	return &done, nil
 }
 
-// cards reads the batches that are not decided. It ends between two batches.
+// cards reads the batches. It ends between two of them.
 func (s *submission) cards(ctx context.Context, source CardSource) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		for _, part := range s.Span.without(decided(s.progress().Outcomes)) {
-			start, end := part.From*batchSize, min(part.To*batchSize, s.Snapshot.Cards)
-			cards, err := source.Cards(ctx, s.Source, start, end)
-			if !s.unchanged(ctx, source) { // since before the cards were read, whatever came of that
+		start, end := s.Span.From*batchSize, min(s.Span.To*batchSize, s.Snapshot.Cards)
+		cards, err := source.Cards(ctx, s.Source, start, end)
+		if !s.unchanged(ctx, source) { // since before the cards were read, whatever came of that
+			return
+		}
+		if err != nil {
+			s.sourceFailed(err)
+			return
+		}
+		if len(cards) != end-start {
+			s.halt(stopChanged, nil)
+			return
+		}
+		for batch := range slices.Chunk(cards, batchSize) {
+			if !s.pace(ctx) {
 				return
 			}
-			if err != nil {
-				s.sourceFailed(err)
-				return
-			}
-			if len(cards) != end-start {
-				s.halt(stopChanged, nil)
-				return
-			}
-			for batch := range slices.Chunk(cards, batchSize) {
-				if !s.pace(ctx) {
+			s.given.Add(1)
+			for _, card := range batch {
+				if !yield(card) {
 					return
-				}
-				s.given.Add(1)
-				for _, card := range batch {
-					if !yield(card) {
-						return
-					}
 				}
 			}
 		}
@@ -458,7 +427,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 	if index >= int(s.given.Load()) {
 		return payvault.BatchState{}, nil
 	}
-	i := s.todo[index]
+	i := s.Span.From + index
 	if err := s.announce(ctx, i); err != nil {
 		s.halt("", errHeartbeat(err))
 		return payvault.BatchState{}, err
@@ -480,7 +449,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 func (s *submission) known(i int, o *payvault.BatchOutcome) {
 	outcome := &Outcome{Batch: i, Status: payvault.BatchUnknown}
 	if o != nil {
-		if o.Status == payvault.BatchEnd || o.Cards > 0 && o.Cards != s.size(i) {
+		if o.Status == payvault.BatchEnd || o.Cards > 0 && o.Cards != s.Snapshot.size(i) {
 			s.settle(i, nil)
 			s.halt(stopOther, nil)
 			return
@@ -489,13 +458,13 @@ func (s *submission) known(i int, o *payvault.BatchOutcome) {
 			outcome = ended
 		}
 	}
-	outcome.Earlier = !s.lost[i]
+	outcome.Earlier = !s.Span.Lost
 	s.settle(i, outcome)
 }
 
 // size is how many cards a batch has.
-func (s *submission) size(batch int) int {
-	return min((batch+1)*batchSize, s.Snapshot.Cards) - batch*batchSize
+func (s Snapshot) size(batch int) int {
+	return min((batch+1)*batchSize, s.Cards) - batch*batchSize
 }
 
 // End keeps what came of a batch for the next heartbeat, and records it in the journal.
@@ -503,7 +472,7 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 	if index >= int(s.given.Load()) {
 		return nil
 	}
-	i := s.todo[index]
+	i := s.Span.From + index
 	outcome := outcomeOf(i, o)
 	if s.journal == nil {
 		s.settle(i, outcome)
@@ -517,24 +486,22 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 	return err
 }
 
-// recordAgain records what the journal may not have, though the heartbeat of an attempt before has it.
-func (s *submission) recordAgain(ctx context.Context) error {
-	for _, i := range s.owed {
-		o := s.outcomes[i]
-		err := s.journal.End(ctx, s.Job, i, payvault.BatchOutcome{
-			Status: o.Status, Cards: s.size(i), RequestID: o.RequestID, StatusCode: o.StatusCode, Code: o.Code,
-			Message: o.Reason,
+// enter records in the journal what it may not have, though an activity has reported it.
+func (a *Activities) enter(ctx context.Context, o order) error {
+	if a.Journal == nil {
+		return temporal.NewApplicationError(stopJournal, TypeSafeToRetry)
+	}
+	defer keepAlive(ctx, func() { activity.RecordHeartbeat(ctx) })()
+	for _, owed := range o.Owed {
+		err := a.Journal.End(ctx, o.Job, owed.Batch, payvault.BatchOutcome{
+			Status: owed.Status, Cards: o.Snapshot.size(owed.Batch), RequestID: owed.RequestID,
+			StatusCode: owed.StatusCode, Code: owed.Code, Message: owed.Reason,
 		})
 		if err != nil {
-			return errJournal(": " + err.Error())
+			return temporal.NewApplicationError("the journal has not recorded a batch: "+err.Error(), TypeSafeToRetry)
 		}
-		s.settle(i, nil)
 	}
 	return nil
-}
-
-func errJournal(why string) error {
-	return temporal.NewApplicationError("the journal has not recorded what came of a batch"+why, TypeSafeToRetry)
 }
 
 // outcomeOf returns nil for a batch that was not performed.

@@ -92,5 +92,16 @@ func silent(err error, kind string) error {
 	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
 }
 
-// errWorkerStops makes the server give the rest to another worker.
+// failed is an error of an activity with what that has come to, from where the workflow goes on. The server does not
+// try it again.
+func failed(err error, done any) error {
+	message, kind := err.Error(), ""
+	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{done}}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		message, kind, opt.NextRetryDelay = app.Message(), app.Type(), app.NextRetryDelay()
+	}
+	return temporal.NewApplicationErrorWithOptions(message, kind, opt)
+}
+
+// errWorkerStops leaves the rest to another worker.
 func errWorkerStops() error { return temporal.NewApplicationError("the worker stops", "WorkerStops") }

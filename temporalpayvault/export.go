@@ -22,7 +22,8 @@ import (
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
 // other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
-// [temporal.ApplicationError]; log what you need.
+// [temporal.ApplicationError], whose details are left out; log what you need. What fails is tried again until it
+// succeeds; a non-retryable ApplicationError has the export pause.
 //
 // The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may
 // finish it later all the same: a sink to which that matters keeps the latest Started of each list, and returns an
@@ -41,12 +42,11 @@ type Position struct {
 	Subscription payvault.SubscriptionID // 0 for customers
 	Page         int                     // zero-based
 	Offset       int                     // records in the pages of the list before it
-	Started      time.Time               // when the server began the attempt that writes; a later attempt's is later
+	Started      time.Time               // when the server began the activity that writes; a later one's is later
 }
 
 // SubscriptionSource gives the workers the subscriptions that an export only refers to. A reference stands for the same
-// subscriptions, in the same order, while an export of it runs. What its errors say is left out of histories, unless
-// they are a [temporal.ApplicationError].
+// subscriptions, in the same order, while an export of it runs. Its errors are treated as those of a [Sink].
 type SubscriptionSource interface {
 	// Count returns how many there are.
 	Count(ctx context.Context, ref string) (int, error)
@@ -138,7 +138,8 @@ type ExportSummary struct {
 
 	FailedLists []FailedList `json:"failed_lists,omitempty"` // at most 1,000 of them
 
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Paused      string `json:"paused,omitempty"`       // why; "" if it is not
+	LastFailure string `json:"last_failure,omitempty"` // of the last activity to end, tried again; "" if it succeeded
 }
 
 // FailedList is a list that the service refuses. The pages before the one that was refused have been written.
@@ -167,7 +168,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	d := &dispatch{
 		carried: &state.carried, per: min(orDefault(job.ListsPerActivity, defaultLists), maxBatches),
 		concurrency: min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency), most: job.ActivitiesPerRun,
-		paused: &sum.Paused, resumed: func() {},
+		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() {},
 	}
 	switch {
 	case state.Counted:
@@ -180,19 +181,22 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	}
 	state.Counted = true
 	d.total = sum.Lists
-	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) (left []span) {
 		o := exportOrder{Export: job.Name, Subscriptions: job.Subscriptions, List: withValues(job.List), Span: s}
 		resumes := d.resumes
 		var r exported
-		if err := perform(ctx, activityExport, o, &r); err != nil {
-			d.lost(ctx, s, err)
-			return
+		err := perform(startedOnce(ctx), activityExport, o, &r)
+		known := err == nil || reported(err, &r)
+		if r.At == (span{}) { // it has not said how far it has come
+			r.At = s
 		}
 		if r.At.From < s.To {
-			state.Redo = append(state.Redo, r.At)
+			left = []span{r.At}
 		}
 		sum.add(r)
+		d.ended(ctx, s, err, known, left)
 		d.stop(ctx, r.Stop, resumes)
+		return left
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -219,7 +223,7 @@ type exportOrder struct {
 	Span          span
 }
 
-// exported is what an activity has done: its heartbeat and its result.
+// exported is what an activity has done: its heartbeat, its result, and the details of its failure.
 type exported struct {
 	At      span         `json:"at"` // what is left, from its page on
 	Done    int          `json:"done"`
@@ -245,34 +249,34 @@ func (a *Activities) count(ctx context.Context, ref string) (int, error) {
 	return n, nil
 }
 
-// export exports lists. An attempt goes on after the last page that a heartbeat has told the server of, so the one
-// since then is written again.
+// export exports lists. The activity after a lost one goes on after the last page that a heartbeat has told the server
+// of, so the one since then is written again.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, error) {
 	if a.Client == nil || a.Sink == nil || o.Subscriptions != "" && a.Subscriptions == nil {
 		return &exported{At: o.Span, Stop: "a worker has no Client, no Sink or no Subscriptions in its Activities"}, nil
 	}
+	if activity.HasHeartbeatDetails(ctx) {
+		return nil, startedAgain[exported](ctx)
+	}
 	e := &exporter{
 		Activities: a, exportOrder: o, exported: exported{At: o.Span}, heartbeat: a.newHeartbeat(ctx),
 		started: activity.GetInfo(ctx).StartedTime,
-	}
-	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &e.exported); err != nil {
-			return nil, err
-		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.refused = cancel
 	defer keepAlive(ctx, func() { _ = e.beat(ctx) })()
 	stop, err := e.run(ctx)
-	if e.isSilent() != nil {
-		return nil, activity.ErrResultPending
-	}
-	if err != nil && !temporal.IsCanceledError(context.Cause(ctx)) { // one that is canceled reports what it has done
-		return nil, err
-	}
 	done := e.exported
 	done.Stop = stop
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case err == nil, temporal.IsCanceledError(context.Cause(ctx)): // one that is canceled reports what it has done
+	case ok && app.NonRetryable(): // of a source or a sink
+		done.Stop = app.Message()
+	default:
+		return nil, failed(err, done)
+	}
 	return &done, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -258,26 +257,83 @@ func canceledExport(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Exp
 	return s
 }
 
-// The attempt after a lost one goes on at the page that the heartbeat names.
-func TestExport_lostWorker(t *testing.T) {
+// The activity after a lost one goes on at the page that the heartbeat names.
+func TestExportLists_lostWorker(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	a := &Activities{Client: srv.Client(), Sink: sink, Subscriptions: subscriptions(srv, 4)}
+	env := newWorkflows(a)
+	lost := []exported{
+		{At: span{To: 4}},
+		{At: span{From: 2, To: 4, Page: 1, Offset: 10}, Done: 2, Pages: 2, Records: 17},
+		{At: span{From: 3, To: 4}, Done: 1, Pages: 1, Records: 4},
+	}
+	own, calls := *a, 0
+	own.record = (&heartbeats{}).record
+	env.OnActivity(activityExport, mock.Anything, mock.Anything).Return(
+		func(ctx context.Context, o exportOrder) (*exported, error) {
+			at := o.Span
+			at.Tries, at.Due = 0, time.Time{}
+			assert.Equal(t, lost[max(0, calls-1)].At, at)
+			switch calls++; calls {
+			case 1:
+				_, err := lose(ctx, env) // before its first heartbeat
+				return nil, err
+			case 2, 3:
+				_, err := lose(ctx, env, lost[calls-1])
+				return nil, err
+			}
+			return own.export(ctx, o)
+		})
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", Subscriptions: "all", List: payvault.ListOptions{Count: 10}})
+	assert.Equal(t, ExportSummary{Lists: 4, Done: 4, Pages: 6, Records: 42}, exportSummary(t, env))
+	assert.Equal(t, 4, calls)
+	assert.Equal(t, 4, sink.writes, "three pages of the last list, and its end")
+}
+
+// An attempt that the server starts a second time says what the one before had come to, and writes nothing.
+func TestExport_startedAgain(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 30)
-	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
-	r.SetHeartbeatDetails(exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10, Stop: "before"})
-	value, err := r.ExecuteActivity(activityExport, exportOrder{
-		Export: "night", List: withValues(payvault.ListOptions{Count: 10}), Span: span{To: 1},
-	})
-	require.NoError(t, err)
+	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink})
+	last := exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}
+	r.SetHeartbeatDetails(last)
+	_, err := r.ExecuteActivity(activityExport, exportOrder{Span: span{To: 1}})
+	_, lost := errors.AsType[*temporal.TimeoutError](err)
+	assert.True(t, lost, err)
 	var done exported
-	require.NoError(t, value.Get(&done))
-	assert.Equal(t, exported{At: span{From: 1, To: 1}, Done: 1, Pages: 3, Records: 30}, done)
-	assert.Len(t, sink.pages, 2)
-	assert.Contains(t, sink.pages, Position{Export: "night", Page: 1, Offset: 10})
+	assert.True(t, reported(err, &done))
+	assert.Equal(t, last, done)
+	assert.Zero(t, sink.writes)
 }
 
-// An activity that is canceled reports the pages that it has written; any other that ends early leaves that to the next
-// attempt.
+// What a source or a sink does not want to be asked again has the export pause.
+func TestExportLists_failedForGood(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 30)
+	sink.fail = func(n int) error {
+		if n == 2 {
+			return temporal.NewNonRetryableApplicationError("no such table", "Table", nil)
+		}
+		return nil
+	}
+	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(QueryProgress)
+		require.NoError(t, err)
+		var s ExportSummary
+		require.NoError(t, value.Get(&s))
+		assert.Equal(t, ExportSummary{Lists: 1, Pages: 1, Records: 10, Paused: "no such table"}, s)
+		env.SignalWorkflow(SignalControl, Resume)
+	}, time.Hour)
+	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10}})
+	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 3, Records: 30}, exportSummary(t, env))
+	sink.check(t, 0, 3, 30)
+}
+
+// An activity that is canceled ends with the pages that it has written; any other that ends early fails with them.
 func TestExport_canceled(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]bool{temporal.NewCanceledError(): true, activity.ErrActivityPaused: false} {
@@ -288,16 +344,18 @@ func TestExport_canceled(t *testing.T) {
 			cancel(cause)
 			return nil
 		}
-		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+		r := newAttempt(&Activities{Client: srv.Client(), Sink: sink})
 		r.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 		ten := withValues(payvault.ListOptions{Count: 10})
 		value, err := r.ExecuteActivity(activityExport, exportOrder{List: ten, Span: span{To: 1}})
 		require.Equal(t, want, err == nil, err)
+		var done exported
 		if want {
-			var done exported
 			require.NoError(t, value.Get(&done))
-			assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
+		} else {
+			assert.True(t, reported(err, &done))
 		}
+		assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
 	}
 }
 
@@ -310,8 +368,8 @@ func TestExport_superseded(t *testing.T) {
 				t.Parallel()
 				srv, sink := newServer(t), newShelf()
 				customers(t, srv, 30)
-				r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
-				r.refuse = func(progress) error {
+				r := newAttempt(&Activities{Client: srv.Client(), Sink: sink})
+				r.refuse = func(report) error {
 					if r.count >= heartbeats {
 						return refusal
 					}
@@ -323,38 +381,23 @@ func TestExport_superseded(t *testing.T) {
 				assert.Len(t, sink.pages, want.pages)
 				assert.Len(t, sink.ends, want.ends)
 				require.Equal(t, want.ends == 1 || name == "canceled", err == nil, err)
+				var done exported
 				if err == nil {
-					var done exported
 					require.NoError(t, value.Get(&done))
-					assert.Equal(t, []int{want.pages, want.ends}, []int{done.Pages, done.Done})
+				} else {
+					assert.True(t, reported(err, &done))
 				}
+				assert.Equal(t, []int{want.pages, want.ends, 0}, []int{done.Pages, done.Done, len(done.Failed)})
 			})
 		}
 	}
-}
-
-// A silent attempt does not say that it has failed, either.
-func TestExport_silent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, err := payvault.NewClient("https://payvault.example", "key")
-		require.NoError(t, err)
-		r := newAttempt(&Activities{Client: c, Subscriptions: slow{}, Sink: newShelf()}, nil)
-		r.refuse = func(progress) error {
-			<-time.After(defaultHeartbeat) // of a bubble
-			return nil
-		}
-		_, err = r.ExecuteActivity(activityExport, exportOrder{Subscriptions: "all", Span: span{To: 1}})
-		assert.ErrorIs(t, err, activity.ErrResultPending)
-		<-time.After(2 * defaultHeartbeat) // for the slow source
-	})
 }
 
 func TestExport_workerStops(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 30)
-	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink}, nil)
+	r := newAttempt(&Activities{Client: srv.Client(), Sink: sink})
 	stopping := make(chan struct{})
 	close(stopping)
 	r.SetWorkerStopChannel(stopping)

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
@@ -46,37 +47,25 @@ func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.Acc
 	return cards, d.err
 }
 
-// heartbeats stands in for the server: it keeps the last heartbeat, which the SDK's test environments do only for
-// those that the SDK sends when it sees fit.
+// heartbeats stands in for the server.
 type heartbeats struct {
 	mu     sync.Mutex
-	last   *progress
 	count  int
-	refuse func(progress) error // may be nil
+	refuse func(report) error // may be nil
 }
 
 func (h *heartbeats) record(ctx context.Context, details any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p, _ := details.(progress) // or what an export has done
+	p, _ := details.(report) // or what an export has done
 	if h.refuse != nil {
 		if err := h.refuse(p); err != nil {
 			return err
 		}
 	}
-	h.last = &p
 	h.count++
 	activity.RecordHeartbeat(ctx, details)
 	return nil
-}
-
-func (h *heartbeats) recorded() progress {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.last == nil {
-		return progress{}
-	}
-	return *h.last
 }
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
@@ -87,7 +76,7 @@ type attempt struct {
 	*heartbeats
 }
 
-func newAttempt(a *Activities, before *progress) *attempt {
+func newAttempt(a *Activities) *attempt {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(quiet())
 	r := &attempt{suite.NewTestActivityEnvironment(), &heartbeats{}}
@@ -95,23 +84,31 @@ func newAttempt(a *Activities, before *progress) *attempt {
 	own.record = r.record
 	a = &own
 	for name, f := range map[string]any{
-		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityRecord: a.enter,
+		activityCount: a.count, activityExport: a.export,
 	} {
 		r.RegisterActivityWithOptions(f, activityOptions(name))
-	}
-	if before != nil {
-		r.SetHeartbeatDetails(*before)
 	}
 	return r
 }
 
-func (r *attempt) submit(o order) (report, error) {
-	var done report
+// submit returns the report of an attempt, also if it has failed.
+func (r *attempt) submit(o order) (done report, err error) {
 	value, err := r.ExecuteActivity(activitySubmit, o)
-	if err == nil {
-		err = value.Get(&done)
+	if err != nil {
+		_ = reported(err, &done)
+		return done, err
 	}
-	return done, err
+	return done, value.Get(&done)
+}
+
+// lose makes the server take an activity for lost after its heartbeat timeout, with what it knows of it, if anything.
+func lose(ctx context.Context, env *testsuite.TestWorkflowEnvironment, last ...any) (*report, error) {
+	info := activity.GetInfo(ctx)
+	env.RegisterDelayedCallback(func() {
+		_ = env.CompleteActivity(info.TaskToken, nil, temporal.NewHeartbeatTimeoutError(last...))
+	}, info.HeartbeatTimeout)
+	return nil, activity.ErrResultPending
 }
 
 // orderOf is an order for the batches of all cards of d.
@@ -134,6 +131,21 @@ func newServer(t *testing.T) *payvaulttest.Server {
 func (r *report) statuses() map[int]payvault.BatchStatus {
 	statuses := map[int]payvault.BatchStatus{}
 	for _, o := range r.Outcomes {
+		statuses[o.Batch] = o.Status
+	}
+	return statuses
+}
+
+// statuses are those of all batches of a job that has ended: the others are accepted.
+func (s *Summary) statuses() map[int]payvault.BatchStatus {
+	statuses := map[int]payvault.BatchStatus{}
+	for i := range s.Batches {
+		statuses[i] = payvault.BatchAccepted
+	}
+	for _, i := range s.UnknownBatches {
+		statuses[i] = payvault.BatchUnknown
+	}
+	for _, o := range s.RefusedBatches {
 		statuses[o.Batch] = o.Status
 	}
 	return statuses

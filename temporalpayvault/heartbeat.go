@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// heartbeat tells the server what an attempt has come to, and the attempt whether another one may be at work.
+// heartbeat tells the server what an attempt has come to.
 type heartbeat struct {
 	record func(ctx context.Context, details any) error // returns when the server has it
 	turn   sync.Mutex                                   // held while one is recorded, so that they arrive in order
@@ -22,92 +22,50 @@ type heartbeat struct {
 	refused func(error)   // called when the attempt is to end
 	timeout time.Duration // after which the server takes a silent attempt for lost
 
-	mu    sync.Mutex // of heard, and of what the details are taken from
-	heard instant    // when the last one that the server has was sent, or the attempt began
+	mu sync.Mutex // of what the details are taken from
 }
 
 // newHeartbeat gives that of an attempt which begins.
 func (a *Activities) newHeartbeat(ctx context.Context) *heartbeat {
-	h := &heartbeat{record: recordHeartbeat, timeout: heartbeatTimeout(ctx), heard: now()}
+	h := &heartbeat{record: recordHeartbeat, timeout: heartbeatTimeout(ctx)}
 	if a.record != nil {
 		h.record = a.record
 	}
 	return h
 }
 
-// send records details, by whoever has the turn. It does so only while no other attempt can be at work, and gives up
-// when one may be.
+// send records details, by whoever has the turn. An attempt that does not reach the server has to end as well.
 func (h *heartbeat) send(ctx context.Context, details any) error {
-	began, err := now(), h.isSilent()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.timeout-h.silence())
-		err = h.record(ctx, details)
-		cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.timeout)
+	defer cancel()
+	err := h.record(ctx, details)
+	if isRefused(err) {
+		h.refused(err)
 	}
-	if err == nil { // else another attempt may have begun before the server had this heartbeat
-		err = h.isSilent()
-	}
-	if err != nil {
-		if isRefused(err) {
-			h.refused(err)
-		}
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.heard = began
-	return nil
+	return err
 }
 
-var errSilent = errors.New("nothing has come from this attempt for its heartbeat timeout")
-
-// isSilent returns an error if another attempt may be at work. The server does not always refuse this one then: it
-// tells attempts by their numbers, which begin again when an activity is reset.
-func (h *heartbeat) isSilent() error {
-	if h.silence() >= h.timeout {
-		return errSilent
-	}
-	return nil
-}
-
-func (h *heartbeat) silence() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return now().since(h.heard)
-}
-
-// instant is a time by two clocks: the one on the wall goes on while a machine is suspended, and the monotonic one goes
-// on when the other is set back.
-type instant struct{ wall, monotonic time.Time }
-
-func now() instant {
-	t := time.Now()
-	return instant{t.Round(0), t}
-}
-
-// since returns what has passed by the clock by which more has.
-func (i instant) since(before instant) time.Duration {
-	return max(i.wall.Sub(before.wall), i.monotonic.Sub(before.monotonic))
-}
-
-// isRefused reports whether the attempt is to end. It was canceled, paused or reset; or another one may be at work,
-// since the server does not know this one any more, or nothing has come from it for the heartbeat timeout.
+// isRefused reports whether the attempt is to end: the server does not know it any more, or has not answered for the
+// heartbeat timeout; or it was canceled, paused or reset.
 func isRefused(err error) bool {
 	_, unknown := errors.AsType[*serviceerror.NotFound](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return unknown || late || errors.Is(err, errSilent) || errors.Is(err, context.DeadlineExceeded) ||
-		temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) ||
-		errors.Is(err, activity.ErrActivityReset)
+	return unknown || late || errors.Is(err, context.DeadlineExceeded) || temporal.IsCanceledError(err) ||
+		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
+}
+
+// startedAgain is the error of an attempt that the server starts a second time all the same, as it does after a panic
+// or by hand: the one before was lost, with what its last heartbeat says.
+func startedAgain[T any](ctx context.Context) error {
+	var last T
+	if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
+		return err // another worker may be able to read it
+	}
+	return temporal.NewHeartbeatTimeoutError(last)
 }
 
 func errHeartbeat(err error) error {
 	return temporal.NewApplicationError("a heartbeat was not recorded: "+err.Error(), TypeSafeToRetry)
-}
-
-// progress is what the heartbeat of an activity that submits holds: its journal.
-type progress struct {
-	Outcomes []Outcome `json:"o,omitempty"` // what is known
-	Sending  []int     `json:"s,omitempty"` // batches that were announced, and may have been sent; see know
 }
 
 // ledger is the progress of an attempt. Batches that are announced at the same time share a heartbeat.
@@ -180,11 +138,13 @@ func (l *ledger) write(ctx context.Context) error {
 }
 
 // progress returns a copy.
-func (l *ledger) progress() progress {
+func (l *ledger) progress() report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	byBatch := func(a, b Outcome) int { return cmp.Compare(a.Batch, b.Batch) }
-	return progress{slices.SortedFunc(maps.Values(l.outcomes), byBatch), slices.Sorted(maps.Keys(l.sending))}
+	return report{
+		Outcomes: slices.SortedFunc(maps.Values(l.outcomes), byBatch), Sending: slices.Sorted(maps.Keys(l.sending)),
+	}
 }
 
 // testRun is the run of the SDK's test environments, which have no client for activities. No server gives that ID.

@@ -2,7 +2,6 @@ package temporalpayvault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,9 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -52,52 +50,45 @@ func (d *death) transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// activityFunc is submit, or the naive activity.
-type activityFunc func(*Activities) func(context.Context, order) (*report, error)
-
-// untilDone runs attempts of an activity whose workers die, as Temporal does: the next one gets the last heartbeat.
-func untilDone(
-	t *testing.T, srv *payvaulttest.Server, a Activities, o order, seed uint64, f activityFunc,
-) report {
+// amidDeaths runs a job whose workers die: what they had told the server is in the error that the workflow gets.
+func amidDeaths(t *testing.T, srv *payvaulttest.Server, a Activities, seed uint64) Summary {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
-	var last *progress
-	for deaths := 0; ; deaths++ {
+	env, deaths := newWorkflows(&a), 0
+	submit := func(ctx context.Context, o order) (*report, error) {
 		d := &death{halves: random}
 		d.left.Store(1 << 40)
-		if deaths < 6 {
+		if deaths++; deaths <= 6 {
 			d.left.Store(1 + random.Int64N(40))
 		}
-		own := a
-		own.Client = srv.Client(payvault.WithHTTPClient(&http.Client{Transport: d.transport(http.DefaultTransport)}),
-			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
-		r := newAttempt(&own, last)
-		own.record = func(_ context.Context, details any) error {
-			p, ok := details.(progress)
-			require.True(t, ok)
-			lives, arrives := d.step()
-			if arrives {
-				last = &p
-			}
-			if !lives {
-				return errCut
-			}
-			return nil
-		}
-		r.RegisterActivityWithOptions(f(&own), activityOptions("under test"))
-		value, err := r.ExecuteActivity("under test", o)
+		var last []any
+		own := d.own(srv, a, func(heard any) { last = []any{heard} })
+		done, err := own.submit(ctx, o)
 		if d.left.Load() <= 0 {
-			continue // whatever it has returned did not arrive
+			return lose(ctx, env, last...) // whatever it has returned did not arrive
 		}
-		if err == nil {
-			var done report
-			require.NoError(t, value.Get(&done))
-			return done
-		}
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok, "%v", err)
-		require.False(t, app.NonRetryable(), "%v", err)
+		return done, err
 	}
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(submit)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1, MaxUnknown: 1000})
+	return summary(t, env)
+}
+
+// own gives the worker that dies.
+func (d *death) own(srv *payvaulttest.Server, a Activities, heard func(any)) *Activities {
+	a.Client = srv.Client(payvault.WithHTTPClient(&http.Client{Transport: d.transport(http.DefaultTransport)}),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
+	a.record = func(_ context.Context, details any) error {
+		lives, arrives := d.step()
+		if arrives {
+			heard(details)
+		}
+		if !lives {
+			return errCut
+		}
+		return nil
+	}
+	return &a
 }
 
 // someFaults makes one request in ten fail, mostly after it was performed.
@@ -119,7 +110,7 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 }
 
 // Whatever is lost, and whenever: no batch is performed twice, and each is accounted for.
-func TestSubmit_lostAtAnyStep(t *testing.T) {
+func TestSubmitCards_lostAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(25) {
 		failing := newBook()
@@ -127,30 +118,24 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 		for _, journal := range []payvault.Journal{nil, failing} {
 			t.Run(fmt.Sprintf("%d/%T", seed, journal), func(t *testing.T) {
 				t.Parallel()
-				srv, d := newServer(t), deck{n: 2950}
+				srv := newServer(t)
 				someFaults(t, srv, seed)
-				a := Activities{Cards: d, Journal: journal}
-				o := orderOf(d)
-				o.Journal = journal != nil
-				done := untilDone(t, srv, a, o, seed, func(a *Activities) func(context.Context, order) (*report, error) {
-					return a.submit
-				})
-				assert.Empty(t, audit(t, 30, performed(t, srv), done.statuses()))
+				a := Activities{Cards: deck{n: 2950}, Journal: journal}
+				s := amidDeaths(t, srv, a, seed)
+				assert.Empty(t, audit(t, 30, performed(t, srv), s.statuses()))
+				assert.Equal(t, 30, s.Accepted+s.Refused+s.Unknown)
 				if journal != nil { // it has all of them, and another workflow sends nothing
-					for i, status := range done.statuses() {
-						state, err := journal.Begin(t.Context(), "job", i)
+					for i, status := range s.statuses() {
+						state, err := journal.Begin(t.Context(), "deck@sum", i)
 						require.NoError(t, err)
 						assert.True(t, state.Begun, i)
 						assert.True(t, state.Outcome == nil && status == payvault.BatchUnknown ||
 							state.Outcome != nil && state.Outcome.Status == status, "%d is %s, and %+v", i, status, state.Outcome)
 					}
 					before := srv.Commits(op)
-					o.Run = "another"
-					again := untilDone(t, srv, a, o, seed, func(a *Activities) func(context.Context, order) (*report, error) {
-						return a.submit
-					})
+					again := amidDeaths(t, srv, a, seed)
 					assert.Equal(t, before, srv.Commits(op))
-					assert.Empty(t, audit(t, 30, performed(t, srv), again.statuses()))
+					assert.Equal(t, s.statuses(), again.statuses())
 				}
 			})
 		}
@@ -159,28 +144,21 @@ func TestSubmit_lostAtAnyStep(t *testing.T) {
 
 // naive is the activity that one writes first: the heartbeat tells how far it has come, and what has failed in a way
 // that may pass is tried again.
-type naive struct{ *Activities }
-
-func (n naive) submit(ctx context.Context, o order) (*report, error) {
-	var p progress
-	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &p); err != nil {
-			return nil, err
-		}
-	}
-	for i := len(p.Outcomes); i < o.Span.To; i++ {
-		cards, err := n.Cards.Cards(ctx, o.Source, i*batchSize, min((i+1)*batchSize, o.Snapshot.Cards))
+func naive(ctx context.Context, a *Activities, o order, known report) (*report, error) {
+	for i := len(known.Outcomes); i < o.Span.To; i++ {
+		cards, err := a.Cards.Cards(ctx, o.Source, i*batchSize, min((i+1)*batchSize, o.Snapshot.Cards))
 		if err != nil {
 			return nil, err
 		}
-		accepted, err := n.Client.AccountUpdater.Submit(ctx, cards)
+		accepted, err := a.Client.AccountUpdater.Submit(ctx, cards)
 		if err != nil {
 			return nil, err // Temporal's default retries
 		}
-		p.Outcomes = append(p.Outcomes, Outcome{Batch: i, Status: payvault.BatchAccepted, RequestID: accepted.RequestID})
-		_ = n.record(ctx, p)
+		done := Outcome{Batch: i, Status: payvault.BatchAccepted, RequestID: accepted.RequestID}
+		known.Outcomes = append(known.Outcomes, done)
+		_ = a.record(ctx, known)
 	}
-	return &report{Outcomes: p.Outcomes}, nil
+	return &known, nil
 }
 
 // The audit sees what the naive activity does.
@@ -188,10 +166,21 @@ func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0
 	for seed := range uint64(10) {
-		srv, d := newServer(t), deck{n: 2950}
+		srv, cards := newServer(t), deck{n: 2950}
 		someFaults(t, srv, seed)
-		done := untilDone(t, srv, Activities{Cards: d}, orderOf(d), seed,
-			func(a *Activities) func(context.Context, order) (*report, error) { return naive{a}.submit })
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
+		var done *report
+		for last, err, deaths := (report{}), error(nil), 0; done == nil || err != nil; deaths++ {
+			d := &death{halves: random}
+			d.left.Store(1 << 40)
+			if deaths < 6 {
+				d.left.Store(1 + random.Int64N(40))
+			}
+			own := d.own(srv, Activities{Cards: cards}, func(heard any) { last, _ = heard.(report) })
+			if done, err = naive(t.Context(), own, orderOf(cards), last); d.left.Load() <= 0 {
+				done = nil // whatever it has returned did not arrive
+			}
+		}
 		twice += len(audit(t, 30, performed(t, srv), done.statuses()))
 	}
 	t.Logf("of 300 batches, %d were performed twice or more", twice)

@@ -15,6 +15,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -44,7 +45,9 @@ func replayWith(
 ) (string, error) {
 	t.Helper()
 	seen := tap{data, &sync.Mutex{}, &bytes.Buffer{}}
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: seen})
+	failures := temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: seen})
+	r, err := worker.NewWorkflowReplayerWithOptions(
+		worker.WorkflowReplayerOptions{DataConverter: seen, FailureConverter: failures})
 	require.NoError(t, err)
 	r.RegisterWorkflowWithOptions(submit, workflow.RegisterOptions{Name: "SubmitCards"})
 	r.RegisterWorkflow(ExportLists)
@@ -63,7 +66,7 @@ func replayWith(
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "canceled-1", "reset-1",
+		"unknown-1", "unknown-2", "key-1", "key-2", "failed-1", "failed-2", "tried-1", "tried-2", "canceled-1", "reset-1",
 		"journal-1", "journal-2", "again-1", "again-2",
 		"customers-1", "transactions-1", "transactions-2",
 	} {
@@ -102,6 +105,12 @@ func TestReplay_unreadable(t *testing.T) {
 		p.Payloads = encrypted
 	}
 	for name, encrypts := range map[string]func(*historypb.HistoryEvent) *commonpb.Payloads{
+		"failures": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails()
+		},
+		"heartbeats": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo().GetLastHeartbeatDetails()
+		},
 		"results": func(e *historypb.HistoryEvent) *commonpb.Payloads {
 			return e.GetActivityTaskCompletedEventAttributes().GetResult()
 		},
@@ -109,7 +118,7 @@ func TestReplay_unreadable(t *testing.T) {
 			return e.GetWorkflowExecutionSignaledEventAttributes().GetInput()
 		},
 	} {
-		for _, recorded := range []string{"key-1", "transactions-1"} {
+		for _, recorded := range []string{"key-1", "tried-1", "transactions-1"} {
 			h, found := history(t, recorded), false
 			for _, event := range h.GetEvents() {
 				if p := encrypts(event); p != nil {

@@ -42,6 +42,10 @@ type span struct {
 	// Of an export: where in its first list it begins.
 	Page   int `json:"p,omitempty"`
 	Offset int `json:"o,omitempty"`
+
+	// Of what activities have failed at.
+	Tries int       `json:"n,omitempty"`
+	Due   time.Time `json:"d,omitzero"` // when it is to be tried again
 }
 
 // carried is what a run of a workflow hands to the next one when it continues as new.
@@ -61,6 +65,7 @@ type dispatch struct {
 	concurrency int     // spans in flight
 	most        int     // spans in a run; 0 for as many as the server wants
 	paused      *string // why; "" if it is not
+	failure     *string // of the activity that ended last; "" if it succeeded
 	resumed     func()
 
 	resumes  int
@@ -69,8 +74,9 @@ type dispatch struct {
 	failed   error
 }
 
-// run has spans done, and reports whether that were all. If not, the workflow is to continue as new.
-func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (bool, error) {
+// run has spans done by do, which returns what is left of one, and reports whether that were all. If not, the workflow
+// is to continue as new.
+func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span) []span) (bool, error) {
 	for {
 		err := workflow.Await(ctx, func() bool {
 			d.receive(ctx)
@@ -83,17 +89,38 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span)) (b
 		}
 		if d.mayEnd(ctx) {
 			if !d.hasWork() {
-				*d.paused = "" // there is nothing to resume
+				*d.paused, *d.failure = "", "" // there is nothing to resume
 			}
 			return !d.hasWork(), d.failed
 		}
 		s := d.take()
 		d.inFlight++
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			do(ctx, s)
+			left := []span{s}
+			if d.isDue(ctx, s) {
+				left = do(ctx, s)
+			}
+			if len(left) > 0 {
+				d.isDue(ctx, left[0]) // all of them are at the same time
+			}
+			d.Redo = append(d.Redo, left...)
 			d.inFlight--
 		})
 	}
+}
+
+// isDue waits until a span is due, and reports whether it may be done then. It waits in the place of an activity, so
+// that not all spans of a job fail for the same reason, one after the other.
+func (d *dispatch) isDue(ctx workflow.Context, s span) bool {
+	wait := s.Due.Sub(workflow.Now(ctx))
+	if wait <= 0 {
+		return true
+	}
+	ends := func() bool {
+		return *d.paused != "" || d.failed != nil || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, wait, ends)
+	return err == nil && !ends()
 }
 
 // begin runs the activity whose result says what there is to hand out, again after a pause if it fails for good. It
@@ -202,14 +229,44 @@ func perform(ctx workflow.Context, activity string, input, result any) error {
 	panic("temporalpayvault: " + unreadable + ": " + err.Error())
 }
 
-// lost puts back a span whose activity has failed without a report, and pauses: only what is not retried gets here.
-func (d *dispatch) lost(ctx workflow.Context, s span, err error) {
-	s.Lost = true
-	d.Redo = append(d.Redo, s)
+// reported reads what an activity that has failed had come to, from the details of its failure, or from the last
+// heartbeat of one that was lost, and reports whether that is known. One that was lost without a heartbeat had come to
+// nothing.
+func reported(err error, result any) bool {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		return !timeout.HasLastHeartbeatDetails() || isRead(timeout.LastHeartbeatDetails(result))
+	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.HasDetails() && isRead(app.Details(result))
+}
+
+func isRead(err error) bool {
+	if err != nil && !errors.Is(err, converter.ErrUnableToDecode) { // which it is of what was typed by hand
+		panic("temporalpayvault: " + unreadable + ": " + err.Error())
+	}
+	return err == nil
+}
+
+// ended considers how an activity has ended, and what it has left of a span. If it has failed, and it is known what it
+// had come to, the rest is tried again later, by a new activity: the server refuses for good what comes late from the
+// one before. If that is not known, the job pauses.
+func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, left []span) {
+	app, _ := errors.AsType[*temporal.ApplicationError](err)
 	switch {
+	case err == nil:
+		*d.failure = ""
 	case temporal.IsCanceledError(err):
-	case ok && app.Type() == TypeReset:
+	case known:
+		*d.failure = "a worker was lost"
+		wait := min(time.Second<<min(s.Tries, 6), time.Minute)
+		if app != nil {
+			*d.failure = app.Message()
+			wait = orDefault(app.NextRetryDelay(), wait)
+		}
+		for i := range left {
+			left[i].Tries, left[i].Due = s.Tries+1, workflow.Now(ctx).Add(wait)
+		}
+	case app != nil && app.Type() == TypeReset:
 		d.failed = err
 	default:
 		d.pause(ctx, "an activity has failed: "+err.Error())
@@ -224,6 +281,16 @@ func withActivities(ctx workflow.Context, heartbeat, least time.Duration) workfl
 		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	})
+}
+
+// startedOnce has the server not start an activity again that was lost; see ended. Nor does it after a failure
+// with a report, which is not retryable. What is left to the server are failures before an activity has begun, as on a
+// worker that cannot read the input.
+func startedOnce(ctx workflow.Context) workflow.Context {
+	return workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{
+		InitialInterval: time.Second, MaximumInterval: time.Minute,
+		NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
 	})
 }
 

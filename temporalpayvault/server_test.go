@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,7 +31,7 @@ type frontend struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 
 	tasks  chan *workflowservice.PollActivityTaskQueueResponse
-	record func(progress) error
+	record func(report) error
 	failed chan *workflowservice.RespondActivityTaskFailedRequest
 	done   chan *workflowservice.RespondActivityTaskCompletedRequest
 	worker worker.Worker
@@ -62,7 +63,7 @@ func (f *frontend) PollActivityTaskQueue(
 func (f *frontend) RecordActivityTaskHeartbeat(
 	_ context.Context, r *workflowservice.RecordActivityTaskHeartbeatRequest,
 ) (*workflowservice.RecordActivityTaskHeartbeatResponse, error) {
-	var p progress
+	var p report
 	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetDetails(), &p); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (f *frontend) RespondActivityTaskCompleted(
 }
 
 // newFrontend has a worker do an order.
-func newFrontend(t *testing.T, a *Activities, o order, record func(progress) error) *frontend {
+func newFrontend(t *testing.T, a *Activities, o order, record func(report) error) *frontend {
 	t.Helper()
 	f := &frontend{
 		tasks: make(chan *workflowservice.PollActivityTaskQueueResponse, 1), record: record,
@@ -129,7 +130,7 @@ type announcements struct {
 	sent    int
 }
 
-func (a *announcements) record(p progress) error {
+func (a *announcements) record(p report) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, batch := range p.Sending {
@@ -167,22 +168,23 @@ func TestServer_announces(t *testing.T) {
 func TestServer_workerStops(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 30_000}
-	var last progress
 	heard := announcements{batches: map[int]bool{}}
 	enough := make(chan struct{})
 	var once sync.Once
-	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p progress) error {
-		if last = p; len(p.Outcomes) > 5 {
+	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p report) error {
+		if len(p.Outcomes) > 5 {
 			once.Do(func() { close(enough) })
 		}
 		return heard.record(p)
 	})
 	<-enough
 	f.worker.Stop()
-	<-f.failed
-	assert.Empty(t, last.Sending)
-	assert.GreaterOrEqual(t, len(last.Outcomes), srv.Commits(op))
-	assert.Less(t, len(last.Outcomes), 300)
+	err := temporal.GetDefaultFailureConverter().FailureToError((<-f.failed).GetFailure())
+	var done report
+	require.True(t, reported(err, &done), err)
+	assert.Empty(t, done.Sending)
+	assert.GreaterOrEqual(t, len(done.Outcomes), srv.Commits(op))
+	assert.Less(t, len(done.Outcomes), 300)
 }
 
 // A server that does not know the attempt any more is not announced anything, and nothing more is sent.
@@ -191,7 +193,7 @@ func TestServer_refuses(t *testing.T) {
 	srv, d := newServer(t), deck{n: 30_000}
 	heard := announcements{batches: map[int]bool{}}
 	var heartbeats atomic.Int32
-	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p progress) error {
+	f := newFrontend(t, &Activities{Cards: d, Client: heard.client(t, srv)}, orderOf(d), func(p report) error {
 		if heartbeats.Add(1) > 3 {
 			return status.Error(codes.NotFound, "activity not found")
 		}

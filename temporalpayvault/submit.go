@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -14,8 +15,9 @@ import (
 
 // CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
 // their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
-// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError]: log what you need. What
-// fails is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
+// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError], whose details are left
+// out: log what you need. What fails is tried again until it succeeds; a non-retryable ApplicationError has the job
+// pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
 	// a job whose snapshot has changed sends nothing of what it has read, and pauses. So it has to be cheap: one that
@@ -45,6 +47,7 @@ type Activities struct {
 const (
 	activitySnapshot = "payvault.snapshot"
 	activitySubmit   = "payvault.submit"
+	activityRecord   = "payvault.record"
 	activityCount    = "payvault.count"
 	activityExport   = "payvault.export"
 )
@@ -55,7 +58,8 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterWorkflow(SubmitCards)
 	r.RegisterWorkflow(ExportLists)
 	for name, f := range map[string]any{
-		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityCount: a.count, activityExport: a.export,
+		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityRecord: a.enter,
+		activityCount: a.count, activityExport: a.export,
 	} {
 		r.RegisterActivityWithOptions(f, activityOptions(name))
 	}
@@ -100,7 +104,8 @@ type Summary struct {
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them
 	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
 
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Paused      string `json:"paused,omitempty"`       // why; "" if it is not
+	LastFailure string `json:"last_failure,omitempty"` // of the last activity to end, tried again; "" if it succeeded
 }
 
 // Range is a range of batches.
@@ -148,10 +153,13 @@ const (
 // A job is done with a journal if the worker that begins it has one. Otherwise it goes on without one, also on workers
 // that have been given one since; a job with a journal pauses on a worker without.
 //
+// What is lost with a worker, or fails in a way that may pass, is tried again until it succeeds, by another activity:
+// after a second, ever more seldom up to once a minute, or when the service says. LastFailure in [Summary] says why.
+//
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
-// nothing else knows that its cards were sent. Leave its single activities alone, too: whoever resets one, or changes
-// its options, may have batches sent twice. With a journal, the same Name and checksum send nothing again, whatever is
-// started: Earlier in [Summary] counts what was known.
+// nothing else knows that its cards were sent. Do not reset the heartbeats of its activities either, since they are
+// what knows: whoever does may have batches sent twice. With a journal, the same Name and checksum send nothing again,
+// whatever is started: Earlier in [Summary] counts what was known.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	if job.State == nil {
 		job.State = &JobState{}
@@ -165,7 +173,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	job.setDefaults()
 	d := &dispatch{
 		carried: &state.carried, per: job.BatchesPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
-		paused: &sum.Paused, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
+		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() { state.Mark, state.Row = sum.Unknown, 0 },
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
 	if sum.Cards == 0 {
@@ -179,16 +187,9 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, time.Duration(job.BatchesPerActivity)*job.interval())
 	d.total = sum.Batches
-	done, err := d.run(ctx, func(ctx workflow.Context, s span) {
+	done, err := d.run(ctx, func(ctx workflow.Context, s span) []span {
 		resumes := d.resumes
-		var r report
-		if err := perform(ctx, activitySubmit, job.order(ctx, s), &r); err != nil {
-			d.lost(ctx, s, err)
-			return
-		}
-		state.Redo = append(state.Redo, r.redo(s)...)
-		sum.add(r.Outcomes)
-		state.Mark += r.unknownEarlier()
+		r, left := job.submit(ctx, d, s)
 		d.stop(ctx, r.Stop, resumes)
 		if resumes == d.resumes {
 			state.Row = refusedInRow(state.Row, r.Outcomes)
@@ -199,6 +200,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		if sum.Unknown-state.Mark >= job.MaxUnknown {
 			d.stop(ctx, stopUnknown, d.resumes)
 		}
+		return left
 	})
 	switch {
 	case temporal.IsCanceledError(err):
@@ -208,6 +210,25 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 		return sum, err
 	}
 	return nil, workflow.NewContinueAsNewError(ctx, SubmitCards, job)
+}
+
+// submit has an activity submit a span, counts what it has come to, and returns what is left.
+func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report, left []span) {
+	state, order := j.State, j.order(ctx, s)
+	err := perform(startedOnce(ctx), activitySubmit, order, &r)
+	known := err == nil || reported(err, &r)
+	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost && known {
+		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
+	}
+	left = r.redo(s, state.Journal || temporal.IsCanceledError(err))
+	state.Summary.add(r.Outcomes)
+	state.Mark += r.unknownEarlier()
+	d.ended(ctx, s, err, known, left)
+	if owed := r.owed(); state.Journal && len(owed) > 0 {
+		order.Owed = owed
+		_ = perform(ctx, activityRecord, order, nil) // which succeeds, unless it is canceled
+	}
+	return r, left
 }
 
 // isAgain reports whether a run was made by a reset or a retry of another one.

@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -29,6 +31,9 @@ func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := w.recordTried(ctx); err != nil {
+		return err
+	}
 	pv, err := s.newPayvault()
 	if err != nil {
 		return err
@@ -38,7 +43,7 @@ func (s *settings) recordHistories(ctx context.Context, _ io.Writer) error {
 		return err
 	}
 	defer journal.Close()                //nolint:errcheck // it has no leases to give up
-	worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
+	worker.SetStickyWorkflowCacheSize(0) // as in work
 	for name, journal := range map[string]payvault.Journal{queue: nil, queueWithJournal: journal} {
 		here := worker.New(w.client, name, worker.Options{Identity: "soak"})
 		temporalpayvault.Register(here, &temporalpayvault.Activities{
@@ -145,6 +150,44 @@ func (w *world) failOne(ctx context.Context, id string) error {
 		}
 	}
 	return errNone
+}
+
+// recordTried is of a job whose activities fail, or are lost with their worker, and are tried again by another one.
+func (w *world) recordTried(ctx context.Context) error {
+	const id = "tried"
+	w.faults = 3 // of a worker that is a child: as many of ten readings fail
+	job := small(id)
+	job.BatchesPerActivity, job.HeartbeatTimeout, job.MaxUnknown = 3, heartbeat, 100
+	first, second := w.child(ctx, childWorker), w.child(ctx, childWorker)
+	if err := first.Start(); err != nil {
+		return err
+	}
+	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
+	for err == nil && !w.hasAnnounced(ctx, id) && wait(ctx, 10*time.Millisecond) {
+	}
+	kill(first)
+	defer kill(second)
+	if err := errors.Join(err, second.Start(), run.Get(ctx, nil), w.keep(ctx, id)); err != nil {
+		return err
+	}
+	histories, err := w.chain(ctx, id)
+	failed, lost := false, false
+	for _, e := range slices.Concat(histories...) {
+		failed = failed || e.GetActivityTaskFailedEventAttributes() != nil
+		timeout := e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo()
+		lost = lost || timeout.GetLastHeartbeatDetails() != nil
+	}
+	if !failed || !lost {
+		err = errors.Join(err, fmt.Errorf("%s: nothing has failed, or no activity was lost: record again", id))
+	}
+	return err
+}
+
+func (w *world) hasAnnounced(ctx context.Context, id string) bool {
+	d, err := w.client.DescribeWorkflowExecution(ctx, id, "")
+	return err == nil && slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
+		return a.GetHeartbeatDetails() != nil
+	})
 }
 
 // recordCanceled is of a job that is canceled amid its activities, which say what they have done.

@@ -94,6 +94,9 @@ func (s *settings) work(ctx context.Context, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if s.record != "" {
+		worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
+	}
 	for name, journal := range map[string]payvault.Journal{queue: nil, queueWithJournal: journal} {
 		w := worker.New(c, name, worker.Options{WorkerStopTimeout: time.Minute})
 		a := &temporalpayvault.Activities{

@@ -17,7 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"example.com/payvault"
@@ -49,7 +51,7 @@ type world struct {
 	broken           atomic.Pointer[error]                // of a fault that cannot strike
 	requests, faulty atomic.Int64
 
-	killed, frozen, restarted int // workers, workers, the server; since the last harmed
+	killed, frozen, resets, restarted int // workers, workers, activities, the server; since the last harmed
 }
 
 // build starts everything. What it has started until then is to be closed also if it fails.
@@ -115,7 +117,7 @@ func (w *world) child(ctx context.Context, as string) *exec.Cmd {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
 		"-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
-		"-journal", w.journal, "-codec="+strconv.FormatBool(w.sealed),
+		"-journal", w.journal, "-record", w.record, "-codec="+strconv.FormatBool(w.sealed),
 		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
 	cmd.Stdout, cmd.Stderr = w.logs, w.logs
 	return cmd
@@ -202,20 +204,23 @@ func (w *world) harmed(
 	list := faults(op)
 	before := w.requests.Load()
 	w.faulty.Store(0)
-	w.killed, w.frozen, w.restarted = 0, 0, 0
+	w.killed, w.frozen, w.resets, w.restarted = 0, 0, 0, 0
 	w.harm.Store(&list)
-	err := w.amidKills(ctx, requests, do)
+	err := w.amidKills(ctx, id, requests, do)
 	w.harm.Store(nil)
 	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
 	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
 	w.emulator.ClearFaults()
-	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times",
-		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted)
+	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times; resets: %d",
+		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted, w.resets)
 	if broken := w.broken.Load(); broken != nil {
 		return errors.Join(err, *broken)
 	}
 	if w.killed+w.frozen < w.kills || w.restart && w.kills > 0 && w.restarted == 0 {
 		err = errors.Join(err, errors.New("it ended before all were killed: give it more -cards"))
+	}
+	if w.frozen > 0 && w.resets == 0 {
+		err = errors.Join(err, errors.New("no activity was reset"))
 	}
 	if w.faults > 0 && failed == 0 {
 		err = errors.Join(err, errors.New("no request failed"))
@@ -223,7 +228,7 @@ func (w *world) harmed(
 	return err
 }
 
-func (w *world) amidKills(ctx context.Context, requests int, do func() error) error {
+func (w *world) amidKills(ctx context.Context, id string, requests int, do func() error) error {
 	while, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	before := int(w.requests.Load())
@@ -238,7 +243,7 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 			if while.Err() != nil {
 				break
 			}
-			if err := w.kill(while, n); err != nil {
+			if err := w.kill(while, id, n); err != nil {
 				ended <- err
 				return
 			}
@@ -250,14 +255,16 @@ func (w *world) amidKills(ctx context.Context, requests int, do func() error) er
 	return errors.Join(err, <-ended)
 }
 
-// kill kills and freezes each of the workers in turn.
-func (w *world) kill(ctx context.Context, n int) error {
+// kill kills and freezes each of the workers in turn. While one is frozen an operator resets the activities of the job,
+// from when on the server does not tell their attempts apart.
+func (w *world) kill(ctx context.Context, id string, n int) error {
 	worker := &w.workers[(n+n/2)%len(w.workers)]
 	if n%2 == 1 {
 		w.frozen++
-		err := (*worker).Process.Signal(syscall.SIGSTOP)
+		frozen := (*worker).Process.Signal(syscall.SIGSTOP)
+		w.resetActivities(ctx, id)
 		wait(ctx, 2*heartbeat)
-		return errors.Join(err, (*worker).Process.Signal(syscall.SIGCONT))
+		return errors.Join(frozen, (*worker).Process.Signal(syscall.SIGCONT))
 	}
 	kill(*worker)
 	w.killed++
@@ -270,6 +277,19 @@ func (w *world) kill(ctx context.Context, n int) error {
 	}
 	*worker = w.child(ctx, childWorker)
 	return (*worker).Start()
+}
+
+// resetActivities resets those that are at work, of whatever type the job has.
+func (w *world) resetActivities(ctx context.Context, id string) {
+	for _, name := range []string{"payvault.submit", "payvault.export", "Naive"} {
+		_, err := w.client.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
+			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+			Activity: &workflowservice.ResetActivityRequest_Type{Type: name},
+		})
+		if err == nil {
+			w.resets++
+		}
+	}
 }
 
 // jobOf is the job of a part of the soak.
