@@ -24,9 +24,9 @@ type SubmitAllOptions struct {
 	// Job names the cards in the Journal, which it is required for and an error without: the same in each run of the
 	// same cards, in the same order, for the same service and merchant. Under another name all cards are sent. A walk over
 	// other cards ends with ErrOtherCards as soon as the Journal shows it, at the end at the latest: fewer batches than
-	// earlier runs have begun, more than one that came to the end, another number of cards in a batch that was decided. As many
-	// other cards do not show, nor more of them after a run that did not come to the end, nor fewer if none of the missing
-	// batches was begun. If fewer were taken for all, submit the cards after them under another name.
+	// earlier runs have begun, more than one that came to the end, another number of cards in a batch that was decided.
+	// As many other cards do not show, nor more of them after a run that did not come to the end, nor fewer if none of
+	// the missing batches was begun. If fewer were taken for all, submit the cards after them under another name.
 	Job string
 }
 
