@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/overload"
+	"example.com/payvault/internal/redact"
 	"example.com/payvault/internal/transport"
 )
 
@@ -161,7 +162,7 @@ func (e *Error) reason(said []string) (parts []string) {
 		said = append(said, e.earlier)
 	}
 	// Each is cleared of card numbers already, but one may be spread over them.
-	digits := func(text string) string { return newEraser(nil).clean(text)[0] }
+	digits := func(text string) string { return redact.New(nil).Clean(text)[0] }
 	if len(said) > 0 {
 		parts = append(parts, digits(strings.Join(said, ": ")))
 	}
@@ -224,7 +225,7 @@ func (e *Error) Format(f fmt.State, verb rune) {
 func (e *Error) LogValue() slog.Value {
 	said := []string{oneLine(e.Code), oneLine(e.Message)}
 	if len(e.Code) > shortCode {
-		said = newEraser(nil).clean(said...)
+		said = redact.New(nil).Clean(said...)
 	}
 	return slog.GroupValue(
 		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", said[0]),
@@ -504,8 +505,8 @@ func (e *Error) quotes() bool { return len(e.Code)+len(e.Message)+len(e.Detail)+
 
 // clear removes the given secrets from the texts of the service: it may repeat what it was sent.
 func (e *Error) clear(secrets []string) {
-	clean := newEraser(secrets).clean
-	if len(e.Code) >= longSecret { // a code may well have the digits of a security code or of an ID
+	clean := redact.New(secrets).Clean
+	if len(e.Code) >= redact.LongSecret { // a code may well have the digits of a security code or of an ID
 		rejected := e.rejected()
 		if e.Code = clean(e.Code)[0]; e.rejected() != rejected { // it looked like zero, which the mark does not
 			e.Code = ""
@@ -524,7 +525,7 @@ func (e *Error) clear(secrets []string) {
 	fields := make(map[string][]string, len(names))
 	long := slices.Clone(names)
 	for i, name := range long {
-		if len(name) < shortSecret { // such as the number of a card in a batch
+		if len(name) < redact.ShortSecret { // such as the number of a card in a batch
 			long[i] = ""
 		}
 	}

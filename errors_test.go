@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -198,4 +200,173 @@ func TestDelivery_String(t *testing.T) {
 	assert.Equal(t, "unknown not sent answered unknown",
 		fmt.Sprint(payvault.Unknown, payvault.NotSent, payvault.Answered, payvault.Delivery(99)))
 	assert.Zero(t, payvault.Unknown, "what is not known is not taken for unsent")
+}
+
+const (
+	strangerCard = "5105105105105100"
+	mark         = "[REDACTED]"
+)
+
+type object = map[string]any
+
+// refusal returns the error of a tokenization that the service refuses with an answer.
+func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvault.Error {
+	t.Helper()
+	body, err := json.Marshal(answer)
+	require.NoError(t, err)
+	req.MerchantID = 1
+	_, err = answering(t, http.StatusOK, string(body)).Tokens.Tokenize(t.Context(), &req)
+	return service.AsError(t, err)
+}
+
+// TestError_cleared: the card number of another one is cleared wherever the service tells it, and so are secrets of the
+// request. No rendering shows them.
+func TestError_cleared(t *testing.T) {
+	t.Parallel()
+	none := payvault.TokenizeRequest{}
+	for number, left := range map[string]string{
+		strangerCard: mark, "5105 1051 0510 5100": mark, "%35105&#49;05105105100": mark, "12345678901": "12345678901",
+	} {
+		text, want := "card "+number+" is known", "card "+left+" is known"
+		e := refusal(t, none, object{"rcode": "905", "rmsg": text, "data": object{"message": "as said: " + text}})
+		inFields := refusal(t, none, object{"rcode": "2", "data": object{text: []string{"a", text}}})
+		inCode := refusal(t, none, object{"rcode": text})
+		assert.Equal(t, []string{want, "as said: " + want, want}, []string{e.Message, e.Detail, inCode.Code})
+		assert.Equal(t, service.Fields{want: {"a", want}}, inFields.Fields)
+		for _, err := range []error{e, inFields, inCode} {
+			if want != text {
+				service.AssertHidden(t, err, text)
+			}
+		}
+	}
+	swipe := payvault.NewSecret(";5105105105105100=25121?")
+	req := payvault.TokenizeRequest{CardSwipe: swipe, CVV2: payvault.NewSecret("a93")}
+	e := refusal(t, req, object{"rcode": "905", "rmsg": "cvv A93, track 25121"})
+	assert.Equal(t, "cvv [REDACTED], track [REDACTED]", e.Message)
+}
+
+// TestError_echoOfTheCaller: path, filters, queries and headers are not repeated, but for names of fields.
+func TestError_echoOfTheCaller(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
+		func(r *http.Request) (*http.Response, error) {
+			echo := fmt.Sprint(r.URL.Path, " ", r.Header.Get("X-Trace"), " ", r.URL.RawQuery, " ", r.URL.Query())
+			quoted, err := json.Marshal(echo)
+			return service.Reply(400, `{"code":9,"message":`+string(quoted)+`}`), err
+		})))
+	const private = "ada ä+b%y&ron@example.com"
+	sent := client.Invoices.Send(t.Context(), "inv-secret", nil, payvault.WithHeader("X-Trace", "hunter2-token"))
+	_, listed := client.Customers.List(t.Context(), &payvault.ListOptions{
+		OrderOn: "customer_id", Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", private)},
+	})
+	errs := []error{sent, listed}
+	for _, query := range []url.Values{{"filter": {"field,EQUALS," + private}}, {"q": {private}, "page": {"0"}}} {
+		request := payvault.Request{Method: "GET", Path: []string{"x"}, Query: query}
+		errs = append(errs, client.Call(t.Context(), request, nil))
+	}
+	for _, err := range errs {
+		require.ErrorIs(t, err, payvault.ErrRejected)
+		service.AssertHidden(t, err, "inv-secret", "hunter2-token", "ada", "C3", "ron", "example.com")
+	}
+	assert.Contains(t, service.AsError(t, listed).Message, "order_on=customer_id")
+	assert.Contains(t, service.AsError(t, listed).Message, "customer_email")
+}
+
+// TestError_codeLikeAnID: a program decides by the code, whatever digits the caller's ID or security code has.
+func TestError_codeLikeAnID(t *testing.T) {
+	t.Parallel()
+	tokenized := refusal(t, payvault.TokenizeRequest{CVV2: payvault.NewSecret("117")}, object{"rcode": "117"})
+	assert.Equal(t, "117", tokenized.Code)
+	_, err := answering(t, 200, `{"code":117}`).Applications.Validate(t.Context(), 117)
+	assert.Equal(t, "117", service.AsError(t, err).Code)
+}
+
+// TestError_everyKey: the key of an earlier attempt may still be valid.
+func TestError_everyKey(t *testing.T) {
+	t.Parallel()
+	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		service.Say(w, []int{429, 429, 400}[n-1],
+			`{"code":7,"message":"rotated-key-1 then rotated-key-2 then `+r.Header.Get("Authorization")+`"}`)
+	})
+	asked := 0
+	source := func(context.Context) (string, error) {
+		asked++
+		return "rotated-key-" + strconv.Itoa(asked), nil
+	}
+	_, err := service.Client(t, server.URL, payvault.WithKeySource(source)).Applications.Validate(t.Context(), 1)
+	service.AssertHidden(t, err, "rotated-key", base64.StdEncoding.EncodeToString([]byte(":rotated-key-3")))
+	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
+}
+
+// TestError_spreadNumber: a number that is spread over texts is cleared in each of them.
+func TestError_spreadNumber(t *testing.T) {
+	t.Parallel()
+	n, none := strangerCard, payvault.TokenizeRequest{}
+	e := refusal(t, none, object{"rcode": "905", "rmsg": "card " + n[:8], "data": object{"message": n[8:]}})
+	assert.Equal(t, []string{"card " + mark, mark}, []string{e.Message, e.Detail})
+	e = refusal(t, none, object{"rcode": "2", "rmsg": "card", "data": object{
+		"a": []string{"card " + n[:4], n[4:8]}, "b": []string{n[8:12]}, "c": []string{n[12:] + " is known", "in 2 of 3"},
+		"d": []string{},
+	}})
+	want := service.Fields{"a": {"card " + mark, mark}, "b": {mark}, "c": {mark + " is known", "in 2 of 3"}, "d": {}}
+	assert.Equal(t, want, e.Fields)
+	e = refusal(t, none, object{"rcode": "2", "data": object{
+		n[:8]: []string{"first"}, n[8:]: []string{"second"}, n + "1": []string{"third"},
+	}})
+	assert.Equal(t, service.Fields{mark: {"second", "first", "third"}}, e.Fields, "no text is lost to a cleared name")
+
+	e = refusal(t, none, object{"rcode": "905", "rmsg": "123 456 789 is no phone number"})
+	assert.Contains(t, e.Error(), ": code 905: 123 456 789 is no phone number", "what is too short for a card stays")
+	cards := object{}
+	for i := range 20 {
+		cards[strconv.Itoa(i)] = []string{"is required"}
+	}
+	assert.Len(t, refusal(t, none, object{"rcode": "2", "data": cards}).Fields, len(cards), "the numbers of cards stay")
+	e = refusal(t, none, object{"rcode": "4444", "rmsg": n[:6], "data": object{"message": n[6:11]}})
+	assert.NotContains(t, e.Error(), n[:6], "one that is spread over code, message and detail")
+	e = refusal(t, none, object{"rcode": n[:7], "rmsg": n[7:] + " is known"})
+	assert.NotContains(t, service.Logged(e), n[:7], "over code and message")
+	assert.NotContains(t, service.Logged(e), n[7:])
+	assert.Contains(t, service.Logged(e), " is known")
+}
+
+// TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
+func TestError_longTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64<<10)
+	e := refusal(t, payvault.TokenizeRequest{}, object{"rcode": "2", "rmsg": long, "data": object{"a": []string{"b"}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Empty(t, e.Message)
+	assert.Equal(t, service.Fields{"a": {"b"}}, e.Fields)
+	e = refusal(t, payvault.TokenizeRequest{}, object{"rcode": "2", "rmsg": long[2:], "data": object{"a": []string{long}}})
+	assert.ErrorIs(t, e, payvault.ErrRejected)
+	assert.Equal(t, long[2:], e.Message)
+	assert.Empty(t, e.Fields)
+}
+
+// TestError_manyFields: as many as a line can hold are in the text.
+func TestError_manyFields(t *testing.T) {
+	t.Parallel()
+	for n, end := range map[int]string{20: "; field_19 is odd", 25: "; field_19 is odd; and 5 more"} {
+		data := object{}
+		for i := range n {
+			data[fmt.Sprintf("field_%02d", i)] = []string{"is odd"}
+		}
+		e := refusal(t, payvault.TokenizeRequest{}, object{"rcode": "2", "data": data})
+		assert.Len(t, e.Fields, n)
+		assert.True(t, strings.HasSuffix(e.Error(), end), e.Error())
+	}
+}
+
+// TestError_codeLikeZero: a cleared code is no refusal if it was none before.
+func TestError_codeLikeZero(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"000000000000", "0e4111111111111111"} {
+		e := refusal(t, payvault.TokenizeRequest{}, object{"rcode": code})
+		service.AssertMatches(t, e, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown)
+		assert.Empty(t, e.Code)
+	}
+	e := refusal(t, payvault.TokenizeRequest{}, object{"rcode": strangerCard})
+	service.AssertMatches(t, e, payvault.ErrRejected)
+	assert.Equal(t, mark, e.Code)
 }

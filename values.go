@@ -15,6 +15,8 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
+
+	"example.com/payvault/internal/redact"
 )
 
 // Integer identifiers.
@@ -98,7 +100,7 @@ type Secret struct {
 	masked *masked // nil for no text
 }
 
-const redacted = "[REDACTED]"
+const redacted = redact.Mark
 
 var errRedacted = errors.New("a redacted secret, whose text is lost")
 

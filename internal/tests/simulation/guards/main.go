@@ -111,9 +111,9 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
-		{"redaction of card numbers", "erase.go", "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
+		{"redaction of card numbers", "internal/redact/redact.go", "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
 		{
-			"redaction of what is escaped", "erase.go",
+			"redaction of what is escaped", "internal/redact/redact.go",
 			`if signs != "" && !strings.ContainsAny(all, signs)`,
 			`if signs != ""`,
 		},

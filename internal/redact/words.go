@@ -1,10 +1,10 @@
-// Package words finds many texts in another one in a single pass, by the algorithm of Aho and Corasick.
-package words
+package redact
 
 import "iter"
 
-// Tree holds texts. Each node stands for the start of some of them.
-type Tree struct {
+// tree finds many texts in another one in a single pass, by the algorithm of Aho and Corasick. Each node stands for the
+// start of some of them.
+type tree struct {
 	next  map[int]int // by key
 	nodes []node
 }
@@ -14,9 +14,9 @@ type node struct {
 	length   int // of the longest text that ends here
 }
 
-// New makes a tree. It leaves empty texts out.
-func New(texts []string) *Tree {
-	t := &Tree{map[int]int{}, make([]node, 1)}
+// newTree makes a tree. It leaves empty texts out.
+func newTree(texts []string) *tree {
+	t := &tree{map[int]int{}, make([]node, 1)}
 	type branch struct {
 		at   int
 		left string
@@ -48,9 +48,9 @@ func New(texts []string) *Tree {
 	return t
 }
 
-// Find yields where texts of the tree stand in a text, from the first byte to behind the last, in the order of their
+// find yields where texts of the tree stand in a text, from the first byte to behind the last, in the order of their
 // ends. Of those that end together it yields the longest. Upper and lower case of ASCII match each other.
-func (t *Tree) Find(text []byte) iter.Seq2[int, int] {
+func (t *tree) find(text []byte) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		at := 0
 		for i, c := range text {
@@ -62,7 +62,7 @@ func (t *Tree) Find(text []byte) iter.Seq2[int, int] {
 	}
 }
 
-func (t *Tree) step(at int, char byte) int {
+func (t *tree) step(at int, char byte) int {
 	for {
 		if child, ok := t.next[key(at, char)]; ok || at == 0 {
 			return child

@@ -1,4 +1,5 @@
-package payvault
+// Package redact clears texts of the service of card numbers and of the secrets that it was sent.
+package redact
 
 import (
 	"bytes"
@@ -11,13 +12,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+)
 
-	"example.com/payvault/internal/words"
+// Mark stands in place of what was cleared.
+const Mark = "[REDACTED]"
+
+// Lengths of secrets.
+const (
+	ShortSecret = 3 // shorter ones stand everywhere and are left
+	LongSecret  = 8 // from this length on a secret is looked for with separators in it, and in codes
 )
 
 const (
-	shortSecret   = 3  // shorter ones stand everywhere and are left
-	longSecret    = 8  // from this length on a secret is looked for with separators in it, and in codes
 	cardDigits    = 12 // of the shortest card number
 	mostGiven     = 3  // names that are looked for one after the other; more than these only all together
 	longestEscape = 32
@@ -40,28 +46,29 @@ var (
 		`[1-9]\d\d?(?:, [1-9]\d\d?)+)\b`)
 )
 
-// eraser clears texts of the service, as they stand, with their escapes read and without their tags, of
+// Eraser clears texts of the service, as they stand, with their escapes read and without their tags, of
 //   - every run of 12 digits or more, whatever stands between the digits, but for letters, days of the calendar, and
 //     lists of numbers of two or three digits. A run that is longer than a card number may hold one. Phone numbers with
 //     an extension and long IDs go too: clearing too much does no harm;
 //   - the secrets, in any case;
 //   - the long ones, and what a magnetic track holds, whatever stands between their letters and digits.
-type eraser struct{ exact, loose *words.Tree }
+type Eraser struct{ exact, loose *tree }
 
-func newEraser(secrets []string) eraser {
+// New returns one for some secrets.
+func New(secrets []string) Eraser {
 	var exact, loose []string
 	for _, secret := range secrets {
 		for _, signs := range scripts {
 			r := read(secret, signs)
 			exact = append(exact, string(r.mapped(asciiDigits).text))
-			if plain := r.mapped(plain).text; len(plain) >= longSecret {
+			if plain := r.mapped(plain).text; len(plain) >= LongSecret {
 				loose = append(loose, string(plain))
 			}
 		}
 		loose = append(loose, trackTexts(secret)...)
 	}
-	isShort := func(text string) bool { return len(text) < shortSecret }
-	return eraser{words.New(slices.DeleteFunc(exact, isShort)), words.New(slices.DeleteFunc(loose, isShort))}
+	isShort := func(text string) bool { return len(text) < ShortSecret }
+	return Eraser{newTree(slices.DeleteFunc(exact, isShort)), newTree(slices.DeleteFunc(loose, isShort))}
 }
 
 // trackTexts returns the fields of a magnetic track, such as %B4111111111111111^DOE/JOHN Q.MR^2512101? or
@@ -72,7 +79,7 @@ func trackTexts(secret string) (texts []string) {
 	for _, track := range strings.FieldsFunc(secret, func(r rune) bool { return strings.ContainsRune("%;?", r) }) {
 		fields := strings.Split(strings.ReplaceAll(track, "=", "^"), "^")
 		number := strings.TrimLeftFunc(plain(fields[0]), unicode.IsLetter)
-		if len(fields) == 1 || len(number) < longSecret || strings.ContainsFunc(number, unicode.IsLetter) {
+		if len(fields) == 1 || len(number) < LongSecret || strings.ContainsFunc(number, unicode.IsLetter) {
 			continue
 		}
 		texts = append(texts, number)
@@ -91,9 +98,9 @@ func trackTexts(secret string) (texts []string) {
 	return texts
 }
 
-// clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The
+// Clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The
 // time it takes is in proportion to the texts.
-func (e eraser) clean(texts ...string) []string {
+func (e Eraser) Clean(texts ...string) []string {
 	all := strings.Join(texts, "\x00")
 	ends := make([]int32, len(all)) // of what has to go from a byte on
 	for _, signs := range scripts {
@@ -102,8 +109,8 @@ func (e eraser) clean(texts ...string) []string {
 		}
 		r := read(all, signs)
 		exact, loose := r.mapped(asciiDigits), r.mapped(plain)
-		exact.mark(e.exact.Find(exact.text), ends)
-		loose.mark(e.loose.Find(loose.text), ends)
+		exact.mark(e.exact.find(exact.text), ends)
+		loose.mark(e.loose.find(loose.text), ends)
 		digits := r.without(noCard).mapped(plain)
 		digits.mark(cardNumbers(digits.text), ends)
 	}
@@ -117,7 +124,7 @@ func (e eraser) clean(texts ...string) []string {
 			case at > end:
 				left.WriteByte(char)
 			case !isMarked:
-				left.WriteString(redacted)
+				left.WriteString(Mark)
 			}
 			isMarked = at <= end
 		}

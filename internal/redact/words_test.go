@@ -1,4 +1,4 @@
-package words
+package redact
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 type span struct{ from, to int }
 
 func found(texts []string, in string) (spans []span) {
-	for from, to := range New(texts).Find([]byte(in)) {
+	for from, to := range newTree(texts).find([]byte(in)) {
 		spans = append(spans, span{from, to})
 	}
 	return spans
@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 
 func TestFind_ends(t *testing.T) {
 	t.Parallel()
-	for from, to := range New([]string{"a"}).Find([]byte("aaa")) {
+	for from, to := range newTree([]string{"a"}).find([]byte("aaa")) {
 		assert.Equal(t, span{0, 1}, span{from, to})
 		break
 	}
