@@ -436,10 +436,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 		return payvault.BatchState{}, nil
 	}
 	state, err := s.journal.Begin(ctx, job, i)
-	switch {
-	case err != nil:
-		s.settle(i, nil)
-	case state.Begun:
+	if err == nil && state.Begun { // after an error the batch stays announced: the journal may have it
 		s.known(i, state.Outcome)
 	}
 	return state, err
@@ -480,10 +477,12 @@ func (s *submission) End(ctx context.Context, job string, index int, o payvault.
 	}
 	s.know(outcome)
 	err := s.journal.End(ctx, job, i, o)
-	if err == nil { // else it stays announced: the journal may have it, and another workflow may have begun it since
-		s.settle(i, nil)
+	if err != nil { // it stays announced: the journal may have it, and another workflow may have begun it since
+		s.halt("", errRecord(err))
+		return err
 	}
-	return err
+	s.settle(i, nil)
+	return nil
 }
 
 // enter records in the journal what it may not have, though an activity has reported it.
@@ -498,10 +497,14 @@ func (a *Activities) enter(ctx context.Context, o order) error {
 			StatusCode: owed.StatusCode, Code: owed.Code, Message: owed.Reason,
 		})
 		if err != nil {
-			return temporal.NewApplicationError("the journal has not recorded a batch: "+err.Error(), TypeSafeToRetry)
+			return errRecord(err)
 		}
 	}
 	return nil
+}
+
+func errRecord(err error) error {
+	return temporal.NewApplicationError("the journal has not recorded a batch: "+err.Error(), TypeSafeToRetry)
 }
 
 // outcomeOf returns nil for a batch that was not performed.

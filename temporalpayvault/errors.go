@@ -83,11 +83,13 @@ func isUnknown(e *payvault.Error) bool {
 	return e != nil && errors.Is(e, payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// silent is the error of the caller's own code, without what it says. Application errors are the caller's own words
-// for the history.
+// silent is the error of the caller's own code, without what it says. The message of an application error, not its cause
+// nor its details, is the caller's own words for the history.
 func silent(err error, kind string) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return app
+		return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{
+			NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
+		})
 	}
 	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
 }

@@ -141,3 +141,19 @@ func TestError_others(t *testing.T) {
 	assert.NoError(t, Error((*payvault.Error)(nil)))
 	assert.Equal(t, context.Canceled, Error(context.Canceled))
 }
+
+// TestSilent: of an error of the caller's own code only the message of an application error is said, and how to repeat.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	const card = "4111111111111111"
+	said := temporal.NewApplicationErrorWithOptions("row 7 is bad", "Row", temporal.ApplicationErrorOptions{
+		NonRetryable: true, NextRetryDelay: time.Minute, Cause: errors.New(card), Details: []any{card},
+	})
+	app, ok := errors.AsType[*temporal.ApplicationError](silent(fmt.Errorf("%s: %w", card, said), TypeSource))
+	require.True(t, ok)
+	assert.Equal(t, []any{"row 7 is bad", "Row", true, time.Minute},
+		[]any{app.Message(), app.Type(), app.NonRetryable(), app.NextRetryDelay()})
+	require.NoError(t, app.Unwrap())
+	assert.False(t, app.HasDetails())
+	assert.NotContains(t, silent(errors.New(card), TypeSink).Error(), card)
+}

@@ -60,7 +60,9 @@ type ExportJob struct {
 	Subscriptions string               // reference for the SubscriptionSource; "" to export the customers
 	List          payvault.ListOptions // what to list; Page and Prefetch do not count; histories have values of filters
 
-	ListsPerActivity int           // 100 if it is not positive, 5,000 at most: a heartbeat holds those that are refused
+	// 100 if it is not positive. A heartbeat holds those that are refused, so they are 5,000 at most, and 20,000 in all
+	// activities in flight.
+	ListsPerActivity int
 	Concurrency      int           // activities in flight, each with one request; 8 if it is not positive, 1,000 at most
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
@@ -165,9 +167,10 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return nil, err
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
+	concurrency := min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency)
 	d := &dispatch{
-		carried: &state.carried, per: min(orDefault(job.ListsPerActivity, defaultLists), maxBatches),
-		concurrency: min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency), most: job.ActivitiesPerRun,
+		carried: &state.carried, per: perActivity(job.ListsPerActivity, defaultLists, concurrency),
+		concurrency: concurrency, most: job.ActivitiesPerRun,
 		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() {},
 	}
 	switch {

@@ -3,13 +3,11 @@ package temporalpayvault
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -34,24 +32,16 @@ func (a *Activities) newHeartbeat(ctx context.Context) *heartbeat {
 	return h
 }
 
-// send records details, by whoever has the turn. An attempt that does not reach the server has to end as well.
+// send records details, by whoever has the turn. An attempt ends with the first heartbeat that the server refuses, and
+// with the first of which it is not known whether the server has it: it may come after a newer one.
 func (h *heartbeat) send(ctx context.Context, details any) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.timeout)
 	defer cancel()
 	err := h.record(ctx, details)
-	if isRefused(err) {
+	if err != nil {
 		h.refused(err)
 	}
 	return err
-}
-
-// isRefused reports whether the attempt is to end: the server does not know it any more, or has not answered for the
-// heartbeat timeout; or it was canceled, paused or reset.
-func isRefused(err error) bool {
-	_, unknown := errors.AsType[*serviceerror.NotFound](err)
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return unknown || late || errors.Is(err, context.DeadlineExceeded) || temporal.IsCanceledError(err) ||
-		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
 // startedAgain is the error of an attempt that the server starts a second time all the same, as it does after a panic

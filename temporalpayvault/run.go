@@ -27,6 +27,8 @@ const (
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
+	fewTries           = 3
+	maxPending         = 20_000 // of what activities in flight have in their heartbeats, which a server keeps in 8 MB
 
 	bySignal = "by a signal"
 
@@ -207,9 +209,11 @@ func (d *dispatch) mayEnd(ctx workflow.Context) bool {
 	return d.inFlight == 0 && (d.failed != nil || !d.hasWork() || d.enough(ctx))
 }
 
+// take prefers what is to be done again, but for a few spans that fail each time and would hold up all others.
 func (d *dispatch) take() span {
 	d.started++
-	if len(d.Redo) > 0 {
+	hopeless := len(d.Redo) > 0 && d.Redo[0].Tries > fewTries && len(d.Redo) <= 10*d.concurrency && d.Next < d.total
+	if len(d.Redo) > 0 && !hopeless {
 		s := d.Redo[0]
 		d.Redo = d.Redo[1:]
 		return s
@@ -292,6 +296,11 @@ func startedOnce(ctx workflow.Context) workflow.Context {
 		InitialInterval: time.Second, MaximumInterval: time.Minute,
 		NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
 	})
+}
+
+// perActivity is how many batches or lists an activity has.
+func perActivity(wanted, standard, concurrency int) int {
+	return min(orDefault(wanted, standard), maxBatches, maxPending/concurrency)
 }
 
 // orDefault returns n, or what stands in for it if it is not positive.

@@ -70,7 +70,9 @@ type Job struct {
 	Source string // reference of the cards, for the CardSource
 	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
-	BatchesPerActivity int     // of 100 cards each; 50 if it is not positive, 5,000 at most: a heartbeat holds them all
+	// Batches of 100 cards each; 50 if it is not positive. A heartbeat holds them all, so they are 5,000 at most, and 20,000
+	// in all activities in flight.
+	BatchesPerActivity int
 	Concurrency        int     // activities in flight; 8 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
@@ -217,7 +219,8 @@ func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report, left 
 	state, order := j.State, j.order(ctx, s)
 	err := perform(startedOnce(ctx), activitySubmit, order, &r)
 	known := err == nil || reported(err, &r)
-	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost && known {
+	_, lost := errors.AsType[*temporal.TimeoutError](err)
+	if lost && known || temporal.IsCanceledError(err) { // one that has begun reports, though it is canceled
 		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
 	}
 	left = r.redo(s, state.Journal || temporal.IsCanceledError(err))
@@ -257,8 +260,8 @@ func (j *Job) journalName() string {
 }
 
 func (j *Job) setDefaults() {
-	j.BatchesPerActivity = min(orDefault(j.BatchesPerActivity, defaultBatches), maxBatches)
 	j.Concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
+	j.BatchesPerActivity = perActivity(j.BatchesPerActivity, defaultBatches, j.Concurrency)
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxUnknown = orDefault(j.MaxUnknown, defaultMaxUnknown)
 }

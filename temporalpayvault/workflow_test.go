@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -385,6 +386,47 @@ func TestDispatch_left(t *testing.T) {
 	d := dispatch{carried: &carried{Next: 7, Redo: []span{{From: 1, To: 2}, {From: 4, To: 6, Lost: true}}}, total: 9}
 	assert.Equal(t, []Range{{From: 1, To: 2}, {From: 4, To: 6, Lost: true}, {From: 7, To: 9}}, d.left())
 	assert.Empty(t, (&dispatch{carried: &carried{Next: 9}, total: 9}).left())
+}
+
+// A job that is canceled has not sent what no worker has begun.
+func TestSubmitCards_canceledBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(context.Context, order) (*report, error) {
+		env.CancelWorkflow()
+		return nil, temporal.NewCanceledError()
+	})
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1})
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok)
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.Equal(t, []Range{{To: 10}}, s.Left)
+}
+
+// A few spans that fail each time do not hold up the others.
+func TestDispatch_take(t *testing.T) {
+	t.Parallel()
+	again := func(tries int) *dispatch {
+		return &dispatch{carried: &carried{Redo: []span{{To: 1, Tries: tries}}, Next: 1}, total: 2, per: 1, concurrency: 1}
+	}
+	soon := again(fewTries)
+	assert.Zero(t, soon.take().From)
+	hopeless := again(fewTries + 1)
+	assert.Equal(t, 1, hopeless.take().From)
+	assert.Zero(t, hopeless.take().From)
+	many := again(fewTries + 1)
+	many.Redo = slices.Repeat(many.Redo, 11)
+	assert.Zero(t, many.take().From, "all may fail")
+}
+
+// What a server keeps for a workflow is no more than it takes.
+func TestPerActivity(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []int{50, 2500, 20, 5000, 7}, []int{
+		perActivity(0, 50, 8), perActivity(5000, 50, 8), perActivity(0, 50, 1000), perActivity(9999, 50, 1),
+		perActivity(7, 50, 8),
+	})
 }
 
 // A heartbeat, and a payload, hold only so much.

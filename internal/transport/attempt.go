@@ -93,7 +93,7 @@ func (c *Client) attempt(req *http.Request, call *call) error {
 	r := &call.result
 	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: call.mayBePerformed(), Keys: r.Keys}
 	timeout := c.config.AttemptTimeout
-	timeout += min(time.Duration(call.Length/uploadRate)*time.Second, math.MaxInt64-timeout)
+	timeout += min(time.Duration(call.Length/uploadRate), (math.MaxInt64-timeout)/time.Second) * time.Second
 	ctx, cancel := context.WithTimeout(call.ctx, timeout)
 	defer cancel()
 	key, err := c.config.Authorization(ctx)
@@ -121,7 +121,7 @@ func (c *Client) attempt(req *http.Request, call *call) error {
 		err = errNoResponse
 	}
 	if err != nil {
-		r.Delivery = t.delivery()
+		r.Delivery = t.delivery(call.Length > 0)
 		return err
 	}
 	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered

@@ -56,11 +56,11 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 }
 
 // delivery of a request without a response: unsent only if a connection was asked for, none got, and nothing taken of
-// the body.
-func (t *tracker) delivery() Delivery {
+// the body. That there is none to take proves nothing of a RoundTripper that may not call all hooks.
+func (t *tracker) delivery(body bool) Delivery {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked.Load() && t.connections.Load() == 0 && !t.taken {
+	if t.asked.Load() && t.connections.Load() == 0 && !t.taken && (body || t.kind.standard) {
 		return NotSent
 	}
 	return Unknown

@@ -220,23 +220,40 @@ func TestLargestLimits(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "body", string(result.Body))
 	}
+	for _, timeout := range []time.Duration{time.Second, math.MaxInt64} {
+		for _, length := range []int64{1 << 52, 1 << 58, math.MaxInt64} {
+			config := testConfig(reading(func(req *http.Request) (*http.Response, error) {
+				deadline, _ := req.Context().Deadline()
+				assert.Greater(t, time.Until(deadline), 100*365*24*time.Hour)
+				return nil, errLost
+			}))
+			config.AttemptTimeout = timeout
+			_, err := New(config).Do(t.Context(), post(false).upload(length))
+			require.ErrorIs(t, err, errLost)
+		}
+	}
 }
 
 // TestRewindable: net/http asks for a body again only after a connection that was used before; whoever asks after
 // another one repeats requests by itself.
 func TestRewindable(t *testing.T) {
 	t.Parallel()
+	var body io.Reader
 	for _, reused := range []bool{true, false} {
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(req.Context())
 			trace.GotConn(httptrace.GotConnInfo{Reused: reused})
-			_, err := req.GetBody()
-			assert.Equal(t, reused, err == nil)
+			again, err := req.GetBody()
+			if assert.Equal(t, reused, err == nil); reused {
+				body = again
+			}
 			return nil, io.ErrUnexpectedEOF
 		})))
 		c.kind.plainH1 = true
 		_, err := c.Do(t.Context(), post(false))
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		_, err = body.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.ErrClosedPipe, "after the attempt")
 	}
 }
 

@@ -81,9 +81,11 @@ func TestPartialHooksProveNothing(t *testing.T) {
 	for _, body := range []string{"{}", ""} {
 		sent := 0
 		hedging := forgetful(func(req *http.Request) (*http.Response, error) {
-			_, err := io.Copy(io.Discard, req.Body)
-			sent++ // by the path without hooks, which loses the answer
-			require.NoError(t, err)
+			sent++ // by the path without hooks, which loses the answer, and does not look at an empty body
+			if req.ContentLength > 0 {
+				_, err := io.Copy(io.Discard, req.Body)
+				require.NoError(t, err)
+			}
 			httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
 			return nil, errRefused
 		})

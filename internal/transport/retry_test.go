@@ -63,6 +63,7 @@ func TestRepeatedUntilItSucceeds(t *testing.T) {
 				assert.Equal(t, "yes", result.Header.Get("X-Answer"))
 				assert.Equal(t, 3, result.Attempts)
 				assert.Equal(t, Answered, result.Delivery)
+				assert.Equal(t, []string{"Basic static"}, result.Keys, "each once")
 				s.assertClosed(t)
 			})
 		})
@@ -201,10 +202,14 @@ func TestContextThatHasEnded(t *testing.T) {
 		s := &script{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		result, err := New(testConfig(s)).Do(ctx, post(replay))
-		require.ErrorIs(t, err, context.Canceled)
-		assert.Empty(t, s.sent)
-		assert.Equal(t, Result{Delivery: NotSent}, result, "nothing was tried")
+		for _, sending := range []context.Context{nil, ctx} { // whose end is not the reason
+			request := post(replay)
+			request.Sending = sending
+			result, err := New(testConfig(s)).Do(ctx, request)
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Empty(t, s.sent)
+			assert.Equal(t, Result{Delivery: NotSent}, result, "nothing was tried")
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 	"example.com/payvault/examples/temporal/internal/demo"
@@ -76,7 +77,11 @@ func run(ctx context.Context, file, job string) error {
 	defer cancel()
 	go watch(ctx, server, submission.GetID())
 	var summary temporalpayvault.Summary
-	if err := submission.Get(ctx, &summary); err != nil {
+	err = submission.Get(ctx, &summary)
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok && canceled.Details(&summary) == nil {
+		fmt.Printf("canceled: %+v\n", summary) // Left has what was not sent
+	}
+	if err != nil {
 		return err
 	}
 	cancel()
