@@ -263,8 +263,8 @@ func defaultConfig() config {
 // or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
 //
 // What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken.
-// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown. Nor does one
-// that is no [http.Transport] prove anything of a request without a body.
+// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown.
+// Neither does one that is no [http.Transport] of a request without a body.
 //
 // What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or
 // goes on with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and

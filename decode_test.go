@@ -151,7 +151,7 @@ func TestReading_oddTexts(t *testing.T) {
 		switch isSecret := strings.Contains(r.place, "/payee_account/"); {
 		case isSecret && r.form == `true`: // which is no truth value
 		case isNone && needed.MatchString(r.place):
-			require.ErrorContains(t, r.err, r.place+" is missing")
+			require.ErrorContains(t, r.err, r.place+" is missing", "%s: its missing method", r.form)
 		default:
 			require.NoError(t, r.err, "%s %s", r.place, r.form)
 			text := `"` + r.form + `"`

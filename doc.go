@@ -46,14 +46,14 @@
 //
 // # Retries
 //
-// An operation is replayable if performing it twice changes nothing: the lists, Validate and SaveData, and Tokenize
-// with a CardID. [WithReplay] says so of one call. The HTTP method says nothing of it. After a failure:
+// An operation is replayable if performing it twice changes nothing: all that only read, SaveData, and Tokenize with
+// a CardID. [WithReplay] says so of one call. The HTTP method says nothing of it. After a failure:
 //
 //	failure                                    replayable       all others
 //	no connection: nothing was sent            repeated         repeated
 //	no API key, untrusted certificate          error, NotSent   error, NotSent
 //	status 429                                 repeated         repeated
-//	429 or 503, Retry-After beyond 30 s        error            error
+//	429 or 503, Retry-After beyond 30 s        error            error (of a 503: of unknown outcome)
 //	lost, timed out, status 502, 503, 504      repeated         error of unknown outcome
 //	any other status from 500 on               error, Unknown   error of unknown outcome
 //	2xx or 3xx that is no documented answer    error, Unknown   error of unknown outcome

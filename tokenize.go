@@ -110,7 +110,8 @@ func (r *tokenizeReply) missing() string {
 //
 // With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service: a
 // second call may store the data once more, under another CardID, and no operation lists the cards that belong to no
-// customer. Where a stored card that nobody uses does no harm, call again, or pass [WithReplay].
+// customer. After [ErrOutcomeUnknown], where a stored card that nobody uses does no harm, call again, or pass
+// [WithReplay]; see [SafeToRetry].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

@@ -8,10 +8,11 @@
 // # Card updates
 //
 // A batch of 100 cards is sent at most once, whatever happens to workers, to the server and to the network between
-// them, with few exceptions without a journal, which the README names. The heartbeat of an activity is its journal: a batch is announced in it, and the server has acknowledged that,
-// before the batch is sent. What a lost one had announced, and had not reported, is of unknown outcome and is not sent
-// again; another activity does the rest. An activity that the server has given up cannot announce, and begins and
-// repeats nothing more when a heartbeat is refused.
+// them, with few exceptions without a journal, which the README names. The heartbeat of an activity is its journal: a
+// batch is announced in it, and the server has acknowledged that, before the batch is sent. What a lost one had
+// announced, and had not reported, is of unknown outcome and is not sent again; another activity does the rest. An
+// activity that the server has given up cannot announce, and begins and repeats nothing more when a heartbeat is
+// refused.
 //
 // Every batch of a job ends accepted, refused or unknown. Unknown ones may have been performed: the README says what to
 // find out before anything is sent again. With a [payvault.Journal] fewer of them are unknown, all are recorded in it,

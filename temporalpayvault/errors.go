@@ -83,8 +83,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e != nil && errors.Is(e, payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// silent is the error of the caller's own code, without what it says. The message of an application error, not its cause
-// nor its details, is the caller's own words for the history.
+// silent is the error of the caller's own code, without what it says. The message of an application error is the
+// caller's own words for the history, its cause and its details are not.
 func silent(err error, kind string) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{

@@ -70,8 +70,8 @@ type Job struct {
 	Source string // reference of the cards, for the CardSource
 	Name   string // with the checksum it names the cards in the journal, for a service and merchant; Source if empty
 
-	// Batches of 100 cards each; 50 if it is not positive. A heartbeat holds them all, so they are 5,000 at most, and 20,000
-	// in all activities in flight.
+	// Batches of 100 cards each; 50 if it is not positive. A heartbeat holds them all, so they are 5,000 at most, and
+	// 20,000 in all activities in flight.
 	BatchesPerActivity int
 	Concurrency        int     // activities in flight; 8 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive

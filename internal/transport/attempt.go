@@ -93,7 +93,7 @@ func (c *Client) attempt(req *http.Request, call *call) error {
 	r := &call.result
 	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: call.mayBePerformed(), Keys: r.Keys}
 	timeout := c.config.AttemptTimeout
-	timeout += min(time.Duration(call.Length/uploadRate), (math.MaxInt64-timeout)/time.Second) * time.Second
+	timeout += time.Duration(min(call.Length/uploadRate, int64((math.MaxInt64-timeout)/time.Second))) * time.Second
 	ctx, cancel := context.WithTimeout(call.ctx, timeout)
 	defer cancel()
 	key, err := c.config.Authorization(ctx)

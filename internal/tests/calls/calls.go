@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,15 +49,15 @@ type Call struct {
 	Repeats bool   // the client repeats it by itself after an attempt that may have performed it
 }
 
-// IDs are the records that calls are about, by their parameters of paths.
+// IDs are the records that calls are about, by what the parameters of paths that name them begin with.
 type IDs struct {
 	Card         string
-	Payee        payvault.PayeeID        `path:"payee_id"`
-	Application  payvault.ApplicationID  `path:"appId"`
-	Dispute      payvault.DisputeID      `path:"rec_id"`
-	Subscription payvault.SubscriptionID `path:"subscription_id"`
-	Invoice      payvault.InvoiceID      `path:"invoice_id"`
-	Webhook      payvault.WebhookID      `path:"webhook_id"`
+	Payee        payvault.PayeeID        `path:"payee"`
+	Application  payvault.ApplicationID  `path:"app"`
+	Dispute      payvault.DisputeID      `path:"rec"`
+	Subscription payvault.SubscriptionID `path:"subscription"`
+	Invoice      payvault.InvoiceID      `path:"invoice"`
+	Webhook      payvault.WebhookID      `path:"webhook"`
 	Event        payvault.Event          `path:"event"`
 }
 
@@ -84,13 +85,17 @@ func Seeded(srv *payvaulttest.Server) IDs {
 
 // In puts the IDs into a template of payvault.Operations.
 func (ids IDs) In(template string) string {
-	for name, id := range ids.all() {
-		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(id))
-	}
-	return template
+	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(template, func(param string) string {
+		for start, id := range ids.all() {
+			if strings.HasPrefix(param, "{"+start) {
+				return fmt.Sprint(id)
+			}
+		}
+		return param
+	})
 }
 
-// all gives the IDs by their parameters of paths.
+// all gives the IDs by the starts of their parameters.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {

@@ -26,6 +26,7 @@ const (
 	deliver = "internal/transport/deliver.go"
 	attempt = "internal/transport/attempt.go"
 	retry   = "internal/transport/retry.go"
+	redact  = "internal/redact/redact.go"
 )
 
 func guards() []guard {
@@ -111,9 +112,9 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
-		{"redaction of card numbers", "internal/redact/redact.go", "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
+		{"redaction of card numbers", redact, "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
 		{
-			"redaction of what is escaped", "internal/redact/redact.go",
+			"redaction of what is escaped", redact,
 			`if signs != "" && !strings.ContainsAny(all, signs)`,
 			`if signs != ""`,
 		},
