@@ -228,8 +228,8 @@ func TestSubmit_resetWithoutJournal(t *testing.T) {
 	}
 }
 
-// A batch whose announcement has failed is not sent, and nobody takes it for unknown. One that the journal has failed to
-// begin stays announced, since it may have it.
+// A batch whose announcement has failed is not sent, and nobody takes it for unknown. One that the journal has failed
+// to begin stays announced, since it may have it.
 func TestSubmit_announcementFails(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*Activities, *heartbeats){
