@@ -349,25 +349,26 @@ func idsOf[T any](records iter.Seq2[*T, error], id func(*T) string) iter.Seq2[st
 // observer notes what it is told with the caller whose call it is.
 func observer() payvault.Observer {
 	return payvault.Observer{
-		Start: func(ctx context.Context, _ payvault.CallInfo) context.Context {
+		Start: func(ctx context.Context, info payvault.CallInfo) context.Context {
 			c := callerOf(ctx)
+			c.say("%+v", info)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.started++
 			c.most = max(c.most, c.started-c.ended)
 			return ctx
 		},
-		Attempt: func(ctx context.Context, _ payvault.CallInfo, result payvault.CallResult) {
+		Attempt: func(ctx context.Context, info payvault.CallInfo, result payvault.CallResult) {
 			c := callerOf(ctx)
 			c.mu.Lock()
 			c.attempts++
 			c.mu.Unlock()
-			c.say("%+v", result)
+			c.say("%+v %+v", info, result)
 			c.panicAt("observer")
 		},
-		End: func(ctx context.Context, _ payvault.CallInfo, result payvault.CallResult) {
+		End: func(ctx context.Context, info payvault.CallInfo, result payvault.CallResult) {
 			c := callerOf(ctx)
-			c.say("%+v %s", result, result.ErrorClass())
+			c.say("%+v %+v %s", info, result, result.ErrorClass())
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.ended++
@@ -384,6 +385,7 @@ func (h handler) WithGroup(string) slog.Handler          { return h }
 
 func (handler) Handle(ctx context.Context, record slog.Record) error {
 	c := callerOf(ctx)
+	c.say("%s", record.Message)
 	record.Attrs(func(a slog.Attr) bool {
 		c.say("%s=%v", a.Key, a.Value)
 		return true

@@ -166,6 +166,9 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	for _, h := range a.header {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
+	if a.status == http.StatusSwitchingProtocols { // else net/http takes it for an ordinary answer
+		b.WriteString("Upgrade: other\r\nConnection: Upgrade\r\n")
+	}
 	length := len(a.body)
 	switch framing {
 	case "gzip", "broken gzip", "gzip bomb":

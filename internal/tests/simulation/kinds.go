@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -35,8 +36,11 @@ const (
 
 // secrets are what the errors of a call are cleared of.
 func (k *kind) secrets() []string {
-	return append([]string{canaryKey, canaryExtra, canaryCard, canaryAccount}, k.private...)
+	return append([]string{canaryKey, encodedKey(), canaryExtra, canaryCard, canaryAccount}, k.private...)
 }
+
+// encodedKey is the key as the Authorization header has it.
+func encodedKey() string { return base64.StdEncoding.EncodeToString([]byte(":" + canaryKey)) }
 
 // kind is an operation in one of its forms.
 type kind struct {

@@ -330,7 +330,7 @@ func (d die) step(k kind) Step {
 }
 
 func (d die) anyBody() string {
-	return pick(d, []string{"refusal", "refusal", "validation", "nothing", "text"})
+	return pick(d, []string{"refusal", "refusal", "validation", "nothing", "text", "success", "mutated"})
 }
 
 func (d die) retryAfter() string {

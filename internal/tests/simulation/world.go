@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -45,7 +44,7 @@ func NewWorld(testdata string) (*World, error) {
 	w := &World{
 		documents: map[payvault.Operation][]byte{},
 		issuing:   map[payvault.Operation]cutDocument{}, pages: map[payvault.Operation]cutDocument{},
-		token: "Basic " + base64.StdEncoding.EncodeToString([]byte(":"+canaryKey)), roots: x509.NewCertPool(),
+		token: "Basic " + encodedKey(), roots: x509.NewCertPool(),
 	}
 	for _, info := range payvault.Operations() {
 		name := filepath.FromSlash(strings.ReplaceAll(string(info.Op), ".", "/") + ".response.json")

@@ -70,6 +70,11 @@ func guards() []guard {
 			"ctx: context.WithoutCancel(ctx),",
 		},
 		{"cap of the body", attempt, "int64(len(body)) > limit {", "int64(len(body)) > limit<<20 {"},
+		{
+			"a change of protocol ends the connection", attempt,
+			"\tdefer resp.Body.Close()\n\tif resp.StatusCode == http.StatusSwitchingProtocols {",
+			"\tif resp.StatusCode != http.StatusSwitchingProtocols {\n\t\tdefer resp.Body.Close()\n\t} else {",
+		},
 		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
 		{"not sent: a connection was had", deliver, "t.asked.Load() && t.connections.Load() == 0", "t.asked.Load()"},
 		{"not sent: the body was taken", deliver, " && !t.taken", ""},
@@ -83,6 +88,11 @@ func guards() []guard {
 			"status 408 on a connection that was idle", attempt,
 			"r.Status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
 			"false",
+		},
+		{
+			"success by status, not only by code", "exchange.go",
+			"case r.Status < 200 || r.Status > 299:",
+			"case r.Status < 200 || r.Status > 299 && r.Status != http.StatusUnavailableForLegalReasons:",
 		},
 		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},
 		{
@@ -112,11 +122,17 @@ func guards() []guard {
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
+		{"redaction of the Authorization value", "exchange.go", ", strings.TrimPrefix(key, basic))", ")"},
 		{"redaction of card numbers", redact, "digits.mark(cardNumbers(digits.text), ends)", "_ = digits"},
 		{
 			"redaction of what is escaped", redact,
 			`if signs != "" && !strings.ContainsAny(all, signs)`,
 			`if signs != ""`,
+		},
+		{
+			"observers are told no IDs", "exchange.go",
+			"Path: op.Path, Server",
+			"Path: fmt.Sprint(op.Path, in.values), Server",
 		},
 		{"what net/http quotes of an answer", "errors.go", `return "connection failed"`, `return e.err.Error()`},
 		{
