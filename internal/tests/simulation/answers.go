@@ -55,9 +55,23 @@ func (x *exchange) answer() answer {
 		case "mutated", "endless", "repeated page", "empty page":
 			n.mutated = true
 		}
+		n.said = n.said || x.saysSuccess()
 	})
 	a.body = x.content(d)
 	return a
+}
+
+// saysSuccess reports whether the answer may be taken for a success. What is wrong with an application is the result of
+// asking for that.
+func (x *exchange) saysSuccess() bool {
+	status := x.step.Status
+	switch x.step.Body {
+	case "validation", "refusal": // which may have the same code
+		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
+	case "nothing", "text":
+		return false
+	}
+	return status/100 == 2 && x.step.Perform
 }
 
 // holdBack notes when the client may ask again, if it is sure to learn that.
@@ -180,6 +194,9 @@ func (x *exchange) bothCodes(d die) []byte {
 // mutated changes the document, in its tree or in its bytes.
 func (x *exchange) mutated(d die) []byte {
 	doc := slices.Clone(x.success())
+	if around, issues := x.run.world.issuing[x.kind.op]; issues && d.chance(20) {
+		return slices.Concat(around.before, []byte(printable(d.echo())), around.after)
+	}
 	for range 1 + d.IntN(3) {
 		if d.chance(60) {
 			doc = d.mutateTree(doc)

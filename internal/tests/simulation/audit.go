@@ -93,6 +93,9 @@ func (c *caller) auditOutcome(o *outcome) {
 		c.fail("an error of another kind: %T %v", o.err, o.err)
 		return
 	}
+	if c.run.isCalm() {
+		c.fail("batch %d: it failed, and there was no fault: %v", o.unit.batch, o.err)
+	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
 	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
@@ -132,11 +135,13 @@ func (c *caller) auditOutcome(o *outcome) {
 }
 
 func (c *caller) auditSuccess(o *outcome, n record, other bool) {
-	if c.kind.reads || other || c.run.duplicated.Load() {
+	if other || c.run.duplicated.Load() {
 		return
 	}
-	if n.performed == 0 {
+	if n.performed == 0 && !c.kind.reads {
 		c.fail("batch %d: success, but it was not performed", o.unit.batch)
+	} else if !n.said {
+		c.fail("batch %d: success, but no answer said so", o.unit.batch)
 	}
 	if c.kind.issues != "" && !n.mutated && !slices.Contains(n.issued, o.id) {
 		c.fail("batch %d: ID %q, but %q was issued", o.unit.batch, o.id, n.issued)

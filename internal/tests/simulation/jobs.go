@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,9 +168,12 @@ func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.B
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
-	shown.RequestID = "" // which is whatever the service says
+	shown.RequestID = "" // which is whatever the service says; only card numbers are cleared from it
 	if secret := leaked(fmt.Sprintf("%+v", shown), e.life.caller.kind.secrets()); secret != "" {
 		e.life.caller.fail("%q stands in the journal: %+v", secret, shown)
+	}
+	if strings.Contains(outcome.RequestID, canaryCard) {
+		e.life.caller.fail("a card number stands in the journal: %+v", outcome)
 	}
 	e.life.event()
 	return err

@@ -60,6 +60,7 @@ type record struct {
 	issued    []string  // IDs
 	mutated   bool      // an answer was
 	stuck     bool      // it gives the same page again and again
+	said      bool      // an answer said success
 	lied      bool      // it said that it had refused what it had performed
 }
 

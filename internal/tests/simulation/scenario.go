@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
@@ -174,6 +175,22 @@ func Draw(seed uint64) Scenario {
 		d.down(&s)
 	}
 	return s
+}
+
+// isCalm reports whether nothing is in the way of any call.
+func (s *Scenario) isCalm() bool {
+	return s.Caller == callerPlain && len(s.Dials) == 0 && !s.Down &&
+		!slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.isCalm() })
+}
+
+func (c *Call) isCalm() bool {
+	faults := c.Panic != "" || len(c.Keys)+len(c.Journal)+len(c.Deaths) > 0
+	return c.End == 0 && !faults && !slices.ContainsFunc(c.Steps, func(s Step) bool { return !s.isHonest() })
+}
+
+func (s Step) isHonest() bool {
+	s.Pick = 0
+	return reflect.DeepEqual(s, honest())
 }
 
 // down makes many calls of a service that is down.

@@ -94,6 +94,12 @@ func guards() []guard {
 			"case r.Status < 200 || r.Status > 299:",
 			"case r.Status < 200 || r.Status > 299 && r.Status != http.StatusUnavailableForLegalReasons:",
 		},
+		{
+			"success of a read", "exchange.go",
+			"case r.Status < 200 || r.Status > 299:",
+			"case r.Status < 200 || r.Status > 299 && (out.op.Replay != ReplayRead || r.Status < http.StatusBadGateway):",
+		},
+		{"a success is told as one", "exchange.go", "malformed == nil {", "malformed == nil && len(r.Body)%3 > 0 {"},
 		{"success by code, not by status", "decode.go", "err = into.result().check(op)", ""},
 		{
 			"a code and an rcode that contradict each other", "decode.go",
@@ -161,6 +167,11 @@ func guards() []guard {
 			"journal: nothing is sent that it has not recorded", "submitall.go",
 			"\t\treturn w.begin(b)\n\t}\n\tif b.begun",
 			"\t\treturn true\n\t}\n\tif b.begun",
+		},
+		{
+			"journal: no card number as the ID of a request", "journal.go",
+			"oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))",
+			"b.RequestID",
 		},
 		{
 			"journal: a batch is recorded before it is sent", "submitall.go",
