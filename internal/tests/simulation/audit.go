@@ -31,22 +31,28 @@ func (c *caller) audit() {
 	}
 }
 
-// mostRetries is what the budget of a client allows before any of its calls has succeeded.
-const mostRetries = 100
+// What the budget of a client allows before any of its calls has succeeded.
+const (
+	mostRetries  = 100
+	mostTimeouts = 50 // that are repeated
+)
 
 // auditBudget checks that calls of a service that is down do not multiply the load.
 func (r *run) auditBudget() {
-	if !r.Down {
+	if r.Down == "" {
 		return
 	}
-	r.strike("service: down")
-	calls, requests := 0, 0
+	r.strike("down: " + r.Down)
+	calls, attempts, most := 0, 0, mostRetries
 	for i, c := range r.calls {
 		calls += c.started
-		requests += r.note(unit{i, 0}, nil).heads
+		attempts += max(c.attempts, r.note(unit{i, 0}, nil).heads)
 	}
-	if requests > calls+mostRetries {
-		r.fail(-1, "%d requests of %d calls while the service was down", requests, calls)
+	if r.Down == downHangs {
+		most = mostTimeouts
+	}
+	if attempts > calls+most {
+		r.fail(-1, "%d attempts of %d calls while the service was down", attempts, calls)
 	}
 }
 

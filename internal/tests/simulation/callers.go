@@ -3,7 +3,6 @@ package simulation
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"example.com/payvault/internal/pool"
 )
 
 // The RoundTrippers that callers bring.
@@ -61,23 +62,18 @@ type roundTripper func(req *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// pool is like the client's own, but with the network of the scenario.
+// pool is the client's own, but for the network of the scenario and what is spoken on it.
 func (r *run) pool() *http.Transport {
-	protocols := new(http.Protocols)
+	own := pool.New()
+	own.Proxy, own.DialContext, own.TLSClientConfig.RootCAs = nil, r.dial, r.world.roots
 	switch r.Wire {
 	case wireH2C:
-		protocols.SetUnencryptedHTTP2(true)
+		own.Protocols.SetHTTP1(false)
+		own.Protocols.SetUnencryptedHTTP2(true)
 	case wireH2:
-		protocols.SetHTTP2(true)
-		protocols.SetHTTP1(true)
-	default:
-		protocols.SetHTTP1(true)
+		own.Protocols.SetHTTP2(true)
 	}
-	return &http.Transport{
-		DialContext: r.dial, Protocols: protocols, TLSHandshakeTimeout: longestDial,
-		MaxIdleConnsPerHost: 128, IdleConnTimeout: 45 * time.Second,
-		TLSClientConfig: &tls.Config{RootCAs: r.world.roots, MinVersion: tls.VersionTLS12},
-	}
+	return own
 }
 
 var errOwn = errors.New("of the caller's own")

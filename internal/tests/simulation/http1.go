@@ -58,11 +58,12 @@ func (c *http1) serve(req *http.Request) bool {
 			return false
 		}
 		x.complete(body)
-	} else {
+	} else if req.ContentLength != 0 {
 		c.run.strike("answer: early")
 	}
 	if c.gaveUp {
 		c.run.strike("after: 408 that crosses with a request")
+		c.run.trace("service", "call %d: gets a 408 that crosses with it", x.call)
 		_, _ = io.WriteString(c, requestTimeout)
 		if x.step.Pick%3 > 0 {
 			x.performNow()
@@ -98,6 +99,7 @@ func (c *http1) answer(x *exchange) bool {
 		x.call, x.step.Status, x.step.Body, x.step.Framing, n, len(raw))
 	if x.step.After == "duplicate" && x.step.Cut == "" && x.step.Status != http.StatusTooManyRequests {
 		c.run.strike("after: duplicate")
+		c.run.trace("service", "call %d: answers twice", x.call)
 		c.run.duplicated.Store(true)
 		raw = append(raw, raw...)
 		n = len(raw)
@@ -224,6 +226,7 @@ func (c *http1) after(x *exchange) bool {
 		c.run.strike("after: late close")
 		c.run.serving.Go(func() {
 			<-time.After(wait)
+			c.run.trace("service", "call %d: closes the connection after its answer", x.call)
 			_ = c.raw.Close()
 		})
 	case "late 408":
@@ -237,6 +240,7 @@ func (c *http1) after(x *exchange) bool {
 		})
 	case "garbage":
 		c.run.strike("after: garbage")
+		c.run.trace("service", "call %d: garbage after its answer", x.call)
 		_, err := c.Write(newDie(x.step.Pick).garbage())
 		return err == nil
 	}
@@ -253,6 +257,7 @@ func (c *http1) timeOut(goesOn bool) {
 		return
 	}
 	c.run.strike("after: late 408")
+	c.run.trace("service", "408 on an idle connection")
 	_, _ = io.WriteString(c, requestTimeout)
 	if !goesOn {
 		c.raw.closeWrite()

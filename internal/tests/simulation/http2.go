@@ -168,7 +168,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	case "malformed header":
 		fields = append(fields, "no header "+a.echo, a.echo)
 	}
-	if step.Framing != "" {
+	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") { // which HTTP/2 does not have
 		p.run.strike("framing: " + step.Framing)
 	}
 	if step.Framing != "until close" {
@@ -256,6 +256,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)
+		p.run.trace("service", "stream %d: after the answer, %s", stream, step.After)
 	}
 	switch step.After {
 	case "close":

@@ -234,6 +234,9 @@ func (r *run) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if number < len(r.Dials) {
 		plan = r.Dials[number]
 	}
+	if r.Down == downRefuses {
+		plan.Fault = "refused"
+	}
 	ctx, cancel := context.WithTimeout(ctx, longestDial)
 	defer cancel()
 	if plan.Wait > 0 {

@@ -4,7 +4,11 @@
 package simulation
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"time"
@@ -19,8 +23,22 @@ type Scenario struct {
 	Caller string   `json:"caller"` // the RoundTripper that the caller brings: one of callers
 	Client Settings `json:"client"`
 	Dials  []Dial   `json:"dials,omitempty"` // of the connections, in their order; further ones are honest
-	Down   bool     `json:"down,omitempty"`  // the service answers everything with status 503
+	Down   string   `json:"down,omitempty"`  // how the service is down for all calls: one of downs
 	Calls  []Call   `json:"calls"`
+}
+
+// Read reads a scenario that was kept.
+func Read(file string) (s Scenario, err error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the caller's own
+	if err != nil {
+		return s, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return s, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
 }
 
 // Settings are those of the client.
@@ -92,6 +110,10 @@ const (
 	wireH2C      = "h2c"
 	wireH2       = "h2"
 
+	downStatus  = "answers with status 503"
+	downRefuses = "refuses connections"
+	downHangs   = "does not answer"
+
 	formWalk = "walk"
 	formBulk = "bulk"
 	formCard = "with card_id"
@@ -117,6 +139,8 @@ func cuts() []string {
 }
 
 func afters() []string { return []string{"close", "late close", "late 408", "duplicate", "garbage"} }
+
+func downs() []string { return []string{downStatus, downRefuses, downHangs} }
 
 func keyFaults() []string { return []string{"fails", "slow"} }
 
@@ -179,7 +203,7 @@ func Draw(seed uint64) Scenario {
 
 // isCalm reports whether nothing is in the way of any call.
 func (s *Scenario) isCalm() bool {
-	return s.Caller == callerPlain && len(s.Dials) == 0 && !s.Down &&
+	return s.Caller == callerPlain && len(s.Dials) == 0 && s.Down == "" &&
 		!slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.isCalm() })
 }
 
@@ -195,7 +219,8 @@ func (s Step) isHonest() bool {
 
 // down makes many calls of a service that is down.
 func (d die) down(s *Scenario) {
-	s.Down, s.Caller, s.Dials = true, callerPlain, nil
+	s.Down, s.Caller, s.Dials = pick(d, downs()), callerPlain, nil
+	s.Client.Timeout = min(s.Client.Timeout, time.Second)
 	for i, c := range s.Calls {
 		if c.Form == formWalk || c.Form == formBulk {
 			c.Op, c.Form = payvault.OpApplicationsValidate, ""

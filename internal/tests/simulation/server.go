@@ -162,8 +162,11 @@ func (x *exchange) head() {
 	if index < len(call.Steps) {
 		x.step = call.Steps[index]
 	}
-	if x.run.Down {
+	switch x.run.Down {
+	case downStatus:
 		x.step = Step{Status: http.StatusServiceUnavailable}
+	case downHangs:
+		x.step = Step{Status: http.StatusServiceUnavailable, Cut: "hang"}
 	}
 	if x.kind.list {
 		x.run.note(x.unit, func(n *record) { // a service that repeats a page goes on doing so

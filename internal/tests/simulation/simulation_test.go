@@ -1,11 +1,9 @@
 package simulation
 
 import (
-	"encoding/json"
 	"flag"
 	"io"
 	"log"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -58,12 +56,11 @@ func TestKept(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)
+	require.NotEmpty(t, files)
 	w := newWorld(t)
 	for _, file := range files {
-		var s Scenario
-		text, err := os.ReadFile(file)
+		s, err := Read(file)
 		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(text, &s), file)
 		for range 20 { // in one order of goroutines or another
 			assert.Empty(t, w.Run(t, s).Failures, file)
 		}

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,8 +29,16 @@ func main() {
 	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
 	log.SetOutput(io.Discard) // net/http writes about answers that nobody asked for
 	testing.Init()
-	seed := flag.Uint64("seed", 0, "play the scenario of this seed, and print it with its trace")
-	file := flag.String("file", "", "play the scenario of this file, and print it with its trace")
+	var read func() (simulation.Scenario, error) // the one to play
+	flag.Func("seed", "play the scenario of this seed, and print it with its trace", func(text string) error {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		read = func() (simulation.Scenario, error) { return simulation.Draw(seed), nil }
+		return err
+	})
+	flag.Func("file", "play the scenario of this file, and print it with its trace", func(file string) error {
+		read = func() (simulation.Scenario, error) { return simulation.Read(file) }
+		return nil
+	})
 	times := flag.Int("times", 1, "how often one scenario is played; the order of goroutines may differ")
 	job := simulation.Job{}
 	flag.Uint64Var(&job.From, "from", 1, "the first seed")
@@ -47,8 +56,12 @@ func main() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *seed != 0 || *file != "" {
-			replay(t, world, scenario(t, *seed, *file), *times)
+		if read != nil {
+			s, err := read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			replay(t, world, s, *times)
 			return
 		}
 		// Asked to end, it prints what came of the scenarios so far.
@@ -62,22 +75,6 @@ func main() {
 	// Package synctest wants a test to run in.
 	all := func(_, _ string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
-}
-
-func scenario(t *testing.T, seed uint64, file string) simulation.Scenario {
-	t.Helper()
-	if file == "" {
-		return simulation.Draw(seed)
-	}
-	var s simulation.Scenario
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // replay plays a scenario until it fails.
@@ -117,8 +114,11 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 	fmt.Printf("seeds %d to %d\n%s", job.From, job.From+uint64(summary.Scenarios)-1, summary) //nolint:gosec // positive
 	ended, left := heap(), runtime.NumGoroutine()
 	fmt.Printf("heap from %d to %d KiB, goroutines from %d to %d\n", began, ended, goroutines, left)
-	if ended > began+mostHeap || left > goroutines {
-		t.Fail()
+	if ended > began+mostHeap {
+		t.Errorf("the heap has grown by %d KiB, more than %d", ended-began, mostHeap)
+	}
+	if left > goroutines {
+		t.Errorf("%d goroutines are left", left-goroutines)
 	}
 }
 
