@@ -29,7 +29,7 @@ type Scenario struct {
 
 // Read reads a scenario that was kept.
 func Read(file string) (s Scenario, err error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the caller's own
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return s, err
 	}
@@ -202,12 +202,12 @@ func Draw(seed uint64) Scenario {
 }
 
 // isCalm reports whether nothing is in the way of any call.
-func (s *Scenario) isCalm() bool {
+func (s Scenario) isCalm() bool {
 	return s.Caller == callerPlain && len(s.Dials) == 0 && s.Down == "" &&
 		!slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.isCalm() })
 }
 
-func (c *Call) isCalm() bool {
+func (c Call) isCalm() bool {
 	faults := c.Panic != "" || len(c.Keys)+len(c.Journal)+len(c.Deaths) > 0
 	return c.End == 0 && !faults && !slices.ContainsFunc(c.Steps, func(s Step) bool { return !s.isHonest() })
 }

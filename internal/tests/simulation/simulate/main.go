@@ -29,15 +29,17 @@ func main() {
 	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
 	log.SetOutput(io.Discard) // net/http writes about answers that nobody asked for
 	testing.Init()
-	var read func() (simulation.Scenario, error) // the one to play
+	var one *simulation.Scenario // to play, instead of a row
 	flag.Func("seed", "play the scenario of this seed, and print it with its trace", func(text string) error {
 		seed, err := strconv.ParseUint(text, 10, 64)
-		read = func() (simulation.Scenario, error) { return simulation.Draw(seed), nil }
+		s := simulation.Draw(seed)
+		one = &s
 		return err
 	})
 	flag.Func("file", "play the scenario of this file, and print it with its trace", func(file string) error {
-		read = func() (simulation.Scenario, error) { return simulation.Read(file) }
-		return nil
+		s, err := simulation.Read(file)
+		one = &s
+		return err
 	})
 	times := flag.Int("times", 1, "how often one scenario is played; the order of goroutines may differ")
 	job := simulation.Job{}
@@ -56,12 +58,8 @@ func main() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if read != nil {
-			s, err := read()
-			if err != nil {
-				t.Fatal(err)
-			}
-			replay(t, world, s, *times)
+		if one != nil {
+			replay(t, world, *one, *times)
 			return
 		}
 		// Asked to end, it prints what came of the scenarios so far.
