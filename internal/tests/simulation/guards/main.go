@@ -77,7 +77,7 @@ func guards() []guard {
 		},
 		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
 		{"not sent: a connection was had", deliver, "t.asked.Load() && t.connections.Load() == 0", "t.asked.Load()"},
-		{"not sent: the body was taken", deliver, " && !t.taken", ""},
+		{"not sent: the body was taken, or there is none", deliver, " && !t.taken && (body || t.kind.standard)", ""},
 		{"sticky unknown: an earlier attempt", attempt, "Unsure: call.mayBePerformed(), ", ""},
 		{
 			"sticky unknown: sent twice by the RoundTripper", attempt,
