@@ -78,13 +78,11 @@ func (t *tracker) resent(replay bool) bool {
 // stops it.
 func (c *Client) setBody(req *http.Request, r *Request, t *tracker) {
 	safe := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, r.Method)
-	again := r.Replay || !safe
-	open := r.Open
-	switch {
-	case open != nil:
-	case again && c.kind.onlyH1:
+	open, again := r.Open, r.Replay || !safe
+	if open == nil && again && c.kind.onlyH1 {
 		return
-	default:
+	}
+	if open == nil {
 		open = func() io.Reader { return bytes.NewReader(nil) }
 	}
 	content := open()
