@@ -206,7 +206,7 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 		} else {
 			s.halt("", errHeartbeat(err))
 		}
-		cancel() // no request outlives that
+		cancel() // what is in flight goes on, and nothing more is begun
 	}
 	go func() {
 		select {
@@ -429,7 +429,6 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 	}
 	i := s.Span.From + index
 	if err := s.announce(ctx, i); err != nil {
-		s.halt("", errHeartbeat(err))
 		return payvault.BatchState{}, err
 	}
 	if s.journal == nil {

@@ -21,8 +21,8 @@ import (
 //
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
-// other records, and those after it another Offset. What its errors say is left out of histories, unless they are a
-// [temporal.ApplicationError], whose details are left out; log what you need. What fails is tried again until it
+// other records, and those after it another Offset. What its errors say is left out of histories and logs: log what you
+// need. Only of a [temporal.ApplicationError] the message and the type are kept. What fails is tried again until it
 // succeeds; a non-retryable ApplicationError has the export pause.
 //
 // The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may

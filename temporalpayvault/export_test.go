@@ -223,11 +223,7 @@ func TestExportLists_noSink(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{Client: newServer(t).Client()})
 	env.RegisterDelayedCallback(func() {
-		value, err := env.QueryWorkflow(QueryProgress)
-		require.NoError(t, err)
-		var s ExportSummary
-		require.NoError(t, value.Get(&s))
-		assert.Contains(t, s.Paused, "no Sink")
+		assert.Contains(t, progressAs[ExportSummary](t, env).Paused, "no Sink")
 		env.CancelWorkflow()
 	}, time.Hour)
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night"})
@@ -321,11 +317,8 @@ func TestExportLists_failedForGood(t *testing.T) {
 	}
 	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink})
 	env.RegisterDelayedCallback(func() {
-		value, err := env.QueryWorkflow(QueryProgress)
-		require.NoError(t, err)
-		var s ExportSummary
-		require.NoError(t, value.Get(&s))
-		assert.Equal(t, ExportSummary{Lists: 1, Pages: 1, Records: 10, Paused: "no such table"}, s)
+		want := ExportSummary{Lists: 1, Pages: 1, Records: 10, Paused: "no such table"}
+		assert.Equal(t, want, progressAs[ExportSummary](t, env))
 		env.SignalWorkflow(SignalControl, Resume)
 	}, time.Hour)
 	env.ExecuteWorkflow(ExportLists, ExportJob{Name: "night", List: payvault.ListOptions{Count: 10}})
@@ -424,10 +417,7 @@ func TestExportLists_keyRefused(t *testing.T) {
 	}
 	env := newWorkflows(&Activities{Client: srv.Client(), Sink: sink})
 	env.RegisterDelayedCallback(func() {
-		value, err := env.QueryWorkflow(QueryProgress)
-		require.NoError(t, err)
-		var s ExportSummary
-		require.NoError(t, value.Get(&s))
+		s := progressAs[ExportSummary](t, env)
 		assert.Contains(t, s.Paused, "403")
 		assert.Equal(t, 20, s.Records)
 		mend()

@@ -15,8 +15,8 @@ import (
 
 // CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
 // their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
-// histories and logs, since it may quote a card, unless they are a [temporal.ApplicationError], whose details are left
-// out: log what you need. What fails is tried again until it succeeds; a non-retryable ApplicationError has the job
+// histories and logs, since it may quote a card: log what you need. Only of a [temporal.ApplicationError] the message
+// and the type are kept. What fails is tried again until it succeeds; a non-retryable ApplicationError has the job
 // pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:

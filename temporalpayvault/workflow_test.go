@@ -55,7 +55,12 @@ func summary(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Summary) {
 	return s
 }
 
-func progressOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (s Summary) {
+func progressOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) Summary {
+	t.Helper()
+	return progressAs[Summary](t, env)
+}
+
+func progressAs[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	t.Helper()
 	value, err := env.QueryWorkflow(QueryProgress)
 	require.NoError(t, err)
