@@ -113,9 +113,10 @@ func newClient(core *core, merchant *MerchantID) *Client {
 	return c
 }
 
-// ForMerchant returns a client that acts for another merchant. It shares the key and the connections of
-// c. Operations that take a merchant_id send id; a request that names yet another merchant fails. All other
-// operations, and [Client.Call], fail before anything is sent with an error that matches
+// ForMerchant returns a client that acts for another merchant. It shares all with c: the key, the connections, and what
+// spares a service that refuses requests; docs/partners.md says more. Operations that take a merchant_id, which are
+// those of Tokens, Customers, Payees and Subscriptions, send id; a request that names yet another merchant fails. All
+// other operations, and [Client.Call], fail before anything is sent with an error that matches
 // [ErrMerchantNotSupported].
 func (c *Client) ForMerchant(id MerchantID) *Client {
 	if c == nil {
@@ -535,8 +536,9 @@ func (r Request) LogValue() slog.Value {
 // Format writes what LogValue logs, under every verb: path, query and body may hold anything.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that the interface names without showing it, with the same authentication, retries, limits
-// and errors as the typed ones. The whole JSON body of a success is decoded into out, which may be nil, as
+// Call performs an operation that has no method here, with the same authentication, retries, limits and errors as those
+// that have. The interface names some without showing them, such as to accept a dispute or to get an application: ask
+// the operator for method, path and body. The whole JSON body of a success is decoded into out, which may be nil, as
 // encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
 // have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
 // decoding allocates is bounded as for the typed operations, but for what methods of your own do, such as

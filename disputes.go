@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -56,9 +57,12 @@ func (r DisputeResponse) prepare(_ *Client, p *problems) any {
 		p.add("message", "has more than 5,000 characters")
 	}
 	checkDate("batch_date", r.BatchDate, p)
-	if r.Type == "" {
-		require(p, "message", r.Message)
-		require(p, "file", r.Evidence)
+	const required = "is required without cbr_response_type"
+	if r.Type == "" && r.Message == "" {
+		p.add("message", required)
+	}
+	if r.Type == "" && r.Evidence == nil {
+		p.add("file", required)
 	}
 	if r.Evidence != nil {
 		r.Evidence.check(p)
@@ -140,7 +144,11 @@ func (f *File) check(p *problems) {
 	}
 	start := make([]byte, min(f.Size, pdfHeaderWithin))
 	if _, err := io.ReadFull(io.NewSectionReader(f.Content, 0, f.Size), start); err != nil {
-		p.add("file", "cannot be read")
+		reason := "cannot be read"
+		if failed, ok := errors.AsType[*fs.PathError](err); ok { // without its path
+			reason += ": " + failed.Err.Error()
+		}
+		p.add("file", reason)
 		return
 	}
 	if n, _ := f.Content.ReadAt(make([]byte, 1), f.Size-1); n != 1 {

@@ -72,7 +72,7 @@
 //
 // # More
 //
-// The repository has, in docs: failures.md; secrets.md; paging.md, on lists, filters and iterators; bulk.md, on
+// The repository has, in docs: failures.md; secrets.md; partners.md; paging.md, on lists and filters; bulk.md, on
 // [AccountUpdaterService.SubmitAll]; logging.md, on [WithLogger] and [WithObserver]; versions.md, on what may change.
 // Package payvaulttest is an emulator of the service for your tests, with faults on demand; otelpayvault,
 // sqlpayvault and temporalpayvault are modules for OpenTelemetry, for journals in a database, and for Temporal.

@@ -593,9 +593,14 @@ func systemError(err error) error {
 	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return certificate
 	}
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, io.EOF} {
+	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, known) {
 			return known
+		}
+	}
+	for _, end := range []error{io.ErrUnexpectedEOF, io.EOF} {
+		if errors.Is(err, end) {
+			return fmt.Errorf("no complete answer: %w", end)
 		}
 	}
 	return nil

@@ -55,14 +55,15 @@ type AccountUpdaterBatch struct {
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
 // and in the order of the stream, with the RequestID or with the error, as soon as it and those before it are
-// decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself. Arguments
-// that are invalid are one batch without cards, with the error, and the stream is not read.
+// decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself; with
+// [WithReplay], which says that this does no harm, a lost request is repeated. Arguments that are invalid are one batch
+// without cards, with the error, and the stream is not read.
 //
 // Memory does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
-// one more is being read. Each takes what its cards take, and then what its error or RequestID says; with
-// [WithResponse] the whole answer. An answer has at most the bytes of [WithMaxResponseBytes], of which an honest one
-// needs less than a thousand, and takes a few times that while it is read: a lower limit bounds what Concurrency
-// answers of a hostile service take together.
+// one more is being read. While it is sent, a batch takes what its cards take; then what its error or RequestID takes,
+// or with [WithResponse] the whole answer. An answer has at most the bytes of [WithMaxResponseBytes], of which an
+// honest one needs less than a thousand, and takes a few times that while it is read: a lower limit bounds what
+// Concurrency answers of a hostile service take together.
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
@@ -89,9 +90,9 @@ type AccountUpdaterBatch struct {
 //
 // Keep ranging to learn the outcome of every batch. Requests in flight go on to their end, within the time of one
 // attempt, and are not repeated; but without a Journal they are cut off when ctx ends, which leaves their outcome
-// unknown. Unless the stream had returned and all its batches were sent, such a walk ends with an error, if need be
-// that of a batch without cards. With a Journal an earlier run may have sent what this one did not ask about:
-// [SafeToRetry] is false, and running the job again is what tells.
+// unknown. Such a walk always yields an error, that of a last batch without cards if no other has one, unless the
+// stream had returned and all its batches were sent. With a Journal an earlier run may have sent what this one did not
+// ask about: [SafeToRetry] is false, and running the job again is what tells.
 //
 // Leaving the loop ends the walk as the end of ctx does: with a Journal it waits for the requests in flight and records
 // them. A stream that blocks is left behind when it gives nothing for a second after the end of the walk, or

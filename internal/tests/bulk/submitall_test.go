@@ -567,7 +567,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		want       payvault.BatchStatus
 		code, text string
 	}{
-		0:   {``, payvault.BatchUnknown, "", "unexpected EOF"},
+		0:   {``, payvault.BatchUnknown, "", "no complete answer: unexpected EOF"},
 		1:   {``, payvault.BatchNotSent, "", "invalid request: data[7].exp_date is not of the form MMYY"},
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
 		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},

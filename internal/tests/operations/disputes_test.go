@@ -97,8 +97,8 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		request      *response
 		at, problems string
 	}{
-		{&response{Evidence: pdf("%PDF-", 5).Evidence}, "message", "is required"},
-		{&response{Message: "text"}, "file", "is required"},
+		{&response{Evidence: pdf("%PDF-", 5).Evidence}, "message", "is required without cbr_response_type"},
+		{&response{Message: "text"}, "file", "is required without cbr_response_type"},
 		{&response{Type: "CP", BatchDate: noDay}, "batch_date", calls.BadDate},
 		{pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025), "file", "is not a PDF"},
 		{pdf("", 0), "file", "is empty"},
@@ -129,7 +129,8 @@ func TestOpenFile(t *testing.T) {
 	}
 	require.NoError(t, file.Close())
 	err = nowhere(t).Disputes.Respond(t.Context(), 5002, retrieval(file))
-	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"file": {"cannot be read"}})
+	closed := service.Fields{"file": {"cannot be read: file already closed"}}
+	service.AssertInvalid(t, err, payvault.OpDisputesRespond, closed)
 
 	missing, err := payvault.OpenFile(path + ".missing")
 	require.ErrorIs(t, err, fs.ErrNotExist)

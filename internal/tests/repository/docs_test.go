@@ -117,7 +117,8 @@ func TestOperationTable(t *testing.T) {
 		payvault.ReplayNever: "no", payvault.ReplayWithCardID: "with a `CardID`", payvault.ReplaySame: "yes",
 		payvault.ReplayRead: "yes",
 	}
-	table := []string{"| operation | method | sent again after a lost answer |\n|---|---|---|\n"}
+	merchants := map[bool]string{true: "yes", false: "no"}
+	table := []string{"| operation | method | sent again after a lost answer | by `ForMerchant` |\n|---|---|---|---|\n"}
 	for _, op := range payvault.Operations() {
 		var methods []string
 		for _, c := range calls.All() {
@@ -125,8 +126,8 @@ func TestOperationTable(t *testing.T) {
 				methods = append(methods, name)
 			}
 		}
-		table = append(table, fmt.Sprintf("| %s %s | %s | %s |\n",
-			op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay]))
+		table = append(table, fmt.Sprintf("| %s %s | %s | %s | %s |\n",
+			op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay], merchants[op.Merchant]))
 	}
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
