@@ -151,6 +151,7 @@ func (r *validationReply) accept(e *Error) bool {
 	if !answer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
+	e.clear(nil) // of card numbers; an ID in the path may be a number that a field has to be
 	r.problems, r.Code = e.Fields, resultCode(e.Code)
 	return true
 }

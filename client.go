@@ -147,21 +147,18 @@ func (c *Client) LogValue() slog.Value {
 
 // actFor fills in the merchant that the client acts for.
 func (c *Client) actFor(id *MerchantID, p *problems) {
-	if *id < 0 {
-		p.add("merchant_id", "is negative")
-	}
-	if c.merchant == nil {
-		return
-	}
-	if *id == 0 {
+	if c.merchant != nil && *id == 0 {
 		*id = *c.merchant
 	}
 	c.checkMerchant("merchant_id", *id, p)
 }
 
-// checkMerchant refuses an ID that names a third merchant.
+// checkMerchant refuses an ID that is none, and one that names a third merchant.
 func (c *Client) checkMerchant(path string, id MerchantID, p *problems) {
-	if c.merchant != nil && id != 0 && id != *c.merchant {
+	switch {
+	case id < 0:
+		p.add(path, "is negative")
+	case c.merchant != nil && id != 0 && id != *c.merchant:
 		p.add(path, "names another merchant than ForMerchant")
 	}
 }
@@ -230,7 +227,7 @@ type config struct {
 type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
 	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
-	MaxBackoff    time.Duration // ceiling of every wait; 5 s by default
+	MaxBackoff    time.Duration // ceiling of these waits; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
 	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
 	// retries, and the pace of an operation after status 429.
@@ -251,8 +248,9 @@ func defaultConfig() config {
 	}}
 }
 
-// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged. The timeout is that of one
-// attempt; a longer one than that of [WithTimeout] changes nothing. Redirects are not followed and cookies are not
+// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged, but for what net/http sets up in a
+// Transport before its first request. The timeout is that of one attempt; a longer one than that of [WithTimeout]
+// changes nothing. Redirects are not followed and cookies are not
 // kept, whatever hc says. Without a Transport, or without this option, the client has a connection pool of its own.
 // That keeps 128 idle connections to the service, for 45 seconds: as many as there are callers at a time should be
 // kept, or they reconnect all the time, as with the 2 of net/http's own pool. It wants TLS 1.2 or newer, and uses a
@@ -264,8 +262,8 @@ func defaultConfig() config {
 // or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
 //
 // What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken.
-// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown.
-// Neither does one that is no [http.Transport] of a request without a body.
+// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown. Of a
+// request without a body, only an [http.Transport] proves anything.
 //
 // What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or
 // goes on with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and

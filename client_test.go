@@ -334,6 +334,16 @@ func TestCall_refused(t *testing.T) {
 		payvault.ErrMerchantNotSupported)
 }
 
+// TestCall_path: what is in a documented path may be said, and no other part of a path.
+func TestCall_path(t *testing.T) {
+	t.Parallel()
+	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
+	request := payvault.Request{Method: "POST", Path: []string{"platform", "vault", "customer", "JANE1"}}
+	err := service.AsError(t, client.Call(t.Context(), request, nil))
+	assert.Equal(t, "customer [REDACTED]", err.Message)
+	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
+}
+
 // TestCall_replay: the caller's word counts, not the method.
 func TestCall_replay(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,6 +234,9 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
+	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
+		return nil, nil
+	}
 	if failed.quotes() {
 		private := out.private()
 		for _, key := range r.Keys {
@@ -240,10 +244,14 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 		}
 		failed.clear(private)
 	}
-	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
-		return nil, nil
-	}
 	return unread, failed
+}
+
+// isDocumented reports whether a part of a path is one of the document, such as the customer of /vault/customer.
+func isDocumented(part string) bool {
+	return slices.ContainsFunc(operations, func(op OperationInfo) bool {
+		return slices.Contains(strings.Split(op.Path, "/"), part)
+	})
 }
 
 // private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own
@@ -251,8 +259,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 func (out *outgoing) private() []string {
 	texts := secretsOf(out.body)
 	for i, name := range urlpath.Params(out.op.Path) {
-		if name != "event" {
-			texts = append(texts, out.in.values[i].text)
+		if value := out.in.values[i].text; name != "event" && !isDocumented(value) {
+			texts = append(texts, value)
 		}
 	}
 	for name, values := range out.query {

@@ -101,8 +101,8 @@ func (fs filters) EncodeValues(key string, v *url.Values) error {
 }
 
 // ListOptions selects, sorts and pages a list. Empty fields are not sent, and the defaults of the
-// service apply, which the interface does not show; Page is always sent. Nil options send nothing. JSON, XML and YAML
-// of options leave out the values of filters.
+// service apply, which the interface does not show; Page is always sent, but for nil options of a single page, which
+// send nothing but the merchant of [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending

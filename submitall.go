@@ -21,7 +21,7 @@ type SubmitAllOptions struct {
 	Concurrency int
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
-	// Job names the cards in the Journal, which it is required for and an error without: the same in each run of the
+	// Job names the cards in the Journal, and is required with one, and only then: the same in each run of the
 	// same cards, in the same order, for the same service and merchant. Under another name all cards are sent. A walk over
 	// other cards ends with ErrOtherCards as soon as the Journal shows it, at the end at the latest: fewer batches than
 	// earlier runs have begun, more than one that came to the end, another number of cards in a batch that was decided.
@@ -466,7 +466,9 @@ func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
 			b.Err, b.unsent = w.over(), true
 			return
 		}
-		e.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
+		stopped := *e // the call has given e to its observers
+		stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
+		b.Err = &stopped
 	}
 	if w.endsWith(err) {
 		w.stop(err)

@@ -85,7 +85,7 @@ func unquote(b []byte) []byte {
 //
 // It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
 // knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
-// text either, also in unexported fields of your own structs, and none of the others where one is known; it finds how
+// text either, also in unexported fields of your own structs, even if it knows that of another secret; it finds how
 // long a text is, and which secrets of a process have the same.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
@@ -355,9 +355,13 @@ func parseDay(year, month, day string) (d Date, ok bool) {
 	return Date{int(y), time.Month(m), int(n)}, notYear == nil && notMonth == nil && notDay == nil
 }
 
-// In returns the start of the day in loc.
+// In returns the start of the day in loc, which is not midnight where clocks are set forward then.
 func (d Date) In(loc *time.Location) time.Time {
-	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
+	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
+	if start.Hour() > 12 { // of the evening before
+		_, start = start.ZoneBounds()
+	}
+	return start
 }
 
 // Valid reports whether d is a day of the calendar that has the wire form.

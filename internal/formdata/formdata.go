@@ -68,8 +68,5 @@ func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.
 // Open returns a new reader over the whole body.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
-	if b.file == nil {
-		return io.MultiReader(prefix, suffix)
-	}
 	return io.MultiReader(prefix, io.NewSectionReader(b.file, 0, b.size), suffix)
 }

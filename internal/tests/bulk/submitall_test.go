@@ -809,8 +809,15 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 			resp.Header.Set("Retry-After", "29")
 			return resp, nil
 		}}, newJournal(t, nil)
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(300, nil), j.options(2), payvault.WithReplay()))
+		var observed []error
+		client := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+				observed = append(observed, r.Err)
+			},
+		}))
+		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1), payvault.WithReplay()))
 		assert.Equal(t, time.Second, time.Since(s.start))
+		assert.NotContains(t, observed[0].Error(), "deadline", "what observers have is not changed after the call")
 		require.ErrorContains(t, got[0].Err,
 			"status 503 Service Unavailable: the walk was stopped: context deadline exceeded (outcome unknown)")
 		assert.Equal(t, payvault.BatchUnknown, j.known[0].Outcome.Status)

@@ -58,14 +58,14 @@ func Table() []Operation {
 				MerchantID:        ThirdParty,
 				ShippingAddresses: []payvault.ShippingAddress{{MerchantID: ActingFor}, {ID: 2012, MerchantID: ThirdParty}},
 				BillingCards: []payvault.BillingCardRequest{
-					{ExpDate: "0130"}, {ExpDate: "1330", MerchantID: ThirdParty}, {ExpDate: "130"},
+					{ExpDate: "0130"}, {ExpDate: "1330", MerchantID: ThirdParty}, {ExpDate: "130", MerchantID: -4},
 				},
 			},
 			Problems: fields{
 				"customer_id": {NoID}, "customer_first_name": {NoName}, "merchant_id": {ThirdNamed},
 				"shipping_addresses[1].shipping_id": {assigned}, "shipping_addresses[1].merchant_id": {ThirdNamed},
 				"billing_cards[1].exp_date": {BadExpDate}, "billing_cards[1].merchant_id": {ThirdNamed},
-				"billing_cards[2].exp_date": {BadExpDate},
+				"billing_cards[2].exp_date": {BadExpDate}, "billing_cards[2].merchant_id": {"is negative"},
 			},
 			Want: answered[payvault.Customer]("customers/create", "data"),
 		}, {

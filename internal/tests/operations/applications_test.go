@@ -23,6 +23,7 @@ func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
 	empty, required := service.Fields{"tax_id": {}}, service.Fields{"tax_id": {"is required"}}
+	limit := service.Fields{"a": {"at least 4004, of [REDACTED]"}}
 	denied, invalid := service.Fields{"access": {"denied"}}, []error{payvault.ErrRejected, payvault.ErrValidation}
 	also := func(kind error) []error { return append(invalid[:2:2], kind) }
 	for _, test := range []struct {
@@ -36,6 +37,7 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
+		{200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100"]}}`, limit, nil}, // 4004 is the application too
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
 		{200, `{"code":"2","data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":2,"data":{"message":["is required"]}}`, service.Fields{"message": {"is required"}}, nil},
