@@ -250,12 +250,12 @@ func defaultConfig() config {
 
 // WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged, but for what net/http sets up in a
 // Transport before its first request. The timeout is that of one attempt; a longer one than that of [WithTimeout]
-// changes nothing. Redirects are not followed and cookies are not
-// kept, whatever hc says. Without a Transport, or without this option, the client has a connection pool of its own.
-// That keeps 128 idle connections to the service, for 45 seconds: as many as there are callers at a time should be
-// kept, or they reconnect all the time, as with the 2 of net/http's own pool. It wants TLS 1.2 or newer, and uses a
-// proxy of the environment (HTTPS_PROXY and NO_PROXY, as net/http reads them) for https only, by CONNECT. A Transport
-// of your own decides by itself on proxies, on the version of TLS and on what else it reads.
+// changes nothing. Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or
+// without this option, the client has a connection pool of its own. That keeps 128 idle connections to the service,
+// for 45 seconds: as many as there are callers at a time should be kept, or they reconnect all the time, as with the 2
+// of net/http's own pool. It wants TLS 1.2 or newer, and uses a proxy of the environment (HTTPS_PROXY and NO_PROXY, as
+// net/http reads them) for https only, by CONNECT. A Transport of your own decides by itself on proxies, on the
+// version of TLS and on what else it reads.
 //
 // The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours
 // may speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset
