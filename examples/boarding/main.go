@@ -2,7 +2,8 @@
 // service finds missing, and fills it in from what it has on file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
-// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are not.
+// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are
+// not.
 package main
 
 import (

@@ -9,8 +9,8 @@
 // A file that has changed is refused: to the journal, which holds no cards, all of them would be new. So new and
 // corrected cards go into another file. Remove the journal to submit all cards of a file again.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them, and without -cards, made-up
-// cards go to an emulator that ends with the program, and so does the journal.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them it takes no -cards: made-up
+// ones go to an emulator that ends with the program, and so does the journal.
 package main
 
 import (

@@ -252,7 +252,7 @@ func TestFileThatHasChanged(t *testing.T) {
 			}
 			assert.Equal(t, 250, f.arrived(t))
 
-			require.NoError(t, os.WriteFile(f.cards, content, 0o600))
+			require.NoError(t, generate(f.cards, 250))
 			out, err := f.run(t.Context(), io.Discard)
 			require.NoError(t, err)
 			assert.Contains(t, out, "250 of 250 cards are accepted")
