@@ -44,7 +44,8 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 			return err
 		}
 		if validation.OK() {
-			fmt.Fprintf(b.out, "Application %d passes and can be submitted.\n", id)
+			fmt.Fprintf(b.out, "Application %d passes. The interface shows no operation that submits it: "+
+				"the service's own process goes on from here.\n", id)
 			return nil
 		}
 		b.report(validation.Problems)

@@ -1,8 +1,9 @@
 // Boarding shows how a partner boards a merchant: it saves what the merchant has filled in so far, reads what the
 // service finds missing, and fills it in from what it has on file, until the application passes.
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL names a sandbox. Then PAYVAULT_PARTNER_API_KEY,
-// PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are not.
+// It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
+// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are
+// not.
 package main
 
 import (
@@ -34,18 +35,16 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	b := &boarding{onFile: merchant, out: out}
-	if getenv("PAYVAULT_BASE_URL") == "" {
+	if getenv("PAYVAULT_BASE_URL") == "" && getenv("PAYVAULT_PARTNER_API_KEY") == "" {
+		if err := sandbox.Offline(out, false); err != nil {
+			return err
+		}
 		srv := payvaulttest.NewServer()
 		defer srv.Close()
 		b.partner = srv.PartnerClient()
 		return b.board(ctx, &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
 	}
-	key := getenv("PAYVAULT_PARTNER_API_KEY")
-	if key == "" {
-		return errors.New("set PAYVAULT_PARTNER_API_KEY: merchants are boarded with the key of a partner")
-	}
-	b.partner, err = payvault.NewClient(getenv("PAYVAULT_BASE_URL"), key)
-	if err != nil {
+	if b.partner, err = newPartner(getenv); err != nil {
 		return err
 	}
 	request, err := createRequest(getenv)
@@ -53,6 +52,19 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	return b.board(ctx, request)
+}
+
+// newPartner returns the client of a partner. Boarding does without the vendor ID, but tokenizing does not.
+func newPartner(getenv func(string) string) (*payvault.Client, error) {
+	baseURL, key := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY")
+	if baseURL == "" || key == "" {
+		return nil, errors.New("set PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY, since a partner boards, or neither")
+	}
+	vendor, err := sandbox.Integer(getenv, "PAYVAULT_VENDOR_ID")
+	if err != nil {
+		return nil, err
+	}
+	return payvault.NewClient(baseURL, key, payvault.WithVendorID(vendor))
 }
 
 // createRequest names what the operator has assigned to the partner.

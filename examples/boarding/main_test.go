@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +29,8 @@ func TestOfflineRunMendsTheApplication(t *testing.T) {
 	assert.Contains(t, text, "\n  tax_id: This field is required\n")
 	assert.Contains(t, text, "\n  fulfillment_name: This field is required when a third party fulfils orders\n")
 	assert.Equal(t, 2, strings.Count(text, "fields do not pass:"), "the mended fields make others required")
-	assert.Contains(t, text, " passes and can be submitted.\n")
+	assert.Contains(t, text, " passes. The interface shows no operation that submits it: ")
+	assert.True(t, strings.HasPrefix(text, "Offline: "))
 	assert.NotContains(t, text, "123456789", "the tax ID")
 }
 
@@ -36,14 +38,24 @@ func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	require.NoError(t, run(t.Context(), environment(map[string]string{
+	getenv := environment(map[string]string{
 		"PAYVAULT_BASE_URL":        srv.URL,
 		"PAYVAULT_PARTNER_API_KEY": srv.Partner().APIKey,
+		"PAYVAULT_VENDOR_ID":       strconv.FormatInt(srv.Partner().VendorID, 10),
 		"PAYVAULT_CHANNEL_ID":      "7",
 		"PAYVAULT_SALES_REP":       "42",
-	}), &bytes.Buffer{}))
+	})
+	require.NoError(t, run(t.Context(), getenv, &bytes.Buffer{}))
 	require.Len(t, srv.Applications.All(), 1)
 	assert.Len(t, srv.Applications.All()[0].Data(), 32)
+
+	partner, err := newPartner(getenv)
+	require.NoError(t, err)
+	_, err = partner.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{
+		MerchantID: srv.Merchant().MerchantID, CardNumber: payvault.NewSecret("4111111111111111"),
+		ExpDate: payvault.ExpDate(12, 2030),
+	})
+	require.NoError(t, err, "the client of a partner does for tokenizing too")
 }
 
 func TestSandboxNeedsAllVariables(t *testing.T) {
@@ -51,8 +63,14 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 	variables := map[string]string{
 		"PAYVAULT_BASE_URL": "https://sandbox.example.com", "PAYVAULT_API_KEY": "key", "PAYVAULT_MERCHANT_ID": "1",
 	}
-	require.ErrorContains(t, run(t.Context(), environment(variables), &bytes.Buffer{}), "set PAYVAULT_PARTNER_API_KEY: ")
+	const both = "set PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY"
+	require.ErrorContains(t, run(t.Context(), environment(variables), &bytes.Buffer{}), both)
+	require.ErrorContains(t, run(t.Context(), environment(map[string]string{"PAYVAULT_PARTNER_API_KEY": "key"}),
+		&bytes.Buffer{}), both)
 	variables["PAYVAULT_PARTNER_API_KEY"] = "key"
+	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}),
+		"PAYVAULT_VENDOR_ID is not a positive number")
+	variables["PAYVAULT_VENDOR_ID"] = "7001"
 	require.EqualError(t, run(t.Context(), environment(variables), &bytes.Buffer{}),
 		"PAYVAULT_CHANNEL_ID is not a positive number")
 	variables["PAYVAULT_CHANNEL_ID"] = "7"

@@ -3,8 +3,8 @@
 //	dispute -id 4711 -file receipt.pdf -message "The signed receipt is attached."   # a retrieval dispute
 //	dispute -id 4711 -file receipt.pdf -type CE -evidence … -amount 12.50           # a first-time dispute
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox. Offline all flags have values.
+// It runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
 import (
@@ -41,6 +41,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return err
 	}
 	if client == nil {
+		if err := sandbox.Offline(out, a.given); err != nil {
+			return err
+		}
 		return a.sendOffline(ctx, out)
 	}
 	if err := a.complete(); err != nil {
@@ -51,6 +54,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 
 // answer is what the flags say.
 type answer struct {
+	given    bool // some flag was
 	dispute  int64
 	file     string
 	response payvault.DisputeResponse
@@ -75,6 +79,7 @@ func parseAnswer(args []string) (answer, error) {
 	if flags.NArg() > 0 {
 		return a, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	a.given = flags.NFlag() > 0
 	return a, nil
 }
 

@@ -24,15 +24,26 @@ func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), nil, nothing, &out))
-	assert.Regexp(t, `^Dispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
+	assert.Regexp(t, `^Offline: .*\nDispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
 }
 
 func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	t.Parallel()
+	a, err := parseAnswer([]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"})
+	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(),
-		[]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"}, nothing, &out))
+	require.NoError(t, a.sendOffline(t.Context(), &out))
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
+}
+
+// TestOfflineTakesNoFlags: nobody is told that a dispute of theirs is answered.
+func TestOfflineTakesNoFlags(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-id", "4"}, {"-id=0"}, {"-file", "mine.pdf"}, {"-message", "Mine."}} {
+		var out bytes.Buffer
+		require.ErrorContains(t, run(t.Context(), args, nothing, &out), "set PAYVAULT_BASE_URL, ")
+		assert.Empty(t, out.String())
+	}
 }
 
 // sandboxed is the environment of an emulator that stands for a sandbox.

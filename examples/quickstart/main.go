@@ -27,12 +27,11 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	t, err := newTarget(getenv)
+	t, err := newTarget(getenv, out)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	fmt.Fprintln(out, "Using", t.name)
 	q := &quickstart{target: t, out: out}
 	var refused error
 	for _, step := range []func(context.Context) error{

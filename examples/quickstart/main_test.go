@@ -25,6 +25,7 @@ func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), environment(nil), &out))
+	assert.True(t, strings.HasPrefix(out.String(), "Offline: "))
 	for _, info := range payvault.Operations() {
 		part, _, _ := strings.Cut(string(info.Op), ".")
 		assert.Contains(t, out.String(), "\n"+part+".")
@@ -62,7 +63,8 @@ func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 func TestSandboxNumbersAreNumbers(t *testing.T) {
 	t.Parallel()
 	err := run(t.Context(), environment(map[string]string{
-		"PAYVAULT_BASE_URL": "https://sandbox.example.com", "PAYVAULT_API_KEY": "key", "PAYVAULT_MERCHANT_ID": "mine",
+		"PAYVAULT_BASE_URL": "https://sandbox.example.com", "PAYVAULT_API_KEY": "key", "PAYVAULT_MERCHANT_ID": "1",
+		"PAYVAULT_CHANNEL_ID": "mine",
 	}), &bytes.Buffer{})
-	require.EqualError(t, err, "PAYVAULT_MERCHANT_ID is not a number")
+	require.EqualError(t, err, "PAYVAULT_CHANNEL_ID is not a number")
 }

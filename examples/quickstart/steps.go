@@ -101,7 +101,7 @@ func (q *quickstart) payees(ctx context.Context) error {
 func (q *quickstart) board(ctx context.Context) error {
 	if q.partner == nil || q.channel == 0 || q.salesRep == 0 {
 		return q.missing(payvault.OpApplicationsCreate,
-			"PAYVAULT_PARTNER_API_KEY, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP")
+			"PAYVAULT_PARTNER_API_KEY, PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP")
 	}
 	created, err := q.partner.Applications.Create(ctx,
 		&payvault.ApplicationCreateRequest{ChannelID: q.channel, SalesRep: q.salesRep})

@@ -1,25 +1,25 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/examples/internal/sandbox"
 	"example.com/payvault/payvaulttest"
 )
 
 // target is where the operations go, with the IDs of what exists there already.
 type target struct {
-	name     string
 	merchant *payvault.Client
-	partner  *payvault.Client // boards merchants; nil to leave that out
+	partner  *payvault.Client // PAYVAULT_PARTNER_API_KEY, PAYVAULT_VENDOR_ID: boards merchants; nil to leave that out
 	close    func()
 
 	isSandbox bool
 
-	channel, salesRep int64                   // PAYVAULT_CHANNEL_ID, PAYVAULT_SALES_REP, with PAYVAULT_PARTNER_API_KEY
+	channel, salesRep int64                   // PAYVAULT_CHANNEL_ID, PAYVAULT_SALES_REP
 	dispute           payvault.DisputeID      // PAYVAULT_DISPUTE_ID: a retrieval dispute
 	subscription      payvault.SubscriptionID // PAYVAULT_SUBSCRIPTION_ID: will be canceled
 	subscriber        string                  // PAYVAULT_CUSTOMER_ID: its customer
@@ -28,15 +28,19 @@ type target struct {
 }
 
 // newTarget picks the sandbox if it is named, and the emulator otherwise.
-func newTarget(getenv func(string) string) (*target, error) {
-	baseURL, key, merchant := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
-	switch {
-	case baseURL == "" && key == "" && merchant == "":
-		return emulator(), nil
-	case baseURL == "" || key == "" || merchant == "":
-		return nil, errors.New("set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID, or none of them")
+func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
+	merchant, err := sandbox.Client(getenv)
+	if err != nil {
+		return nil, err
 	}
-	return sandbox(getenv, baseURL, key)
+	if merchant != nil {
+		fmt.Fprintln(out, "Using", getenv("PAYVAULT_BASE_URL"))
+		return named(getenv, merchant)
+	}
+	if err := sandbox.Offline(out, false); err != nil {
+		return nil, err
+	}
+	return emulator(), nil
 }
 
 // emulator starts the service in this process and puts there what it has no operation to create.
@@ -50,7 +54,6 @@ func emulator() *target {
 		},
 	})
 	return &target{
-		name:     "the emulator at " + srv.URL,
 		merchant: srv.Client(), partner: srv.PartnerClient(), close: srv.Close,
 		channel: 7, salesRep: 42,
 		dispute:      srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval}).ID,
@@ -60,17 +63,17 @@ func emulator() *target {
 	}
 }
 
-// sandbox reads the IDs from the environment.
-func sandbox(getenv func(string) string, baseURL, key string) (*target, error) {
+// named reads from the environment what there is in a sandbox.
+func named(getenv func(string) string, merchant *payvault.Client) (*target, error) {
 	t := &target{
-		name: baseURL, isSandbox: true, close: func() {},
+		merchant: merchant, isSandbox: true, close: func() {},
 		subscriber: getenv("PAYVAULT_CUSTOMER_ID"),
 		invoice:    payvault.InvoiceID(getenv("PAYVAULT_INVOICE_ID")),
 		webhook:    payvault.WebhookID(getenv("PAYVAULT_WEBHOOK_ID")),
 	}
-	var merchant payvault.MerchantID
+	var vendor int64
 	for name, read := range map[string]func(int64){
-		"PAYVAULT_MERCHANT_ID":     func(id int64) { merchant = payvault.MerchantID(id) },
+		"PAYVAULT_VENDOR_ID":       func(id int64) { vendor = id },
 		"PAYVAULT_CHANNEL_ID":      func(id int64) { t.channel = id },
 		"PAYVAULT_SALES_REP":       func(id int64) { t.salesRep = id },
 		"PAYVAULT_DISPUTE_ID":      func(id int64) { t.dispute = payvault.DisputeID(id) },
@@ -84,11 +87,8 @@ func sandbox(getenv func(string) string, baseURL, key string) (*target, error) {
 		read(id)
 	}
 	var err error
-	if t.merchant, err = payvault.NewClient(baseURL, key, payvault.WithMerchantID(merchant)); err != nil {
-		return nil, err
-	}
-	if partnerKey := getenv("PAYVAULT_PARTNER_API_KEY"); partnerKey != "" {
-		t.partner, err = payvault.NewClient(baseURL, partnerKey)
+	if key := getenv("PAYVAULT_PARTNER_API_KEY"); key != "" && vendor != 0 {
+		t.partner, err = payvault.NewClient(getenv("PAYVAULT_BASE_URL"), key, payvault.WithVendorID(vendor))
 	}
 	return t, err
 }

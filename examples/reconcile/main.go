@@ -2,8 +2,8 @@
 //
 //	reconcile -subscription 4711 -from 2026-10-01 -to 2026-12-31
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox. Offline all flags have values.
+// It runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
 import (
@@ -41,12 +41,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return err
 	}
 	if client == nil {
+		if err := sandbox.Offline(out, q.given); err != nil {
+			return err
+		}
 		srv := payvaulttest.NewServer()
 		defer srv.Close()
-		client = srv.Client()
-		if q.subscription == 0 {
-			q.subscription = seed(srv)
-		}
+		client, q.subscription = srv.Client(), seed(srv)
 	}
 	if q.subscription < 1 {
 		return errors.New("-subscription is required")
@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 
 // question is what the flags ask for.
 type question struct {
+	given        bool // some flag was
 	subscription payvault.SubscriptionID
 	from, to     payvault.Date
 }
@@ -74,6 +75,7 @@ func parseQuestion(args []string) (question, error) {
 	if err := flags.Parse(args); err != nil {
 		return q, err
 	}
+	q.given = flags.NFlag() > 0
 	if flags.NArg() > 0 {
 		return q, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}

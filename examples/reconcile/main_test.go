@@ -23,16 +23,19 @@ func nothing(string) string { return "" }
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-from", "2026-01-01", "-to", "2026-01-31"}, nothing, &out))
-	assert.Regexp(t, `^Subscription \d+, 2026-01-01 to 2026-01-31
+	require.NoError(t, run(t.Context(), nil, nothing, &out))
+	assert.Regexp(t, `^Offline: .*
+Subscription \d+, 2026-10-01 to 2026-12-31
 
   status  currency  count  amount  refunded  balance
-       D       840      2    0\.20         0     0\.20
-       P       392      2      30         0       30
-       P       840     27    2\.70         0     2\.70
+       D       840      3    0\.30         0     0\.30
+       P       392      6      90         0       90
+       P       840     82    8\.20         0     8\.20
+       R       840      1    0\.10      0\.03     0\.07
 $`, out.String())
-	require.NoError(t, run(t.Context(), nil, nothing, &out))
-	assert.Contains(t, out.String(), "2026-10-01 to 2026-12-31")
+	for _, args := range [][]string{{"-subscription", "4711"}, {"-from", "2026-01-01"}} {
+		require.ErrorContains(t, run(t.Context(), args, nothing, &out), "set PAYVAULT_BASE_URL, ")
+	}
 }
 
 // sandboxed is the environment of an emulator that stands for a sandbox.

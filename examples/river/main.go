@@ -136,7 +136,8 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal kills
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	client, clientErr := sandbox.Client(os.Getenv)
-	if client == nil {
+	if client == nil && clientErr == nil {
+		clientErr = sandbox.Offline(os.Stdout, false)
 		client = payvaulttest.NewServer().Client()
 	}
 	if err = errors.Join(err, clientErr); err == nil {

@@ -35,6 +35,9 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	if client == nil {
+		if err := sandbox.Offline(out, false); err != nil {
+			return err
+		}
 		return offline(ctx, out)
 	}
 	webhook := payvault.WebhookID(getenv("PAYVAULT_WEBHOOK_ID"))

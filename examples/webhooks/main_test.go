@@ -45,6 +45,7 @@ func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), "Received: "+strconv.Quote(string(event))+"\n")
 	}
+	assert.True(t, strings.HasPrefix(out.String(), "Offline: "))
 	assert.True(t, strings.HasSuffix(out.String(), "Shut down; 3 notifications received.\n"))
 }
 

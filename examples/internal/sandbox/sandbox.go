@@ -4,13 +4,14 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"example.com/payvault"
 )
 
 // Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name, or
-// nil if none of them is set: the example then starts the emulator.
+// nil if none of them is set: the example is then [Offline].
 func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Client, error) {
 	baseURL, key, text := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
 	switch {
@@ -24,6 +25,17 @@ func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Clie
 		return nil, err
 	}
 	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
+}
+
+// Offline begins an example that runs on the emulator, by a line that says so. It refuses one that was given flags:
+// they name what is the user's own, and nothing that is done to it in an emulator is real.
+func Offline(out io.Writer, flags bool) error {
+	if flags {
+		return errors.New("flags need a sandbox, and this would run on an emulator: " +
+			"set PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID")
+	}
+	_, err := fmt.Fprintln(out, "Offline: this runs on an emulator that ends with the program. Nothing reaches a service.")
+	return err
 }
 
 // Integer reads a variable that has to be a positive number.

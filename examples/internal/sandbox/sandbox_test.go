@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,4 +53,14 @@ func TestClient(t *testing.T) {
 			assert.Equal(t, test.client, client != nil)
 		})
 	}
+}
+
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.ErrorContains(t, sandbox.Offline(&out, true),
+		"set PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID")
+	assert.Empty(t, out.String())
+	require.NoError(t, sandbox.Offline(&out, false))
+	assert.Regexp(t, `^Offline: .* emulator .*\n$`, out.String())
 }

@@ -4,19 +4,24 @@
 //
 // It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
 // by the journal beside the file. What was being sent then may have arrived: runs report it and do not send it again.
-// New and corrected cards go into another file. While the service is down, each run leaves more batches to look up.
+// While the service is down, each run leaves more batches to look up.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the cards, made-up ones
-// without -cards, go to an emulator that ends with the program, and so does the journal.
+// A file that has changed is refused: to the journal, which holds no cards, all of them would be new. So new and
+// corrected cards go into another file. Remove the journal to submit all cards of a file again.
+//
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them it takes no -cards: made-up
+// ones go to an emulator that ends with the program, and so does the journal.
 package main
 
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -47,9 +52,10 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 		return err
 	}
 	target := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
-	var journal string
 	if client == nil {
-		fmt.Fprintln(out, "Offline: the cards go to an emulator, and nothing of the run is kept.")
+		if err := sandbox.Offline(out, cards != ""); err != nil {
+			return err
+		}
 		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
 		defer srv.Close()
 		dir, err := os.MkdirTemp("", "payvault-accountupdater-")
@@ -57,22 +63,20 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 			return err
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // of a temporary directory
-		if client, journal = srv.Client(), filepath.Join(dir, "journal"); cards == "" {
-			cards = filepath.Join(dir, "cards.csv")
-			if err := generate(cards, 100_000); err != nil {
-				return err
-			}
+		client, cards = srv.Client(), filepath.Join(dir, "cards.csv")
+		if err := generate(cards, 100_000); err != nil {
+			return err
 		}
 	} else if cards == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	} else if cards, err = filepath.EvalSymlinks(cards); err != nil { // a link and its file are one job
 		return err
 	}
-	return submit(ctx, client, cards, cmp.Or(journal, cards+".journal"), target, out)
+	return submit(ctx, client, cards, target, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
-func submit(ctx context.Context, client *payvault.Client, cards, file, target string, out io.Writer) (err error) {
+func submit(ctx context.Context, client *payvault.Client, cards, target string, out io.Writer) (err error) {
 	total, sum := 0, ""
 	for range readCards(cards, func(all string, failed error) { sum, err = all, failed }) {
 		total++
@@ -80,6 +84,7 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, target st
 	if err != nil || total == 0 {
 		return cmp.Or(err, errors.New(cards+" has no cards"))
 	}
+	file := cards + ".journal"
 	if _, missing := os.Stat(file); missing == nil {
 		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
 	}
@@ -88,8 +93,8 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, target st
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: "cards"} // all that a journal is of
-	if err := sameJob(ctx, options, target+", cards "+sum); err != nil {
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: target + "@" + sum}
+	if err := onlyJob(ctx, file, options.Job); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	ctx, halt := context.WithCancelCause(ctx)
@@ -126,13 +131,25 @@ func submit(ctx context.Context, client *payvault.Client, cards, file, target st
 	return err
 }
 
-// sameJob has the journal keep what it is about, as a batch that the cards do not have, and refuses anything else.
-func sameJob(ctx context.Context, o *payvault.SubmitAllOptions, about string) error {
-	known, err := o.Journal.Begin(ctx, o.Job, -1)
-	if err == nil && known.Outcome == nil {
-		err = o.Journal.End(ctx, o.Job, -1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Message: about})
-	} else if err == nil && known.Outcome.Message != about {
-		err = fmt.Errorf("it is of %s, not %s: put new cards into another file", known.Outcome.Message, about)
+// onlyJob has the file of a journal keep the name of its job, and refuses another, whose cards would all be sent. The
+// driver is that of sqlpayvault.
+func onlyJob(ctx context.Context, file, job string) error {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
 	}
-	return err
+	defer db.Close() //nolint:errcheck // each statement is a commit
+	if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS only_job (name TEXT NOT NULL)`); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `INSERT INTO only_job SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM only_job)`, job)
+	if err != nil {
+		return err
+	}
+	var known string
+	if err := db.QueryRowContext(ctx, `SELECT name FROM only_job`).Scan(&known); err != nil || known == job {
+		return err
+	}
+	target, _, _ := strings.Cut(known, "@")
+	return fmt.Errorf("it is of %s and of the file as it was then: put new cards into another file", target)
 }

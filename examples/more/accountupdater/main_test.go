@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
 )
 
 // TestMain lets the test binary be the program itself, so that a test can kill it.
@@ -76,6 +79,7 @@ func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), "", func(string) string { return "" }, &out))
+	assert.True(t, strings.HasPrefix(out.String(), "Offline: "))
 	assert.Contains(t, out.String(), "50000 of 100000 cards\n")
 	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
@@ -242,11 +246,77 @@ func TestFileThatHasChanged(t *testing.T) {
 			content, err := os.ReadFile(f.cards)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(f.cards, []byte(change(string(content))), 0o600))
-			_, err = f.run(t.Context(), io.Discard)
-			require.ErrorContains(t, err, "put new cards into another file")
+			for range 2 {
+				_, err = f.run(t.Context(), io.Discard)
+				require.ErrorContains(t, err, "put new cards into another file")
+			}
 			assert.Equal(t, 250, f.arrived(t))
+
+			require.NoError(t, generate(f.cards, 250))
+			out, err := f.run(t.Context(), io.Discard)
+			require.NoError(t, err)
+			assert.Contains(t, out, "250 of 250 cards are accepted")
+			assert.Equal(t, 3, f.srv.Commits(payvault.OpAccountUpdaterSubmit))
+
+			require.NoError(t, os.Remove(f.cards+".journal"))
+			_, err = f.run(t.Context(), io.Discard)
+			require.NoError(t, err)
+			assert.Equal(t, 6, f.srv.Commits(payvault.OpAccountUpdaterSubmit), "the user has said so")
 		})
 	}
+}
+
+// TestOneJob: of runs that begin with different cards at the same time, one has the journal.
+func TestOneJob(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a journal?")
+	journal, err := sqlpayvault.Open(t.Context(), file)
+	require.NoError(t, err)
+	var won atomic.Int64
+	var runs sync.WaitGroup
+	for i := range 8 {
+		runs.Go(func() {
+			if err := onlyJob(t.Context(), file, fmt.Sprint("merchant 1 at x@", i)); err == nil {
+				won.Add(1)
+			} else {
+				assert.ErrorContains(t, err, "it is of merchant 1 at x and of the file as it was then")
+			}
+		})
+	}
+	runs.Wait()
+	assert.Equal(t, int64(1), won.Load())
+	require.NoError(t, journal.Close())
+	require.FileExists(t, file)
+	require.Error(t, onlyJob(t.Context(), file, "merchant 1 at x@8"), "it is in that very file")
+}
+
+// TestSum: the name of the job has the whole sum of the cards, of each field of each.
+func TestSum(t *testing.T) {
+	t.Parallel()
+	sums := map[string]bool{}
+	for _, text := range []string{
+		"41,0130,c1\n", "42,0130,c1\n", "41,0131,c1\n", "41,0130,c2\n", "41,0130,c1\n41,0130,c1\n",
+	} {
+		path := filepath.Join(t.TempDir(), "cards.csv")
+		require.NoError(t, os.WriteFile(path, []byte("card_number,exp_date,card_id\n"+text), 0o600))
+		for range readCards(path, func(sum string, err error) {
+			require.NoError(t, err)
+			assert.Len(t, sum, 64)
+			sums[sum] = true
+		}) {
+			continue
+		}
+	}
+	assert.Len(t, sums, 5)
+}
+
+func TestOfflineTakesNoCards(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 250)
+	var out bytes.Buffer
+	require.ErrorContains(t, run(t.Context(), f.cards, func(string) string { return "" }, &out),
+		"set PAYVAULT_BASE_URL, ")
+	assert.Empty(t, out.String())
 }
 
 // TestFileThatBreaksOff while it is submitted, in a card or between two, is not taken for a shorter one: a run with the

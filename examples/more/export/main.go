@@ -7,8 +7,8 @@
 // A cell that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, since a spreadsheet would
 // take it for a formula; telephone numbers are among them. Drop the apostrophes when a program reads the file.
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox.
+// It runs offline, against the emulator and without -o, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
 import (
@@ -48,6 +48,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, sh
 		return err
 	}
 	if client == nil {
+		if err := sandbox.Offline(show, *path != ""); err != nil {
+			return err
+		}
 		srv := payvaulttest.NewServer()
 		defer srv.Close()
 		client = srv.Client()

@@ -45,7 +45,31 @@ func TestOfflineRun(t *testing.T) {
 	assert.Equal(t, []string{"CUSTOMER0000", "Jane", "Doe, the 0.", "", "jane.0@example.com", "", "", ""}, rows[1])
 	assert.Equal(t, "CUSTOMER0999", rows[1000][0])
 	assert.Contains(t, progress.String(), "500 of 1000 customers\n")
-	assert.Equal(t, 10, bytes.Count(progress.Bytes(), []byte("\n")))
+	assert.Equal(t, 11, bytes.Count(progress.Bytes(), []byte("\n")))
+	assert.True(t, bytes.HasPrefix(progress.Bytes(), []byte("Offline: ")))
+}
+
+// TestOfflineWritesNoFile: one of real customers is not replaced by made-up ones.
+func TestOfflineWritesNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "customers.csv")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	require.ErrorContains(t, run(t.Context(), []string{"-o", path}, nothing, io.Discard, io.Discard),
+		"set PAYVAULT_BASE_URL, ")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(text))
+}
+
+// sandboxed is the environment of an emulator that stands for a sandbox.
+func sandboxed(srv *payvaulttest.Server) func(string) string {
+	return func(name string) string {
+		return map[string]string{
+			"PAYVAULT_BASE_URL":    srv.URL,
+			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
+			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
+		}[name]
+	}
 }
 
 func TestSandboxRunWritesAFile(t *testing.T) {
@@ -55,13 +79,7 @@ func TestSandboxRunWritesAFile(t *testing.T) {
 	require.NoError(t, seed(t.Context(), srv.Client(), 3))
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-o", path}, func(name string) string {
-		return map[string]string{
-			"PAYVAULT_BASE_URL":    srv.URL,
-			"PAYVAULT_API_KEY":     srv.Merchant().APIKey,
-			"PAYVAULT_MERCHANT_ID": strconv.FormatInt(int64(srv.Merchant().MerchantID), 10),
-		}[name]
-	}, &out, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"-o", path}, sandboxed(srv), &out, io.Discard))
 	assert.Empty(t, out.String())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -161,8 +179,8 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(srv.Close)
 	full := writerFunc(func([]byte) (int, error) { return 0, io.ErrShortWrite })
 	require.ErrorIs(t, export(t.Context(), srv.Client(), full, io.Discard), io.ErrShortWrite)
-	require.ErrorIs(t, run(t.Context(), []string{"-o", filepath.Join(t.TempDir(), "no", "x.csv")}, nothing, io.Discard,
-		io.Discard), os.ErrNotExist)
+	nowhere := filepath.Join(t.TempDir(), "no", "x.csv")
+	require.ErrorIs(t, run(t.Context(), []string{"-o", nowhere}, sandboxed(srv), io.Discard, io.Discard), os.ErrNotExist)
 }
 
 func TestFlags(t *testing.T) {

@@ -28,13 +28,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
+	if err := run(ctx, os.Getenv, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "tracing:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, getenv func(string) string, out io.Writer) (err error) {
+func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (err error) {
 	tracers, err := newTracers(out)
 	if err != nil {
 		return err
@@ -50,6 +50,9 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the calls are below it
 	defer span.End()
 	if client == nil {
+		if err := sandbox.Offline(show, false); err != nil {
+			return err
+		}
 		return offline(ctx, observer)
 	}
 	_, err = client.Customers.List(ctx, &payvault.ListOptions{Count: 25})

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,8 +37,9 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), func(string) string { return "" }, &out))
+	var out, show bytes.Buffer
+	require.NoError(t, run(t.Context(), func(string) string { return "" }, &out, &show))
+	assert.True(t, strings.HasPrefix(show.String(), "Offline: "))
 	text := out.String()
 	assert.Equal(t, []string{
 		"GET /platform/vault/customer", "GET /platform/vault/customer", "customers.list",
@@ -52,14 +55,14 @@ func TestSandboxRun(t *testing.T) {
 	variables := map[string]string{"PAYVAULT_BASE_URL": srv.URL}
 	getenv := func(name string) string { return variables[name] }
 	var out bytes.Buffer
-	require.ErrorContains(t, run(t.Context(), getenv, &out), "or none of them")
+	require.ErrorContains(t, run(t.Context(), getenv, &out, io.Discard), "or none of them")
 
 	variables["PAYVAULT_API_KEY"] = srv.Merchant().APIKey
 	variables["PAYVAULT_MERCHANT_ID"] = strconv.FormatInt(int64(srv.Merchant().MerchantID), 10)
-	require.NoError(t, run(t.Context(), getenv, &out))
+	require.NoError(t, run(t.Context(), getenv, &out, io.Discard))
 	assert.Equal(t, []string{"GET /platform/vault/customer", "customers.list", "my own work"}, names(t, &out))
 
 	variables["PAYVAULT_API_KEY"] = "wrong"
-	require.Error(t, run(t.Context(), getenv, &out))
+	require.Error(t, run(t.Context(), getenv, &out, io.Discard))
 	assert.Contains(t, out.String(), `"Value": "401"`, "spans of failures are exported too")
 }

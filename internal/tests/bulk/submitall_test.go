@@ -686,6 +686,7 @@ func TestJournalOfOtherCards(t *testing.T) {
 		got := j.run(&s, n.is)
 		assert.ErrorContains(t, got[len(got)-1].Err, "journal: the job is of other cards: an earlier run saw "+n.text)
 		assert.ErrorIs(t, got[len(got)-1].Err, payvault.ErrOtherCards)
+		assert.False(t, payvault.SafeToRetry(got[len(got)-1].Err), "it will be the same each time")
 		assert.Empty(t, s.seen)
 	})
 }

@@ -246,6 +246,11 @@ func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
+// sqlpayvault is a module of its own.
+var sqlpayvault struct {
+	Open func(context.Context, string) (interface { payvault.Journal; Close() error }, error)
+}
+
 func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Client, srv *payvaulttest.Server,
 	id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
 	{
