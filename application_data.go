@@ -286,8 +286,9 @@ func authTimes(text string) (set []AuthTime) {
 //
 // Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
 // []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
-// does not fit is a Secret with its JSON text; one of an unknown key is what JSON says, with numbers as
-// [encoding/json.Number]; null is nil.
+// does not fit is a Secret with its JSON text, quotes of a string included, which [MarshalWire] writes as it is. One of
+// an unknown key is what JSON says, with numbers as [encoding/json.Number], but a Secret for the types tax_id,
+// bank_routing and bank_dda, and one with the JSON text for ownership. Null is nil.
 type SavedField struct {
 	Key      string        `json:"key"`
 	Value    any           `json:"value"` // see above
@@ -329,8 +330,8 @@ func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
 
 func (f SavedField) writeForm(enc *jsontext.Encoder) error {
 	form := savedField[any]{f.Key, nil, f.Type, f.Settings}
-	if text, ok := f.misfit(); ok && jsontext.Value(text.Reveal()).IsValid() {
-		form.Value = text
+	if secret, ok := f.Value.(Secret); ok && keepsJSON(f.Key, f.Type) {
+		form.Value = rawSecret{secret}
 	} else if f.Value != nil {
 		form.Value = wireValue(reflect.ValueOf(f.Value))
 	}
@@ -340,11 +341,13 @@ func (f SavedField) writeForm(enc *jsontext.Encoder) error {
 // rawSecret is a secret whose text is JSON.
 type rawSecret struct{ Secret }
 
-// misfit gives the text of a value that did not fit its field.
-func (f SavedField) misfit() (rawSecret, bool) {
-	secret, ok := f.Value.(Secret)
-	i, known := fieldOf(f.Key)
-	return rawSecret{secret}, ok && known && reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]()
+// keepsJSON reports whether a secret that is the value of a field is JSON, and not a text.
+func keepsJSON(key, kind string) bool {
+	i, known := fieldOf(key)
+	if !known {
+		return kind == "ownership"
+	}
+	return reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]()
 }
 
 // UnmarshalJSON reads the wire form.
@@ -391,11 +394,13 @@ func (r *reader) savedValue(key, kind string, raw jsontext.Value) (value any, mi
 	if r.err != nil {
 		return nil, r.err
 	}
-	text := textOf(raw)
-	if hasMark(text) {
+	if isMarked(raw) {
 		return nil, errRedacted
 	}
-	return NewSecret(text), misfit
+	if keepsJSON(key, kind) {
+		return NewSecret(string(raw)), misfit
+	}
+	return NewSecret(textOf(raw)), misfit
 }
 
 // ApplicationAddress is an address in an application. Country is a numeric code.

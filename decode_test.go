@@ -296,7 +296,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{first, `{"code":0,"rcode":false,"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, []string{"/rcode"}},
 		{
 			saveData, `{"code":0,"data":{"fields":[{"key":"card_volume","value":"$5"}]}}`,
-			[]payvault.SavedField{{Key: "card_volume", Value: payvault.NewSecret("$5")}},
+			[]payvault.SavedField{{Key: "card_volume", Value: payvault.NewSecret(`"$5"`)}},
 			[]string{"/data/fields/0/value"},
 		},
 		{

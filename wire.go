@@ -64,7 +64,7 @@ var (
 		json.WithMarshalers(json.JoinMarshalers(
 			json.MarshalToFunc(writeSecret),
 			json.MarshalToFunc(func(enc *jsontext.Encoder, s rawSecret) error {
-				return enc.WriteValue(jsontext.Value(s.Reveal()))
+				return writeMarshaler(enc, jsontext.Value(s.Reveal()))
 			}),
 			json.MarshalToFunc(func(enc *jsontext.Encoder, v holder) error {
 				if v.secret() == nil {

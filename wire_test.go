@@ -381,6 +381,7 @@ func TestUnwritable(t *testing.T) {
 		{jsontext.Value(`["{\u005bREDACTED\u005D}"]`), "body", isMark},
 		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
+		{payvault.SavedField{Key: "ownership", Value: payvault.NewSecret(`["[REDACTED]"]`)}, "value", isMark},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
 		{[]any{failing{errOf([]any{1, math.NaN()})}, "a"}, "[0]", "cannot be written as JSON: unsupported value: NaN"},
 		{otherShape{Form: map[string]any{"a": map[string]any{"b": lost}}}, "a", isMark},
