@@ -444,22 +444,22 @@ type Ownership struct {
 // formats of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not
 // shown.
 type Owner struct {
-	Name                   OwnerName   `json:"name,omitzero"`
-	PersonType             PersonType  `json:"personType,omitzero"`
-	ID                     string      `json:"id,omitzero"`
-	ContactType            ContactType `json:"contactType,omitzero"`
-	Phone                  string      `json:"phone,omitzero"` // the form is not shown
-	Email                  string      `json:"email,omitzero"`
-	DOB                    Date        `json:"dob,omitzero"`                      // date of birth
-	SSN                    Secret      `json:"ssn,omitzero"`                      // social security number
-	Passport               Secret      `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string      `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string      `json:"passport_issue_date,omitzero"`      // the form is not shown
-	DLNumber               Secret      `json:"dl_number,omitzero"`                // driver's license
-	DLState                string      `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string      `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string      `json:"dl_issue_date,omitzero"`            // the form is not shown
-	InterestPercent        *Amount     `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	Name                   OwnerName    `json:"name,omitzero"`
+	PersonType             *PersonType  `json:"personType,omitzero"` // nil is not sent
+	ID                     string       `json:"id,omitzero"`
+	ContactType            *ContactType `json:"contactType,omitzero"` // nil is not sent
+	Phone                  string       `json:"phone,omitzero"`       // the form is not shown
+	Email                  string       `json:"email,omitzero"`
+	DOB                    Date         `json:"dob,omitzero"`                      // date of birth
+	SSN                    Secret       `json:"ssn,omitzero"`                      // social security number
+	Passport               Secret       `json:"passport,omitzero"`                 // number of the passport
+	PassportExpirationDate string       `json:"passport_expiration_date,omitzero"` // the form is not shown
+	PassportIssueDate      string       `json:"passport_issue_date,omitzero"`      // the form is not shown
+	DLNumber               Secret       `json:"dl_number,omitzero"`                // driver's license
+	DLState                string       `json:"dl_state,omitzero"`                 // state of the driver's license
+	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // the form is not shown
+	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the form is not shown
+	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
 	// Raw JSON; its shape is not shown.
 	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitempty"`
 	CbExp             string             `json:"cbExp,omitzero"`

@@ -183,7 +183,7 @@ func allData(t *testing.T) payvault.ApplicationData {
 func dataOf(t *testing.T, business payvault.BusinessType, person payvault.PersonType) payvault.ApplicationData {
 	t.Helper()
 	return *filled[payvault.ApplicationData](t, requestFiller(map[string]any{
-		"business_type": business, "personType": person,
+		"business_type": business, "personType": &person,
 		"business_services_auth_time": []payvault.AuthTime{
 			payvault.AuthTime1, payvault.AuthTime30, payvault.AuthTime30Plus, payvault.AuthTime90Plus,
 		},

@@ -41,8 +41,8 @@ func ownerAndBankData() payvault.ApplicationData {
 	return payvault.ApplicationData{
 		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{
 			Name:            payvault.OwnerName{FirstName: "Jane", LastName: "Doe"},
-			PersonType:      payvault.PersonType{Owner: true, Control: true},
-			ContactType:     payvault.ContactType{Admin: true},
+			PersonType:      &payvault.PersonType{Owner: true, Control: true},
+			ContactType:     &payvault.ContactType{Admin: true},
 			Phone:           "2175550100",
 			Email:           "jane@bakery.example.com",
 			DOB:             payvault.Date{Year: 1985, Month: 2, Day: 3},

@@ -211,6 +211,9 @@ func TestApplicationsSaveData(t *testing.T) {
 	save := find(payvault.OpApplicationsSaveData)
 	mixed := payvault.ApplicationData{
 		LimitedPartnership: new(true), ProcessingHistory: new(false),
+		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{
+			PersonType: &payvault.PersonType{}, ContactType: &payvault.ContactType{}, Legal: new(false),
+		}}},
 		BusinessServicesAuthTime:  []payvault.AuthTime{payvault.AuthTime90Plus},
 		CardBrands:                &payvault.CardBrands{VI: true, DI: true},
 		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Pickup: true, Service: true},
