@@ -191,17 +191,19 @@ func fieldOf(key string) (i int, ok bool) {
 	return 0, false
 }
 
-// checkKeys refuses data without a field, and keys that are empty or given twice.
+// checkKeys refuses data without a field, and keys in Extra that are empty, given twice, or have a field of their own.
 func (d ApplicationData) checkKeys(p *problems) {
-	fields := d.fields()
-	if len(fields) == 0 {
+	if len(d.fields()) == 0 {
 		p.add("data", "has no field")
 	}
-	seen := make(map[string]bool, len(fields))
-	for _, field := range fields {
+	seen := make(map[string]bool, len(d.Extra))
+	for _, field := range d.Extra {
+		_, known := fieldOf(field.Key)
 		switch {
 		case field.Key == "":
 			p.add("data", "has a field without a key")
+		case known:
+			p.add(field.Key, "has a field of its own and cannot be in Extra")
 		case seen[field.Key]:
 			p.add(field.Key, "is set twice")
 		}

@@ -99,8 +99,8 @@ func (s *ApplicationsService) Create(
 }
 
 // SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data
-// without any field, a routing number without an account number or the other way round, and a date that is not in the
-// calendar fail before anything is sent. It is replayable.
+// without any field, a routing number without an account number or the other way round, a date that is not in the
+// calendar, and keys in Extra that have a field of their own fail before anything is sent. It is replayable.
 //
 // POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(

@@ -111,7 +111,7 @@ func Table() []Operation {
 			Problems: fields{
 				"appId": {Required}, "bank_routing": {"and bank_account_number are required together"},
 				"business_established": {BadDate}, "ownership.owners[1].dob": {BadDate},
-				"ownership": {"is set twice"}, "data": {"has a field without a key"},
+				"ownership": {"has a field of its own and cannot be in Extra"}, "data": {"has a field without a key"},
 			},
 			Want: func() any {
 				return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")

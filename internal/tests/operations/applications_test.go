@@ -184,6 +184,7 @@ func TestSavedField_types(t *testing.T) {
 func TestApplicationsSaveData_invalid(t *testing.T) {
 	t.Parallel()
 	const together = "and bank_account_number are required together"
+	const typed = "has a field of its own and cannot be in Extra"
 	const element = "has an element that is empty or contains a brace or comma"
 	type data = payvault.ApplicationData
 	times, unwritable := []payvault.AuthTime{"1,30", "", "}"}, []payvault.ApplicationField{{Key: "k", Value: func() {}}}
@@ -194,7 +195,8 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}{
 		{data{}, service.Fields{"data": {"has no field"}}},
 		{data{BankAccountNumber: payvault.NewSecret("0004445550")}, service.Fields{"bank_routing": {together}}},
-		{data{TaxID: payvault.NewSecret("1"), Extra: fields{{Key: "tax_id"}}}, service.Fields{"tax_id": {"is set twice"}}},
+		{data{Extra: fields{{Key: "bank_routing", Value: "021000021"}}}, service.Fields{"bank_routing": {typed}}},
+		{data{TaxID: payvault.NewSecret("1"), Extra: fields{{Key: "TAX_id"}}}, service.Fields{"TAX_id": {typed}}},
 		{data{Extra: fields{{Key: "k"}, {Key: "l"}, {Key: "k"}}}, service.Fields{"k": {"is set twice"}}},
 		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
 		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
