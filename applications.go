@@ -114,7 +114,8 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the answer tells what is missing. It is replayable.
+// the answer tells what is missing. Only where code 2 comes without messages about fields, or with more than 64 KiB of
+// them, it is an error, [ErrValidation], since an empty list would say OK. It is replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -123,13 +124,8 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 		return nil, err
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
-		var e Error
-		e.Code = string(r.Code)
-		e.readData(r.Data.Value)
-		maps.DeleteFunc(e.Fields, func(_ string, texts []string) bool { return len(texts) == 0 })
-		if e.clear(nil); len(e.Fields) > 0 {
-			r.problems = e.Fields
-		}
+		r.problems = saidOf(r.Data.Value)
+		maps.DeleteFunc(r.problems, func(_ string, texts []string) bool { return len(texts) == 0 })
 	}
 	return &Validation{Problems: r.problems}, nil
 }

@@ -29,8 +29,8 @@
 // # Errors
 //
 // Every error of a call is an [*Error]. A 2xx answer whose code (rcode, of Tokenize) does not say success, or that is
-// cut off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate], which is its answer. Ask in
-// this order:
+// cut off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate] with messages about fields,
+// which is its answer. Ask in this order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
 //     Correct what Error.Fields names, or use a client without ForMerchant.

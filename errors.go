@@ -487,6 +487,14 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 }
 
+// saidOf gives what the data of a success says of fields, cleared of card numbers.
+func saidOf(data jsontext.Value) map[string][]string {
+	e := &Error{}
+	e.readData(data)
+	e.clear(nil)
+	return e.Fields
+}
+
 // messages reads a list of texts, or a single one, and reports whether it is that. Whatever else it is is kept as text.
 func messages(raw jsontext.Value) (texts []string, plain bool) {
 	list := []jsontext.Value{raw}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/govalues/decimal"
@@ -52,6 +53,7 @@ func TestApplicationsValidate(t *testing.T) {
 		{422, failed + `,"data":null}`, nil, invalid},
 		{200, failed + `,"data":{}}`, nil, invalid},
 		{200, failed + `,"data":["tax_id"]}`, nil, invalid},
+		{200, failed + `,"data":{"tax_id":["` + strings.Repeat("x", 64<<10) + `"]}}`, nil, invalid},
 		{401, access, denied, also(payvault.ErrUnauthorized)},
 		{500, access, denied, []error{payvault.ErrUnavailable}},
 	} {

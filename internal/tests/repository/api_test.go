@@ -184,7 +184,8 @@ func TestOnePlace(t *testing.T) {
 	t.Parallel()
 	noCode := regexp.MustCompile(`(?ms)//[^\n]*|^import \(.*?^\)`)
 	for pattern, place := range map[string]string{ // what stands in one file, or in none
-		`[^.\w]Error\{|new\(Error\)`: "errors.go", `\burl\.Parse\(`: "client.go", `\burlpath\.Fill\(`: "exchange.go",
+		`[^.\w]Error\{|new\(Error\)|\bvar \w+ Error\b`: "errors.go",
+		`\burl\.Parse\(`: "client.go", `\burlpath\.Fill\(`: "exchange.go",
 		`"(/pg|/%|%s/|[^"\n]*(/platform|vault/))`:                                          "operations.go",
 		`\bhttp\.(NewRequest|Get\(|Post\(|PostForm|Head\(|DefaultClient|DefaultTransport)`: "",
 		`\burl\.(URL\{|ParseRequestURI|JoinPath|PathEscape)|\bpath\.(Join|Clean)\(`:        "",
