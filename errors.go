@@ -396,23 +396,12 @@ func answerError(ctx context.Context, op OperationInfo, r transport.Result, malf
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
-		Delivery: delivery(r.Delivery),
+		Delivery: Delivery(r.Delivery),
 	}
 	if r.Unsure {
 		e.Delivery = Unknown
 	}
 	return e
-}
-
-func delivery(d transport.Delivery) Delivery {
-	switch d {
-	case transport.NotSent:
-		return NotSent
-	case transport.Answered:
-		return Answered
-	case transport.Unknown:
-	}
-	return Unknown
 }
 
 // mostSaid bounds each text of a failure, and the data in it. A longer one is left to the raw answer, since half of it

@@ -25,6 +25,7 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
+	"example.com/payvault/internal/transport"
 )
 
 func TestError_text(t *testing.T) {
@@ -200,6 +201,9 @@ func TestDelivery_String(t *testing.T) {
 	assert.Equal(t, "unknown not sent answered unknown",
 		fmt.Sprint(payvault.Unknown, payvault.NotSent, payvault.Answered, payvault.Delivery(99)))
 	assert.Zero(t, payvault.Unknown, "what is not known is not taken for unsent")
+	assert.Equal(t, []payvault.Delivery{payvault.Unknown, payvault.NotSent, payvault.Answered}, []payvault.Delivery{
+		payvault.Delivery(transport.Unknown), payvault.Delivery(transport.NotSent), payvault.Delivery(transport.Answered),
+	}, "the order of the transport")
 }
 
 const (

@@ -117,7 +117,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 	}
 	return func(a transport.Attempt) {
 		result := CallResult{
-			StatusCode: a.Status, Attempts: a.Number, Delivery: delivery(a.Delivery), Duration: a.Duration,
+			StatusCode: a.Status, Attempts: a.Number, Delivery: Delivery(a.Delivery), Duration: a.Duration,
 			Waited: a.Waited, BudgetSpent: a.Spent,
 		}
 		// The body, which may tell more, is not read yet.
@@ -146,7 +146,7 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 // callResult sums a call up.
 func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
 	result := CallResult{
-		StatusCode: r.Status, Attempts: r.Attempts, Delivery: delivery(r.Delivery), Duration: duration, Unread: unread,
+		StatusCode: r.Status, Attempts: r.Attempts, Delivery: Delivery(r.Delivery), Duration: duration, Unread: unread,
 		Err: err,
 	}
 	if e, failed := errors.AsType[*Error](err); failed {
