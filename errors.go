@@ -103,6 +103,10 @@ func (d Delivery) String() string {
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
 // other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
 // Texts and data of more than 64 KiB are left to the raw answer.
+//
+// For [ErrOutcomeUnknown] and [SafeToRetry], an Error that you make yourself, in a fake, is of the class that
+// [Operations] has for its Op, and of [ReplayNever] if that depends on the request. Its Delivery is Unknown unless you
+// set it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -114,7 +118,7 @@ type Error struct {
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
-	replay  Replay
+	replay  Replay // of the call; "" for that of Op
 	earlier string // the reason in the error of an earlier run
 	page    string // of a walk, that failed
 	unasked bool   // the journal of a job was not asked whether an earlier run has sent it
@@ -257,9 +261,19 @@ func (e *Error) Is(target error) bool {
 	case ErrValidation:
 		return e.rejected() && e.Code == codeValidation && e.Op != OpTokensTokenize
 	case ErrOutcomeUnknown:
-		return e.Delivery == Unknown && e.replay != ReplayRead
+		return e.Delivery == Unknown && e.replayed() != ReplayRead
 	}
 	return false
+}
+
+// replayed is what performing the operation twice does.
+func (e *Error) replayed() Replay {
+	for _, op := range operations {
+		if op.Op == e.Op && e.replay == "" {
+			return op.Replay
+		}
+	}
+	return cmp.Or(e.replay, ReplayNever)
 }
 
 // rejected does not hold for a 5xx: gateways give codes too, and the service behind may have performed the operation.
@@ -285,7 +299,8 @@ func SafeToRetry(err error) bool {
 		return turnedAway
 	case Unknown:
 	}
-	return (e.replay == ReplaySame || e.replay == ReplayRead) && (turnedAway || e.mayPass())
+	harmless := e.replayed() == ReplaySame || e.replayed() == ReplayRead
+	return harmless && (turnedAway || e.mayPass())
 }
 
 // refusedLocally reports whether a local check failed.
@@ -342,14 +357,16 @@ func noClientError(op Operation) error {
 	return p.err(op)
 }
 
-// panicError is told of a call that a panic of the caller's own code has ended.
-func panicError(op Operation) error { return &Error{Op: op, cause: errors.New("panic")} }
+var errPanic = errors.New("panic")
+
+// panicError stands for the result of a call that does not return: the caller's own code, such as a key source, has
+// panicked in it. Observers get it, and the batch of a walk.
+func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }
 
 // walkError is the error of a list whose pages contradict each other.
 func walkError(op Operation, text string) error {
 	return &Error{
-		Op: op, Attempts: 1, Delivery: Unknown, replay: ReplayRead,
-		cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+		Op: op, Attempts: 1, Delivery: Unknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
 	}
 }
 
@@ -626,7 +643,7 @@ func (e *hiddenError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.E
 
 // unsentError is the error of what is not sent since nothing more may be.
 func unsentError(op Operation, cause error) error {
-	e := &Error{Op: op, Delivery: NotSent, replay: ReplayNever, cause: inShort(cause)}
+	e := &Error{Op: op, Delivery: NotSent, cause: inShort(cause)}
 	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
 		e.RetryAfter = first.RetryAfter
 	}
@@ -656,7 +673,7 @@ const longReason = 8000
 
 // earlierError is the error of a batch that an earlier run has sent.
 func earlierError(op Operation, o BatchOutcome) error {
-	e := &Error{Op: op, StatusCode: o.StatusCode, Code: o.Code, replay: ReplayNever}
+	e := &Error{Op: op, StatusCode: o.StatusCode, Code: o.Code}
 	e.earlier = lineOf(o.Message, longReason)
 	if o.Status == BatchRefused {
 		e.Delivery = Answered

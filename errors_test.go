@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -187,6 +188,12 @@ func TestSafeToRetry(t *testing.T) {
 		&payvault.Error{Delivery: payvault.Answered, StatusCode: 200, Code: "7"},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
+	}
+	replayable := []payvault.Replay{payvault.ReplaySame, payvault.ReplayRead}
+	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // made by a fake
+		err := &payvault.Error{Op: op.Op, StatusCode: 502}
+		assert.Equal(t, slices.Contains(replayable, op.Replay), payvault.SafeToRetry(err), op.Op)
+		assert.Equal(t, op.Replay != payvault.ReplayRead, errors.Is(err, payvault.ErrOutcomeUnknown), op.Op)
 	}
 	for _, c := range calls.All() { // turned away after an attempt that may have performed it
 		_, err := c.Do(t.Context(), service.Client(t, service.Nowhere, inTurn(503, 429)), calls.Documented(), c.Full,
