@@ -3,7 +3,6 @@ package payvault
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/redact"
 	"example.com/payvault/internal/transport"
+	"example.com/payvault/internal/trust"
 )
 
 // Sentinels for [errors.Is]. One error may match several: a lost answer of a gateway is both
@@ -604,8 +604,8 @@ func systemError(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns
 	}
-	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return certificate
+	if untrusted := trust.Failure(err); untrusted != nil {
+		return untrusted
 	}
 	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, known) {

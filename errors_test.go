@@ -104,7 +104,9 @@ func TestError_hostileService(t *testing.T) {
 
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
+	const unknownAuthority = "x509: certificate signed by unknown authority"
 	untrusted := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+	expired := x509.CertificateInvalidError{Reason: x509.Expired, Detail: "in May"}
 	unresolved := &net.DNSError{Err: "no such host", Name: "unknown.example.com", IsNotFound: true}
 	dialer := func(err error) payvault.Option {
 		return service.Over(&http.Transport{
@@ -125,10 +127,9 @@ func TestError_notSent(t *testing.T) {
 			"dial tcp: lookup unknown.example.com: no such host",
 		},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
-		{
-			service.Nowhere, dialer(untrusted),
-			"tls: failed to verify certificate: x509: certificate signed by unknown authority",
-		},
+		{service.Nowhere, dialer(untrusted), "tls: failed to verify certificate: " + unknownAuthority},
+		{service.Nowhere, dialer(x509.UnknownAuthorityError{}), unknownAuthority}, // of VerifyConnection
+		{service.Nowhere, dialer(expired), "x509: certificate has expired or is not yet valid: in May"},
 		{service.Nowhere, keys("", errShutdown), "no API key: the program shuts down"},
 		{service.Nowhere, keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},
 		{service.Nowhere, keys("", nil), "no API key: is empty"},

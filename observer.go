@@ -2,7 +2,6 @@ package payvault
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"example.com/payvault/internal/transport"
+	"example.com/payvault/internal/trust"
 )
 
 // Observer is told about every call, for traces, metrics and the like; see [WithObserver]. A page of an iterator and a
@@ -52,7 +52,8 @@ type CallResult struct {
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
 // merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large,
 // malformed_response, status (of HTTP from 400 on: without a code, or with any from 500 on), rate_limited (held back
-// for a status 429 to others), certificate, dns or connection.
+// for a status 429 to others), stopped (not sent or not repeated, since the walk of SubmitAll was over), panic (of a
+// key source or a transport), certificate, dns or connection.
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -77,7 +78,11 @@ func (r CallResult) ErrorClass() string {
 		return "status"
 	case errors.Is(err, ErrRateLimited): // held back, and not sent
 		return "rate_limited"
-	case is[*tls.CertificateVerificationError](err):
+	case errors.Is(err, errStopped):
+		return "stopped"
+	case errors.Is(err, errPanic):
+		return "panic"
+	case trust.Failure(err) != nil:
 		return "certificate"
 	case is[*net.DNSError](err):
 		return "dns"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -67,16 +68,23 @@ func TestObserver_callInfo(t *testing.T) {
 // TestObserver_panic: a call ends also when the caller's own code panics in it.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
-	var d diary
-	var log bytes.Buffer
-	client := service.Client(t, service.Nowhere, d.option(), payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
-		payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
-	assert.PanicsWithValue(t, "no key", func() { _ = addEvent(t, client) })
-	require.Len(t, d.ends, 1)
-	assert.EqualError(t, d.ends[0].Err, "payvault: webhooks.add_event: panic (outcome unknown)")
-	assert.Equal(t, payvault.Unknown, d.ends[0].Delivery)
-	assert.Contains(t, log.String(), "level=ERROR")
-	assert.Contains(t, log.String(), "webhooks.add_event: panic (outcome unknown)")
+	for name, want := range map[string][2]string{
+		"webhooks.add_event":    {"level=ERROR", "webhooks.add_event: panic (outcome unknown)"},
+		"applications.validate": {"level=WARN", "applications.validate: panic"},
+	} {
+		var d diary
+		var log bytes.Buffer
+		client := service.Client(t, service.Nowhere, d.option(),
+			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			payvault.WithKeySource(func(context.Context) (string, error) { panic("no key") }))
+		assert.PanicsWithValue(t, "no key", func() { _, _ = named(t, name)(client) })
+		require.Len(t, d.ends, 1)
+		assert.EqualError(t, d.ends[0].Err, "payvault: "+want[1])
+		assert.Equal(t, payvault.Unknown, d.ends[0].Delivery)
+		assert.Equal(t, "panic", d.ends[0].ErrorClass())
+		assert.Contains(t, log.String(), want[0])
+		assert.Contains(t, log.String(), want[1])
+	}
 }
 
 // TestObserver_results: the errors are those that the caller gets.
@@ -178,11 +186,20 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		"response_too_large":     {StatusCode: 200, Err: payvault.ErrResponseTooLarge},
 		"malformed_response":     {StatusCode: 200, Err: payvault.ErrMalformedResponse},
 		"no_key":                 {Err: noKey},
-		"certificate":            {Err: &tls.CertificateVerificationError{Err: errShutdown}},
 		"dns":                    {Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}},
 		"connection":             {Err: io.ErrUnexpectedEOF},
 	} {
 		assert.Equal(t, want, result.ErrorClass())
+	}
+	for _, err := range []error{
+		&tls.CertificateVerificationError{Err: errShutdown},
+		x509.CertificateInvalidError{Reason: x509.Expired},
+		x509.HostnameError{Certificate: &x509.Certificate{}},
+		x509.UnknownAuthorityError{},
+		x509.SystemRootsError{},
+		x509.UnhandledCriticalExtension{},
+	} {
+		assert.Equal(t, "certificate", payvault.CallResult{Err: fmt.Errorf("own check: %w", err)}.ErrorClass())
 	}
 }
 

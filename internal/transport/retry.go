@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"example.com/payvault/internal/overload"
+	"example.com/payvault/internal/trust"
 )
 
 // decide says whether another attempt follows, and reports whether none does only because the budget is spent.
@@ -62,8 +61,7 @@ func (c *call) mayPass() bool {
 
 // permanent reports whether the same failure would follow again at once.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || is[*KeyError](err) ||
-		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || is[*KeyError](err) || trust.Failure(err) != nil
 }
 
 func is[E error](err error) bool {

@@ -128,20 +128,29 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceIsWaitedForByAWalk as long as its context lasts, though its turn may come later.
+// TestPaceIsWaitedForByAWalk as long as its context lasts, though its turn may come later. With a journal the request
+// outlasts the context of the walk.
 func TestPaceIsWaitedForByAWalk(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := refusing(times(3, "")...).client(t)
+	forEach(t, []string{"timeout", "stopped"}, func(t *testing.T, want string) {
+		var class string
+		c := refusing(times(3, "")...).client(t, payvault.WithObserver(payvault.Observer{
+			End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { class = r.ErrorClass() },
+		}))
+		var o *payvault.SubmitAllOptions
+		if want == "stopped" {
+			o = newJournal(t, nil).options(1)
+		}
 		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		start := time.Now()
-		got := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), nil))
+		got := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), o))
 		require.Len(t, got, 1)
 		require.ErrorIs(t, got[0].Err, context.DeadlineExceeded)
 		assert.Equal(t, 2*time.Second, time.Since(start))
+		assert.Equal(t, want, class)
 	})
 }
 

@@ -49,6 +49,7 @@ func connectionFaults() []*fault {
 		{name: "dialer with an error of its own", is: unsent, cause: errOwn, network: dialing(errOwn)},
 		{name: "certificate of a stranger", is: distrusted, network: dialing(stranger)},
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
+		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
 		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown.
 		{name: "reset before the request is written", is: lost, network: writing(0)},
