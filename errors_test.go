@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"unicode"
@@ -148,7 +149,8 @@ func TestError_notSent(t *testing.T) {
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_endOfContextKeepsTheAnswer: the caller ends while the next attempt waits; the answer before it counts.
+// TestError_endOfContextKeepsTheAnswer: the caller ends while the next attempt waits, or while the body of a refusal
+// comes; the answer before it counts, and the end is not concealed.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,6 +173,20 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errShutdown)
 	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	ended := service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
+		cancel(errShutdown) // while the body is read
+		resp := service.Reply(http.StatusNotFound, "")
+		resp.Body = io.NopCloser(iotest.ErrReader(context.Canceled))
+		return resp, nil
+	}))
+	err := service.Client(t, service.Nowhere, ended).Invoices.Send(ctx, "I1", nil)
+	service.AssertError(t, err, payvault.Error{
+		Op: payvault.OpInvoicesSend, StatusCode: 404, Delivery: payvault.Answered, Attempts: 1,
+	}, payvault.ErrNotFound)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errShutdown)
 }
 
 func TestSafeToRetry(t *testing.T) {
@@ -282,6 +298,11 @@ func TestError_echoOfTheCaller(t *testing.T) {
 	}
 	assert.Contains(t, service.AsError(t, listed).Message, "order_on=customer_id")
 	assert.Contains(t, service.AsError(t, listed).Message, "customer_email")
+	kept := url.Values{
+		"order_on": {"customer_id"}, "order_by": {"desc"}, "count": {"100"}, "page": {"117"}, "merchant_id": {"4711"},
+	}
+	err := client.Call(t.Context(), payvault.Request{Method: "GET", Path: []string{"x"}, Query: kept}, nil)
+	assert.Contains(t, service.AsError(t, err).Message, kept.Encode(), "what names nobody's data stays")
 }
 
 // TestError_codeLikeAnID: a program decides by the code, whatever digits the caller's ID or security code has.

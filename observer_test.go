@@ -263,6 +263,10 @@ func TestLogger(t *testing.T) {
 			"DEBUG payvault attempt webhooks.add_event 0  1 unknown took connection error",
 			"ERROR payvault call webhooks.add_event 0  1 unknown took connection error",
 		}},
+		{[]int{302}, write, []string{
+			"DEBUG payvault attempt webhooks.add_event 302  1 unknown took",
+			"ERROR payvault call webhooks.add_event 302 0 1 unknown took malformed_response error",
+		}},
 		{nil, refused, []string{"WARN payvault call payees.delete 0  0 not sent took invalid_request error"}},
 	} {
 		for from, want := range map[slog.Level][]string{
