@@ -45,8 +45,8 @@ func guards() []guard {
 		{"GetBody only for what was not written", deliver, "if !t.rewindable.Load()", "if false"},
 		{
 			"a body that cannot be had anew, on HTTP/2", deliver,
-			"case again && c.kind.onlyH1:",
-			"case true:",
+			"open == nil && again && c.kind.onlyH1 {",
+			"open == nil {",
 		},
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.result.Unsure", "return true"},
 		{"most attempts", retry, "c.result.Attempts-c.waited < c.max", "c.result.Attempts-c.waited <= c.max"},
@@ -118,11 +118,11 @@ func guards() []guard {
 		},
 		{
 			"safe to retry only what is replayable", "errors.go",
-			"(e.replay == ReplaySame || e.replay == ReplayRead) && (turnedAway",
-			"(turnedAway",
+			"harmless := e.replayed() == ReplaySame || e.replayed() == ReplayRead",
+			"harmless := true",
 		},
 		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.body)", "var texts []string"},
-		{"redaction of IDs in the path", "exchange.go", `if name != "event"`, `if name == "event"`},
+		{"redaction of IDs in the path", "exchange.go", `name != "event" &&`, `name == "event" &&`},
 		{
 			"redaction of the key", "exchange.go",
 			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
