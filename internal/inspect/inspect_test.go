@@ -262,7 +262,7 @@ func TestRecord(t *testing.T) {
 		slog.Duration("duration", 1500*time.Microsecond), slog.Bool("performed", true), slog.Int("code", 0),
 		slog.String("fault", "delay"), slog.String("why", "w"),
 		slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
-	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", "refused",
 		"url", "canary")
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "an event with A-Key")
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "another")
