@@ -37,9 +37,8 @@ func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantI
 func (c *Card) prepare(v *service) {
 	freshText(v.Cards, &c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	if cardnumber.Valid(c.CardNumber) {
-		c.CardType, c.CardNumber = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber)), cardnumber.Mask(c.CardNumber)
-	}
+	c.CardType = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber))
+	c.CardNumber = cardnumber.Masked(c.CardNumber)
 }
 
 func (c *Card) detach(*service) {}
