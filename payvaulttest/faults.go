@@ -18,7 +18,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/internal/inspect"
 )
 
 // FaultKind names a way in which a request fails.
@@ -162,12 +162,13 @@ func (f *Fault) check() error {
 			return errors.New("the kind does not read " + field.Name)
 		}
 	}
-	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
+	operations := inspect.Operations()
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	cuts := slices.Contains([]FaultKind{CutBody, TruncatedJSON, SlowDrip}, f.Kind)
 	performsNothing := []FaultKind{ResetConnection, DropBeforeCommit, PermitRate}
 	return cmp.Or(
-		fits(f.Operation == "" || slices.ContainsFunc(theDocument().Operations, isOfFault), "the operation does not exist"),
+		fits(f.Operation == "" || slices.Contains(operations, string(f.Operation)),
+			fmt.Sprintf("the operation does not exist; the operations are %q", operations)),
 		fits(!f.AfterCommit || !slices.Contains(performsNothing, f.Kind), "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode && !cuts, "the status permits no body"),

@@ -159,8 +159,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// operations are the names of all operations.
-func operations() []string {
+// Operations are the names of all operations.
+func Operations() []string {
 	var names []string
 	for _, info := range payvault.Operations() {
 		names = append(names, string(info.Op))
@@ -195,7 +195,7 @@ func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) h
 		switch {
 		case err != nil:
 			refuse(w, http.StatusBadRequest, "failed is true or false")
-		case operation != "" && operation != none && !slices.Contains(operations(), operation):
+		case operation != "" && operation != none && !slices.Contains(Operations(), operation):
 			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
 		default:
 			next(w, r, class{operation, failed})
@@ -281,7 +281,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,
-		"operations": operations(),
+		"operations": Operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Armed(),
