@@ -95,7 +95,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 }
 
 // Presets implements [inspect.Emulator].
-func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.Preset, error) {
+func (i inspector) Presets(operation payvault.Operation, times, skip int) ([]inspect.Preset, error) {
 	var list []inspect.Preset
 	for _, preset := range []struct {
 		label string
@@ -109,7 +109,7 @@ func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.P
 		{"Permit 5 requests a second until disarmed", Fault{Kind: PermitRate, Rate: 5, RetryAfter: "1"}},
 	} {
 		fault := preset.fault
-		fault.Operation = operation
+		fault.Operation, fault.Skip = operation, skip
 		if err := fault.check(); err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (i inspector) Armed() []inspect.Armed {
 func (f *armedFault) inspected() inspect.Armed {
 	armed := inspect.Armed{
 		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind), Status: f.Status, Performed: f.AfterCommit,
-		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size,
+		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size, Skip: f.Skip,
 		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
 	}
 	if f.Delay > 0 {

@@ -162,10 +162,10 @@ func TestInspectRefusesFaults(t *testing.T) {
 		`{"kind":"permit rate"}`:                         "the rate is not above zero",
 		`{"kind":"permit rate","rate":4242e12}`:          "or above 1e6",
 		`{"kind":"slow drip","status":304}`:              "the status permits no body",
-		`{"kind":"hang","times":4929000000006}`:          "the times are above 1e9",
+		`{"kind":"hang","times":4929000000006}`:          "times, skip or code is beyond 1e9",
 		`{"kind":"canary","operation":"canary"}`:         "there is no such kind",
 		`{"kind":"oversized body","size":4929000000006}`: "the size is above 1e10",
-		`{"kind":"other code","code":4929000000006}`:     "the code is beyond it",
+		`{"kind":"other code","code":4929000000006}`:     "times, skip or code is beyond 1e9",
 		`{`:                                      "no JSON object",
 		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
 
@@ -186,11 +186,11 @@ func TestInspectRefusesFaults(t *testing.T) {
 	i.ask(t, "POST", "/faults", `{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"120"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"rate limit","retry_after":"canary"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"other code","code":-7}`)
-	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000}`)
+	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000,"skip":4}`)
 	armed := i.ask(t, "GET", "/faults", "")
 	for _, fields := range []string{
 		`"delay":"2s","struck":0`, `"rate":0.333333333,"retry_after":"120","struck":0`, `"rate limit","retry_after":"•••",`,
-		`"code":-7,"struck":0`, `"size":1000,"struck":0`,
+		`"code":-7,"struck":0`, `"size":1000,"skip":4,"struck":0`,
 	} {
 		assert.Contains(t, armed, fields)
 	}
@@ -438,6 +438,7 @@ type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
 	f()
+	assert.Contains(t, inspect(t).ask(t, "GET", "/presets?times=1&skip=2", ""), "Hang, Skip: 2, Times: 1}")
 	return len(p), nil
 }
 
@@ -550,7 +551,7 @@ func TestInspectGoLines(t *testing.T) {
 	}
 	arm(`{"kind":"slow drip","after_commit":true,"delay":"1500us"}`)
 	arm(`{"kind":"rate limit","retry_after":"Sun, 06 Nov 1994 08:49:37 GMT"}`)
-	arm(`{"kind":"rate limit","retry_after":"120"}`)
+	arm(`{"kind":"rate limit","retry_after":"120","skip":2,"times":1}`)
 	arm(`{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"1"}`)
 	assert.Contains(t, lines, `RetryAfter: "120"`)
 
