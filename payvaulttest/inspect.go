@@ -77,9 +77,15 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		Fault
 		Delay string `json:"delay"`
 	}
-	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
-		return inspect.Armed{}, errors.New("that is no JSON object with fields of a fault only, which are operation, kind, " +
-			"times, after_commit, status, header, body, delay, retry_after, code, message, size and rate")
+	if err := json.Unmarshal(text, &in, json.RejectUnknownMembers(true)); err != nil {
+		wrong := "that is no JSON object with fields of a fault only"
+		failure, _ := errors.AsType[*json.SemanticError](err)
+		if failure != nil && failure.JSONPointer != "" && !errors.Is(err, json.ErrUnknownName) {
+			wrong = strings.Split(string(failure.JSONPointer), "/")[1] + " does not fit" // names below are the caller's
+		}
+		return inspect.Armed{}, errors.New(wrong + ": operation, kind, body, delay, retry_after and message are texts, " +
+			"times, skip, status, code, size and rate numbers, after_commit is true or false, header such as " +
+			`{"X-Name":["value"]}`)
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)

@@ -155,8 +155,12 @@ func TestInspectRefusesFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"nothing"}`:                             `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
 		`{"kind":"delay"}`:                               "the delay is not above zero",
-		`{"Kind":"hang"}`:                                "are operation, kind, times, after_commit, status, header, body, ",
-		`{"kind":"hang","operation":"x"}`:                "the operation does not exist",
+		`{"Kind":"hang"}`:                                "no JSON object with fields of a fault only: operation, kind, ",
+		`{"kind":"delay","delay":2}`:                     "\"delay does not fit: operation, kind, body, delay, ",
+		`{"kind":"canary","header":{"canary":"canary"}}`: "\"header does not fit: ",
+		`{"kind":"hang","skip":1e99}`:                    "\"skip does not fit: ",
+		`{"kind":"hang","skip":4929000000006}`:           "times, skip or code is beyond 1e9",
+		`{"kind":"hang","operation":"x"}`:                `does not exist; the operations are [\"account_updater.submit\" `,
 		`{"kind":"hang","canary":1}`:                     "no JSON object with fields of a fault only",
 		`{"kind":"delay","delay":"canary"}`:              "the delay is no duration",
 		`{"kind":"permit rate"}`:                         "the rate is not above zero",
@@ -167,7 +171,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 		`{"kind":"oversized body","size":4929000000006}`: "the size is above 1e10",
 		`{"kind":"other code","code":4929000000006}`:     "times, skip or code is beyond 1e9",
 		`{`:                                      "no JSON object",
-		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
+		`{"kind":"hang","after_commit":"canary"`: "\"after_commit does not fit: ",
 
 		`{"kind":"cut body","status":503,"after_commit":true}`: "the status is that of what is performed",
 	} {
