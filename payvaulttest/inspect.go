@@ -51,16 +51,21 @@ func (x *exchange) shape() map[string]any {
 // index finds the place in a list, which might be a name that looks like one.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// reason is what the page shows of a refusal, which repeats no value: of the names only those that the document has.
+// plain is a name that can be shown though the document does not have it: it holds no number.
+var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
+
+// reason is what the page shows of a refusal, which repeats no value, and no name that might be one.
 func (x *exchange) reason() string {
 	if x.why == nil {
 		return ""
 	}
-	fields := map[string][]string{}
-	unknown := func(name string) bool { return name != "body" && !x.server.service.document.names[name] }
+	fields, keys := map[string][]string{}, inspector{x.server}.Keys()
+	hidden := func(name string) bool {
+		return !x.server.service.document.names[name] && (!plain.MatchString(name) || inspect.HasKey(name, keys))
+	}
 	for path, wrong := range x.why.fields {
 		path = index.ReplaceAllString(path, "[]")
-		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), unknown) {
+		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), hidden) {
 			path = "?"
 		}
 		fields[path] = slices.Compact(slices.Sorted(slices.Values(append(fields[path], wrong...))))

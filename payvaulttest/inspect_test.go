@@ -91,7 +91,13 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, map[string]any{"query": map[string]any{"page": "•••", "?": "1 unknown"}}, got["shape"])
 	assert.Equal(t, []any{400.0, 400.0, false}, []any{got["status"], got["code"], got["performed"]})
 
-	assert.Equal(t, "Invalid request: ? is not a known field", got["why"])
+	assert.Equal(t, "Invalid request: canary is not a known field", got["why"])
+	for _, name := range []string{"c4nary", "4929-0000-00006", "4929000000006", "ключ", strings.Repeat("x", 33)} {
+		i.post(t, "/platform/aus/add", `{"`+name+`":1,"data":[]}`)
+		assert.Equal(t, "Invalid request: ? is not a known field", i.newest(t)["why"])
+	}
+	i.post(t, "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230","cardId":"c4nary"}]}`)
+	assert.Equal(t, "Invalid request: data[].cardId is not a known field", i.newest(t)["why"])
 	i.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_number":"canary","exp_date":"1330","987":{}}`)
 	assert.Equal(t, "Invalid request: ? is not a known field; exp_date must match ^(0[1-9]|1[0-2])[0-9]{2}$",
 		i.newest(t)["why"])
@@ -336,7 +342,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i := inspect(t)
 	i.post(t, "/pg/tokenize", secretBody).tokenized(t)
 	i.post(t, "/TOP/merchant-api-key?TOP=987", secretBody).refused(t, http.StatusNotFound)
-	i.post(t, "/pg/tokenize?TOP=TOP", secretBody)
+	i.post(t, "/pg/tokenize?TOP-1=TOP", secretBody)
 	i.post(t, "/platform/vault/customer",
 		`{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
 	i.post(t, "/platform/vault/customer",
@@ -348,7 +354,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(event), "TOP"))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
-	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
+	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP-1", "", "TOP").
+		part(t, "disputeResponse", "", "TOP"))
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
 		{Kind: payvaulttest.OtherCode, Message: "merchant-api-key", Code: 5},
@@ -371,6 +378,16 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	} {
 		assert.Contains(t, page, line, "what is hidden is not left out: the line would compile")
 	}
+}
+
+// A key is no name of a field that is shown, even if it looks like one.
+func TestInspectShowsNoKeyAsAName(t *testing.T) {
+	t.Parallel()
+	account := payvaulttest.Account{MerchantID: merchantID, APIKey: "canary", PayeeVault: true}
+	i := inspected{newAPI(t, payvaulttest.WithAccount(account)), nil}
+	i.page, i.key = payvaulttest.Inspect(i.srv), "canary"
+	i.post(t, payees, `{"my_Canary":1,"payee_name":"P"}`).refused(t, http.StatusBadRequest)
+	assert.Equal(t, "Invalid request: ? is not a known field", i.newest(t)["why"])
 }
 
 // Each preset of the page, armed as the page arms it, gives the client what its label says.
@@ -421,6 +438,7 @@ func TestInspectPresets(t *testing.T) {
 		Fault json.RawMessage `json:"fault"`
 		Go    string          `json:"go"`
 	}
+	assert.Contains(t, inspect(t).ask(t, "GET", "/presets?times=1&skip=2", ""), "Hang, Skip: 2, Times: 1}")
 	text := inspect(t).ask(t, "GET", "/presets?operation=invoices.send&times=1", "")
 	require.NoError(t, json.Unmarshal([]byte(text), &presets))
 	require.Len(t, presets, len(strikes))
@@ -442,7 +460,6 @@ type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
 	f()
-	assert.Contains(t, inspect(t).ask(t, "GET", "/presets?times=1&skip=2", ""), "Hang, Skip: 2, Times: 1}")
 	return len(p), nil
 }
 
