@@ -89,8 +89,8 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 			wrong = strings.Split(string(failure.JSONPointer), "/")[1] + " does not fit" // names below are the caller's
 		}
 		return inspect.Armed{}, errors.New(wrong + ": operation, kind, body, delay, retry_after and message are texts, " +
-			"times, skip, status, code, size and rate numbers, after_commit is true or false, header such as " +
-			`{"X-Name":["value"]}`)
+			"times, skip, status, code, size and rate numbers, after_commit is true or false, " +
+			`delay such as "2s", header such as {"X-Name":["value"]}`)
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)

@@ -162,7 +162,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 		`{"kind":"nothing"}`:                             `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
 		`{"kind":"delay"}`:                               "the delay is not above zero",
 		`{"Kind":"hang"}`:                                "no JSON object with fields of a fault only: operation, kind, ",
-		`{"kind":"delay","delay":2}`:                     "\"delay does not fit: operation, kind, body, delay, ",
+		`{"kind":"delay","delay":2}`:                     `"delay does not fit: operation, kind, body, delay, `,
 		`{"kind":"canary","header":{"canary":"canary"}}`: "\"header does not fit: ",
 		`{"kind":"hang","skip":1e99}`:                    "\"skip does not fit: ",
 		`{"kind":"hang","skip":4929000000006}`:           "times, skip or code is beyond 1e9",
