@@ -29,9 +29,7 @@ func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
 func (r *AccountUpdaterRequest) prepare(v *service) {
 	freshText(v.AccountUpdaterRequests, &r.RequestID)
 	for i, card := range r.Cards {
-		if cardnumber.Valid(card.CardNumber) {
-			r.Cards[i].CardNumber = cardnumber.Mask(card.CardNumber)
-		}
+		r.Cards[i].CardNumber = cardnumber.Masked(card.CardNumber)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/cardnumber"
 )
 
 // CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.
@@ -46,6 +47,7 @@ func (c *Customer) prepare(v *service) {
 		}
 	}
 	c.RecID = cmp.Or(c.RecID, v.ids.number("customer"))
+	c.PrimaryCardNumber = cardnumber.Masked(c.PrimaryCardNumber)
 	for _, address := range c.ShippingAddresses {
 		delete(address, "merchant_id")
 		if address["shipping_id"] == nil {

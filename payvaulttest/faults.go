@@ -18,7 +18,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/faulty"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/internal/inspect"
 )
 
 // FaultKind names a way in which a request fails.
@@ -75,6 +75,9 @@ type Fault struct {
 	Operation payvault.Operation `json:"operation,omitzero"`
 	// Kind is the way in which it fails; it says which of the fields below it reads.
 	Kind FaultKind `json:"kind"`
+	// Skip is the number of its requests that pass first: with 2, and Times 1, the third one fails. Those that an
+	// earlier fault strikes do not count.
+	Skip int `json:"skip,omitzero"`
 	// Times is the number of requests to fail; 0 for all until the fault is removed.
 	Times int `json:"times,omitzero"`
 	// AfterCommit lets the operation be performed first. DropAfterCommit does so without it.
@@ -117,11 +120,10 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 func (s *Server) Faults() []ArmedFault {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	list := make([]ArmedFault, 0, len(s.faults.list))
-	for _, armed := range s.faults.list {
-		fault := armed.ArmedFault
-		fault.Header = fault.Header.Clone()
-		list = append(list, fault)
+	list := make([]ArmedFault, len(s.faults.list))
+	for i, armed := range s.faults.list {
+		list[i] = armed.ArmedFault
+		list[i].Header = armed.Header.Clone()
 	}
 	return list
 }
@@ -133,7 +135,7 @@ func (s *Server) ClearFaults() {
 	s.faults.list = nil
 }
 
-// faultFields names the fields that each kind reads, besides Operation, Kind, Times and AfterCommit.
+// faultFields names the fields that each kind reads, besides those that all do.
 func faultFields() map[FaultKind]string {
 	return map[FaultKind]string{
 		ResetConnection: "", DropBeforeCommit: "", DropAfterCommit: "", Hang: "", MalformedJSON: "",
@@ -156,24 +158,25 @@ func (f *Fault) check() error {
 	if !known {
 		return fmt.Errorf("there is no such kind; the kinds are %q", slices.Sorted(maps.Keys(kinds)))
 	}
-	read := strings.Fields("Operation Kind Times AfterCommit " + fields)
+	read := strings.Fields("Operation Kind Skip Times AfterCommit " + fields)
 	for field, value := range reflect.ValueOf(*f).Fields() {
 		if !value.IsZero() && !slices.Contains(read, field.Name) {
 			return errors.New("the kind does not read " + field.Name)
 		}
 	}
-	isOfFault := func(o *openapi.Operation) bool { return payvault.Operation(o.ID) == f.Operation }
+	operations := inspect.Operations()
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	cuts := slices.Contains([]FaultKind{CutBody, TruncatedJSON, SlowDrip}, f.Kind)
 	performsNothing := []FaultKind{ResetConnection, DropBeforeCommit, PermitRate}
 	return cmp.Or(
-		fits(f.Operation == "" || slices.ContainsFunc(theDocument().Operations, isOfFault), "the operation does not exist"),
+		fits(f.Operation == "" || slices.Contains(operations, string(f.Operation)),
+			fmt.Sprintf("the operation does not exist; the operations are %q", operations)),
 		fits(!f.AfterCommit || !slices.Contains(performsNothing, f.Kind), "nothing is performed that it could strike after"),
 		fits(f.Status == 0 || f.Status >= 200 && f.Status <= 599, "the status is not in 200 to 599"),
 		fits(!bodiless || f.Body == "" && f.Kind != OtherCode && !cuts, "the status permits no body"),
 		fits(!cuts || !f.AfterCommit || f.Status == 0 || f.Body != "", "the status is that of what is performed"),
-		fits(f.Times >= 0 && f.Delay >= 0 && f.Size >= 0, "the times, the delay or the size is below zero"),
-		fits(f.Times <= 1e9 && f.Code >= -1e9 && f.Code <= 1e9, "the times are above 1e9, or the code is beyond it"),
+		fits(min(f.Times, f.Skip) >= 0 && f.Delay >= 0 && f.Size >= 0, "times, skip, delay or size is below zero"),
+		fits(max(f.Times, f.Skip, f.Code) <= 1e9 && f.Code >= -1e9, "times, skip or code is beyond 1e9"),
 		fits(f.Size <= 1e10, "the size is above 1e10"),
 		fits(f.Size == 0 || f.Size >= faulty.MinOversize, "the size is too small for JSON"),
 		fits(f.Kind != OtherCode || f.Code != 0, "the code is that of success"),
@@ -185,6 +188,7 @@ func (f *Fault) check() error {
 type armedFault struct {
 	ArmedFault
 	id      int64
+	seen    int           // requests that fit it
 	permits *rate.Limiter // as many at once as come in a second, at least one
 }
 
@@ -220,8 +224,10 @@ func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, armed := range f.list {
-		other := armed.Operation != "" && armed.Operation != op
-		if other || armed.Kind == PermitRate && armed.permits.Allow() {
+		if armed.Operation != "" && armed.Operation != op {
+			continue
+		}
+		if armed.seen++; armed.seen <= armed.Skip || armed.Kind == PermitRate && armed.permits.Allow() {
 			continue
 		}
 		armed.Struck++

@@ -455,6 +455,33 @@ func TestFaultsAreChosen(t *testing.T) {
 	assert.Equal(t, 200, list())
 }
 
+// A fault lets the requests pass that it skips, to later faults, too; what an earlier one strikes is not among them.
+func TestFaultsSkip(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	list := func() int { return a.get(t, "/platform/vault/customer").status }
+	strike := func(status, skip, times int) payvaulttest.Fault {
+		return payvaulttest.Fault{
+			Kind: payvaulttest.Respond, Status: status, Operation: payvault.OpCustomersList, Skip: skip, Times: times,
+		}
+	}
+	third := strike(501, 2, 1)
+	inject(t, a.srv, third)
+	assert.Equal(t, 404, a.get(t, "/nowhere").status, "another operation is not counted")
+	assert.Equal(t, []int{200, 200, 501, 200}, []int{list(), list(), list(), list()})
+
+	inject(t, a.srv, third)
+	inject(t, a.srv, strike(502, 0, 1))
+	inject(t, a.srv, strike(503, 1, 2))
+	assert.Equal(t, []payvaulttest.ArmedFault{
+		{Fault: third, Left: 1}, {Fault: strike(502, 0, 1), Left: 1}, {Fault: strike(503, 1, 2), Left: 2},
+	}, a.srv.Faults())
+	assert.Equal(t, []int{502, 200, 501, 503, 503, 200}, []int{list(), list(), list(), list(), list(), list()})
+
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.PermitRate, Rate: 1e-9, Skip: 2})
+	assert.Equal(t, []int{200, 200, 200, 429}, []int{list(), list(), list(), list()}, "two, and one that is permitted")
+}
+
 func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -512,6 +539,9 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a negative status":     {Kind: payvaulttest.Respond, Status: -1},
 		"a body under a 204":    {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
 		"negative times":        {Kind: payvaulttest.Hang, Times: -1},
+		"a negative skip":       {Kind: payvaulttest.Hang, Skip: -1},
+		"a great skip":          {Kind: payvaulttest.Hang, Skip: 1e9 + 1},
+		"great times":           {Kind: payvaulttest.Hang, Times: 1e9 + 1},
 		"a negative delay":      {Kind: payvaulttest.SlowDrip, Delay: -1},
 		"no delay":              {Kind: payvaulttest.Delay},
 		"a field unread":        {Kind: payvaulttest.Respond, Status: 503, RetryAfter: "1"},

@@ -51,16 +51,21 @@ func (x *exchange) shape() map[string]any {
 // index finds the place in a list, which might be a name that looks like one.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// reason is what the page shows of a refusal, which repeats no value: of the names only those that the document has.
+// plain is a name that can be shown though the document does not have it: it holds no number.
+var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
+
+// reason is what the page shows of a refusal, which repeats no value, and no name that might be one.
 func (x *exchange) reason() string {
 	if x.why == nil {
 		return ""
 	}
-	fields := map[string][]string{}
-	unknown := func(name string) bool { return name != "body" && !x.server.service.document.names[name] }
+	fields, keys := map[string][]string{}, inspector{x.server}.Keys()
+	hidden := func(name string) bool {
+		return !x.server.service.document.names[name] && (!plain.MatchString(name) || inspect.HasKey(name, keys))
+	}
 	for path, wrong := range x.why.fields {
 		path = index.ReplaceAllString(path, "[]")
-		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), unknown) {
+		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), hidden) {
 			path = "?"
 		}
 		fields[path] = slices.Compact(slices.Sorted(slices.Values(append(fields[path], wrong...))))
@@ -77,9 +82,15 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		Fault
 		Delay string `json:"delay"`
 	}
-	if json.Unmarshal(text, &in, json.RejectUnknownMembers(true)) != nil {
-		return inspect.Armed{}, errors.New("that is no JSON object with fields of a fault only, which are operation, kind, " +
-			"times, after_commit, status, header, body, delay, retry_after, code, message, size and rate")
+	if err := json.Unmarshal(text, &in, json.RejectUnknownMembers(true)); err != nil {
+		wrong := "that is no JSON object with fields of a fault only"
+		failure, _ := errors.AsType[*json.SemanticError](err)
+		if failure != nil && failure.JSONPointer != "" && !errors.Is(err, json.ErrUnknownName) {
+			wrong = strings.Split(string(failure.JSONPointer), "/")[1] + " does not fit" // names below are the caller's
+		}
+		return inspect.Armed{}, errors.New(wrong + ": operation, kind, body, delay, retry_after and message are texts, " +
+			"times, skip, status, code, size and rate numbers, after_commit is true or false, " +
+			`delay such as "2s", header such as {"X-Name":["value"]}`)
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)
@@ -95,7 +106,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 }
 
 // Presets implements [inspect.Emulator].
-func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.Preset, error) {
+func (i inspector) Presets(operation payvault.Operation, times, skip int) ([]inspect.Preset, error) {
 	var list []inspect.Preset
 	for _, preset := range []struct {
 		label string
@@ -109,7 +120,7 @@ func (i inspector) Presets(operation payvault.Operation, times int) ([]inspect.P
 		{"Permit 5 requests a second until disarmed", Fault{Kind: PermitRate, Rate: 5, RetryAfter: "1"}},
 	} {
 		fault := preset.fault
-		fault.Operation = operation
+		fault.Operation, fault.Skip = operation, skip
 		if err := fault.check(); err != nil {
 			return nil, err
 		}
@@ -132,7 +143,7 @@ func (i inspector) Armed() []inspect.Armed {
 func (f *armedFault) inspected() inspect.Armed {
 	armed := inspect.Armed{
 		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind), Status: f.Status, Performed: f.AfterCommit,
-		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size,
+		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size, Skip: f.Skip,
 		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
 	}
 	if f.Delay > 0 {

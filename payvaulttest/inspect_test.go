@@ -91,7 +91,13 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, map[string]any{"query": map[string]any{"page": "•••", "?": "1 unknown"}}, got["shape"])
 	assert.Equal(t, []any{400.0, 400.0, false}, []any{got["status"], got["code"], got["performed"]})
 
-	assert.Equal(t, "Invalid request: ? is not a known field", got["why"])
+	assert.Equal(t, "Invalid request: canary is not a known field", got["why"])
+	for _, name := range []string{"c4nary", "4929-0000-00006", "4929000000006", "ключ", strings.Repeat("x", 33)} {
+		i.post(t, "/platform/aus/add", `{"`+name+`":1,"data":[]}`)
+		assert.Equal(t, "Invalid request: ? is not a known field", i.newest(t)["why"])
+	}
+	i.post(t, "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230","cardId":"c4nary"}]}`)
+	assert.Equal(t, "Invalid request: data[].cardId is not a known field", i.newest(t)["why"])
 	i.post(t, "/pg/tokenize", `{"merchant_id":"100001","card_number":"canary","exp_date":"1330","987":{}}`)
 	assert.Equal(t, "Invalid request: ? is not a known field; exp_date must match ^(0[1-9]|1[0-2])[0-9]{2}$",
 		i.newest(t)["why"])
@@ -155,19 +161,23 @@ func TestInspectRefusesFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"nothing"}`:                             `there is no such kind; the kinds are [\"cut body\" \"delay\" `,
 		`{"kind":"delay"}`:                               "the delay is not above zero",
-		`{"Kind":"hang"}`:                                "are operation, kind, times, after_commit, status, header, body, ",
-		`{"kind":"hang","operation":"x"}`:                "the operation does not exist",
+		`{"Kind":"hang"}`:                                "no JSON object with fields of a fault only: operation, kind, ",
+		`{"kind":"delay","delay":2}`:                     `"delay does not fit: operation, kind, body, delay, `,
+		`{"kind":"canary","header":{"canary":"canary"}}`: "\"header does not fit: ",
+		`{"kind":"hang","skip":1e99}`:                    "\"skip does not fit: ",
+		`{"kind":"hang","skip":4929000000006}`:           "times, skip or code is beyond 1e9",
+		`{"kind":"hang","operation":"x"}`:                `does not exist; the operations are [\"account_updater.submit\" `,
 		`{"kind":"hang","canary":1}`:                     "no JSON object with fields of a fault only",
 		`{"kind":"delay","delay":"canary"}`:              "the delay is no duration",
 		`{"kind":"permit rate"}`:                         "the rate is not above zero",
 		`{"kind":"permit rate","rate":4242e12}`:          "or above 1e6",
 		`{"kind":"slow drip","status":304}`:              "the status permits no body",
-		`{"kind":"hang","times":4929000000006}`:          "the times are above 1e9",
+		`{"kind":"hang","times":4929000000006}`:          "times, skip or code is beyond 1e9",
 		`{"kind":"canary","operation":"canary"}`:         "there is no such kind",
 		`{"kind":"oversized body","size":4929000000006}`: "the size is above 1e10",
-		`{"kind":"other code","code":4929000000006}`:     "the code is beyond it",
+		`{"kind":"other code","code":4929000000006}`:     "times, skip or code is beyond 1e9",
 		`{`:                                      "no JSON object",
-		`{"kind":"hang","after_commit":"canary"`: "no JSON object",
+		`{"kind":"hang","after_commit":"canary"`: "\"after_commit does not fit: ",
 
 		`{"kind":"cut body","status":503,"after_commit":true}`: "the status is that of what is performed",
 	} {
@@ -186,11 +196,11 @@ func TestInspectRefusesFaults(t *testing.T) {
 	i.ask(t, "POST", "/faults", `{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"120"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"rate limit","retry_after":"canary"}`)
 	i.ask(t, "POST", "/faults", `{"kind":"other code","code":-7}`)
-	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000}`)
+	i.ask(t, "POST", "/faults", `{"kind":"oversized body","size":1000,"skip":4}`)
 	armed := i.ask(t, "GET", "/faults", "")
 	for _, fields := range []string{
 		`"delay":"2s","struck":0`, `"rate":0.333333333,"retry_after":"120","struck":0`, `"rate limit","retry_after":"•••",`,
-		`"code":-7,"struck":0`, `"size":1000,"struck":0`,
+		`"code":-7,"struck":0`, `"size":1000,"skip":4,"struck":0`,
 	} {
 		assert.Contains(t, armed, fields)
 	}
@@ -332,7 +342,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i := inspect(t)
 	i.post(t, "/pg/tokenize", secretBody).tokenized(t)
 	i.post(t, "/TOP/merchant-api-key?TOP=987", secretBody).refused(t, http.StatusNotFound)
-	i.post(t, "/pg/tokenize?TOP=TOP", secretBody)
+	i.post(t, "/pg/tokenize?TOP-1=TOP", secretBody)
 	i.post(t, "/platform/vault/customer",
 		`{"customer_id":"4929000000006","4929000000006":{"TOP":"TOP"},"customer_firm_name":"TOP"}`)
 	i.post(t, "/platform/vault/customer",
@@ -344,7 +354,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 		assert.Equal(t, 1, i.srv.TriggerEvent(100001, payvault.Event(event), "TOP"))
 	}
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
-	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP", "", "TOP").part(t, "disputeResponse", "", "TOP"))
+	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP-1", "", "TOP").
+		part(t, "disputeResponse", "", "TOP"))
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.Respond, Body: "TOP", Header: http.Header{"TOP": {"TOP"}}, Times: 2},
 		{Kind: payvaulttest.OtherCode, Message: "merchant-api-key", Code: 5},
@@ -367,6 +378,16 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	} {
 		assert.Contains(t, page, line, "what is hidden is not left out: the line would compile")
 	}
+}
+
+// A key is no name of a field that is shown, even if it looks like one.
+func TestInspectShowsNoKeyAsAName(t *testing.T) {
+	t.Parallel()
+	account := payvaulttest.Account{MerchantID: merchantID, APIKey: "canary", PayeeVault: true}
+	i := inspected{newAPI(t, payvaulttest.WithAccount(account)), nil}
+	i.page, i.key = payvaulttest.Inspect(i.srv), "canary"
+	i.post(t, payees, `{"my_Canary":1,"payee_name":"P"}`).refused(t, http.StatusBadRequest)
+	assert.Equal(t, "Invalid request: ? is not a known field", i.newest(t)["why"])
 }
 
 // Each preset of the page, armed as the page arms it, gives the client what its label says.
@@ -417,6 +438,7 @@ func TestInspectPresets(t *testing.T) {
 		Fault json.RawMessage `json:"fault"`
 		Go    string          `json:"go"`
 	}
+	assert.Contains(t, inspect(t).ask(t, "GET", "/presets?times=1&skip=2", ""), "Hang, Skip: 2, Times: 1}")
 	text := inspect(t).ask(t, "GET", "/presets?operation=invoices.send&times=1", "")
 	require.NoError(t, json.Unmarshal([]byte(text), &presets))
 	require.Len(t, presets, len(strikes))
@@ -550,7 +572,7 @@ func TestInspectGoLines(t *testing.T) {
 	}
 	arm(`{"kind":"slow drip","after_commit":true,"delay":"1500us"}`)
 	arm(`{"kind":"rate limit","retry_after":"Sun, 06 Nov 1994 08:49:37 GMT"}`)
-	arm(`{"kind":"rate limit","retry_after":"120"}`)
+	arm(`{"kind":"rate limit","retry_after":"120","skip":2,"times":1}`)
 	arm(`{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"1"}`)
 	assert.Contains(t, lines, `RetryAfter: "120"`)
 

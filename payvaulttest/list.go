@@ -95,7 +95,7 @@ func newTest(columns []string, filter string) (func(fields map[string]any) bool,
 		}
 		return func(fields map[string]any) bool { return from <= day(fields[field]) && day(fields[field]) <= to }, ""
 	default:
-		return nil, "has a conditional that the emulator does not know"
+		return nil, "has a conditional that is not BETWEEN_DATES or EQUALS, which the emulator knows"
 	}
 }
 

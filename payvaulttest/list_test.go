@@ -107,5 +107,8 @@ func TestWrongQueries(t *testing.T) {
 		refused, ok := errors.AsType[*refusal](err)
 		require.True(t, ok, raw)
 		assert.NotEmpty(t, refused.fields[field], raw)
+		if strings.Contains(raw, "LIKE") {
+			assert.Contains(t, refused.Error(), "BETWEEN_DATES or EQUALS")
+		}
 	}
 }

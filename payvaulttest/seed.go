@@ -80,8 +80,8 @@ func (v *service) permits(record any) error {
 	case *Customer:
 		isUnknown := func(billing map[string]any) bool { return v.cardOf(r, billing) == nil }
 		return cmp.Or(
-			v.document.shows("Customer", r),
 			fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant"),
+			v.document.shows("Customer", r),
 			fits(r.isNamed(), "customer_first_name "+withoutName),
 		)
 	case *Payee:
@@ -121,8 +121,5 @@ func (d *document) shows(name string, record any) error {
 
 // oneOf wants a field to be one of a few values.
 func oneOf[T ~string](field string, value T, values ...T) error {
-	if !slices.Contains(values, value) {
-		return fmt.Errorf("%s must be one of %q", field, values)
-	}
-	return nil
+	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

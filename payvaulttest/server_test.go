@@ -145,7 +145,7 @@ func TestSeedIsChecked(t *testing.T) {
 		"two disputes":         {Disputes: []payvaulttest.Dispute{{ID: 1}, {ID: 1}}},
 		"two customers":        {Customers: []payvaulttest.Customer{{ID: "C", FirmName: "F"}, {ID: "C", FirmName: "F"}}},
 		"a customer's ID":      {Customers: []payvaulttest.Customer{{ID: "not alnum!", FirmName: "F"}}},
-		"a customer's number":  {Customers: []payvaulttest.Customer{{FirmName: "F", PrimaryCardNumber: "4111111111111111"}}},
+		"a customer's number":  {Customers: []payvaulttest.Customer{{FirmName: "F", PrimaryCardNumber: "411111"}}},
 		"an address's ID":      address("shipping_id", "no"),
 		"an address's city":    address("shipping_city", 5),
 		"an address's zip":     address("shipping_zip", math.NaN()),
@@ -185,6 +185,35 @@ func TestSeedIsChecked(t *testing.T) {
 	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
 	_, err := payvaulttest.Start(one, one)
 	require.ErrorContains(t, err, "two", "over several seeds")
+}
+
+// Whatever record has a card number, it may be seeded in full.
+func TestSeedMasksCardNumbers(t *testing.T) {
+	t.Parallel()
+	const full, masked = "4111111111111111", "4111xxxxxx111111"
+	a := newAPI(t)
+	card := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: full})
+	assert.Equal(t, masked, card.CardNumber)
+	assert.Equal(t, "VI", card.CardType)
+	again := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: card.CardNumber})
+	assert.Equal(t, "VI", again.CardType, "of a masked one, too")
+	customer := a.srv.Customers.Seed(payvaulttest.Customer{
+		FirmName: "F", BillingCards: []map[string]any{{"card_id": card.ID, "card_number": full}},
+	})
+	assert.Equal(t, masked, customer.BillingCards[0]["card_number"])
+	assert.Equal(t, masked, customer.PrimaryCardNumber)
+	customer = a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", PrimaryCardNumber: full})
+	assert.Equal(t, masked, customer.PrimaryCardNumber)
+	transactions := []payvaulttest.Transaction{{CardNumber: full}}
+	paid := a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: transactions}).Transactions[0]
+	assert.Equal(t, []string{masked, "VI"}, []string{paid.CardNumber, paid.CardType})
+	request := payvaulttest.AccountUpdaterRequest{Cards: []payvaulttest.UpdaterCard{{CardNumber: full}}}
+	assert.Equal(t, masked, a.srv.AccountUpdaterRequests.Seed(request).Cards[0].CardNumber)
+	assert.PanicsWithError(t, "payvaulttest: seed a payvaulttest.Customer: billing_cards must name saved cards of the "+
+		"merchant", func() {
+		unsaved := []map[string]any{{"card_number": full}}
+		a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", BillingCards: unsaved})
+	})
 }
 
 func TestSeedErrorsSayWhere(t *testing.T) {

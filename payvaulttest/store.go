@@ -42,8 +42,8 @@ func newStore[K comparable, V any, P interface {
 }
 
 // Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled
-// in, such as an ID and the merchant of [Server.Merchant]. It panics for a record that no documented answer could
-// show; [WithSeed] does not.
+// in, such as an ID and the merchant of [Server.Merchant], and card numbers that are given in full are masked. It
+// panics for a record that no documented answer could show; [WithSeed] does not.
 func (r *Store[K, V]) Seed(record V) V {
 	r.v.mu.Lock()
 	defer r.v.mu.Unlock()
@@ -112,9 +112,9 @@ func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
 // seed puts a copy of a record, unless the service could not have it.
 func (r *Store[K, V]) seed(record V) (*V, error) {
-	record = r.view(&record)
 	_, owner := r.as(&record).head()
 	*owner = cmp.Or(*owner, r.home)
+	record = r.view(&record) // with the cards of the owner
 	r.as(&record).prepare(r.v)
 	if err := cmp.Or(
 		fits(r.v.accounts.serve(*owner), "the merchant is of no account"), // no one could ever see it

@@ -41,7 +41,7 @@ type Transaction struct {
 	AuthCode            string                  `json:"auth_code,omitzero"` // as it was seeded
 	RCode               string                  `json:"rcode"`              // 000 is success
 	RMsg                string                  `json:"rmsg,omitzero"`
-	CardNumber          string                  `json:"card_number,omitzero"` // masked when it is seeded in full
+	CardNumber          string                  `json:"card_number,omitzero"` // masked
 	CardType            string                  `json:"card_type,omitzero"`
 	PurchaseID          string                  `json:"purchase_id,omitzero"`
 	PGID                string                  `json:"pg_id"`
@@ -89,10 +89,8 @@ func (t *Transaction) fill(v *service, s *Subscription) {
 	if t.Time.IsZero() {
 		t.Time = v.now()
 	}
-	if cardnumber.Valid(t.CardNumber) {
-		t.CardType = cmp.Or(t.CardType, cardnumber.Network(t.CardNumber))
-		t.CardNumber = cardnumber.Mask(t.CardNumber)
-	}
+	t.CardType = cmp.Or(t.CardType, cardnumber.Network(t.CardNumber))
+	t.CardNumber = cardnumber.Masked(t.CardNumber)
 }
 
 // SetTransactionStatus changes the status of a subscription's transaction and lets the event

@@ -37,9 +37,8 @@ func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantI
 func (c *Card) prepare(v *service) {
 	freshText(v.Cards, &c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	if cardnumber.Valid(c.CardNumber) {
-		c.CardType, c.CardNumber = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber)), cardnumber.Mask(c.CardNumber)
-	}
+	c.CardType = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber))
+	c.CardNumber = cardnumber.Masked(c.CardNumber)
 }
 
 func (c *Card) detach(*service) {}
@@ -79,10 +78,8 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	p := problems{}
 	p.check(!c.account.Partner || in.VendorID == c.account.VendorID, "vendor_id", "must be the partner's own vendor ID")
 	for field, text := range map[string]string{"echo_fields": in.EchoFields, "report_data": in.ReportData} {
-		if text != "" {
-			_, err := payvault.ParsePairs(text)
-			p.check(err == nil, field, "must be the text of a JSON array of single-pair objects")
-		}
+		_, err := payvault.ParsePairs(text)
+		p.check(text == "" || err == nil, field, "must be the text of a JSON array of single-pair objects")
 	}
 	in.check(p, "")
 	if err := p.err(); err != nil {
@@ -103,9 +100,11 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check looks at the payment fields beyond their shape. Nothing is required for any kind of payment data.
+// check looks at the payment fields beyond their shape. Of each kind of payment data any part will do.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
+	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
+	p.check(given, number, "or other payment data, or card_id, is required")
 	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), number, wrongNumber)
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }

@@ -107,12 +107,11 @@ func TestTokenizeKinds(t *testing.T) {
 	}
 }
 
-// The interface shows nothing that is required for a kind of payment data.
-func TestTokenizeRequiresTheMerchantOnly(t *testing.T) {
+// The interface shows nothing that is required for a kind of payment data. That there is any is the emulator's choice.
+func TestTokenizeRequiresAnyPaymentData(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for fields, want := range map[string]payvaulttest.Card{
-		``: {Kind: payvaulttest.CardKindCard},
 		`,"card_number":"4111111111111111"`: {
 			Kind: payvaulttest.CardKindCard, CardNumber: "4111xxxxxx111111", CardType: "VI",
 		},
@@ -124,6 +123,19 @@ func TestTokenizeRequiresTheMerchantOnly(t *testing.T) {
 		want.ID, want.MerchantID = id, merchantID
 		assert.Equal(t, want, card, fields)
 	}
+	for _, fields := range []string{
+		``, `,"card_number":""`, `,"exp_date":"1229","cvv2":"123","cardholder_name":"Jane"`, `,"type_id":"S"`,
+		`,"card_id":""`,
+	} {
+		got := a.post(t, "/pg/tokenize", `{"merchant_id":"100001"`+fields+`}`)
+		assert.Equal(t, http.StatusBadRequest, got.status, fields)
+		assert.Equal(t, map[string]any{
+			"rcode": "400", "rmsg": "Invalid request: card_number or other payment data, or card_id, is required",
+		}, got.object(t), fields)
+	}
+	const billing = `{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"exp_date":"1229"}]}`
+	a.post(t, "/platform/vault/customer", billing).refused(t, http.StatusBadRequest, "billing_cards[0].card_number")
+	assert.Len(t, a.srv.Cards.All(), 3)
 }
 
 func TestTokenizeWallets(t *testing.T) {
@@ -176,7 +188,7 @@ func TestTokenizeRefuses(t *testing.T) {
 			`{"merchant_id":"100001","card_id":"NONE","card_number":"4111111111111111"}`, 404,
 			"card",
 		},
-		"no track": {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "card_swipe"},
+		"no track": {`{"merchant_id":"100001","card_swipe":"nonsense"}`, 400, "request: card_swipe is not track data"},
 		"echo is no text": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +
 			`"echo_fields":[]}`, 400, "echo_fields"},
 		"echo with a name twice": {`{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229",` +

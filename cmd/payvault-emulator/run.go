@@ -48,15 +48,15 @@ at a click. The same as JSON, masked:
   curl -N http://127.0.0.1:8701/events                                  the same as they come, as server-sent events
   curl http://127.0.0.1:8701/state                                      records, commits and faults
   curl 'http://127.0.0.1:8701/presets?operation=payees.delete&times=2'  the faults of the page, as JSON and as Go
-  curl -d '{"kind":"drop after commit","operation":"invoices.send","times":1}' http://127.0.0.1:8701/faults
+  curl -d '{"kind":"drop after commit","operation":"invoices.send","skip":2,"times":1}' http://127.0.0.1:8701/faults
   curl http://127.0.0.1:8701/faults                                     those that wait, with what is left of them
   curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
-  curl -X DELETE http://127.0.0.1:8701/faults                           disarm all
+  curl -X DELETE http://127.0.0.1:8701/faults                           disarm all, the limit of -rate too
 
 A client may have its answer a moment before the request is in the list: wait until "pending" of /state is empty, or
 until "total" of /requests is what you expect.
 
-Of several faults that fit a request, the one armed first strikes, and only that one.
+A fault lets "skip" requests pass first. Of several that fit a request, the one armed first strikes, and only that one.
 
 Flags:
 `
@@ -136,7 +136,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	flags.StringVar(&set.addr, "addr", "127.0.0.1:8700", "listen on this `host:port`")
 	flags.StringVar(&set.basePath, "base-path", "", "serve below this `path`")
-	flags.StringVar(&set.seedFile, "seed", "", "start with the records of this JSON `file`")
+	flags.StringVar(&set.seedFile, "seed", "", "start with only the records of this JSON `file` and its accounts, if any")
 	flags.StringVar(&set.inspect, "inspect", "", "show requests, records and faults on this loopback `host:port`")
 	flags.Float64Var(&set.rate, "rate", 0, "permit this `number` of requests a second and answer 429 to others; 0 for all")
 	flags.StringVar(&set.retryAfter, "retry-after", "", "send this Retry-After `header` with a 429 of -rate")

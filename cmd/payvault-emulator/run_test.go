@@ -382,3 +382,19 @@ func TestStart(t *testing.T) {
 	assert.Equal(t, http.StatusOK, program{url: srv.URL}.list(t, "five"))
 	assert.Empty(t, srv.Requests())
 }
+
+// A file without accounts keeps the default ones, and none of the other default records.
+func TestSeedWithoutAccounts(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "seed.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"invoices":[{"invoice_id":"I"}]}`), 0o600))
+	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: name}, io.Discard)
+	require.NoError(t, err)
+	t.Cleanup(srv.Close)
+	usual, err := start(settings{addr: "127.0.0.1:0"}, io.Discard)
+	require.NoError(t, err)
+	t.Cleanup(usual.Close)
+	assert.Equal(t, usual.Accounts(), srv.Accounts())
+	assert.Len(t, srv.Invoices.All(), 1)
+	assert.Empty(t, srv.Disputes.All())
+}

@@ -34,6 +34,14 @@ func Mask(number string) string {
 	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
 }
 
+// Masked masks a text that is a number, and leaves others as they are.
+func Masked(text string) string {
+	if Valid(text) {
+		return Mask(text)
+	}
+	return text
+}
+
 // Network gives the emulator's two-letter code of a card network, or nothing.
 func Network(number string) string {
 	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {

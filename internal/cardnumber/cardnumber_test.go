@@ -18,6 +18,16 @@ func TestMask(t *testing.T) {
 	}
 }
 
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"4111111111111111": "4111xxxxxx111111", "4111xxxxxx111111": "4111xxxxxx111111", "41111111111": "41111111111",
+		"4111 1111": "4111 1111", "": "",
+	} {
+		assert.Equal(t, want, Masked(text))
+	}
+}
+
 func TestValid(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]bool{

@@ -122,59 +122,33 @@ func (f *Feed) WithGroup(string) slog.Handler { return f }
 
 // Handle implements [slog.Handler].
 func (f *Feed) Handle(_ context.Context, record slog.Record) error {
+	a := map[string]any{}
+	record.Attrs(func(attr slog.Attr) bool { a[attr.Key] = attr.Value.Any(); return true })
 	switch record.Message {
 	case "request":
-		request := Request{Time: record.Time}
-		record.Attrs(func(a slog.Attr) bool { request.set(a); return true })
+		request := Request{
+			Time: record.Time, Operation: of[string](a, "operation"), Method: of[string](a, "method"),
+			Route: of[string](a, "route"), Status: of[int64](a, "status"), MerchantID: of[int64](a, "merchant_id"),
+			Bytes: of[int64](a, "request_bytes"), Millis: float64(of[time.Duration](a, "duration").Microseconds()) / 1000,
+			Fault: of[string](a, "fault"), Performed: of[bool](a, "performed"), Why: of[string](a, "why"), Shape: a["shape"],
+		}
+		if code, sent := a["code"].(int64); sent {
+			request.Code = &code
+		}
 		f.addRequest(request)
 	case "delivery":
-		delivery := Delivery{Time: record.Time}
-		record.Attrs(func(a slog.Attr) bool { delivery.set(a); return true })
-		f.addDelivery(delivery)
+		f.addDelivery(Delivery{
+			Time: record.Time, WebhookID: of[string](a, "webhook_id"), Event: of[string](a, "event"),
+			Status: of[int64](a, "status"), Error: of[string](a, "error"),
+		})
 	}
 	return nil
 }
 
-func (r *Request) set(a slog.Attr) {
-	switch a.Key {
-	case "operation":
-		r.Operation = a.Value.String()
-	case "method":
-		r.Method = a.Value.String()
-	case "route":
-		r.Route = a.Value.String()
-	case "status":
-		r.Status = a.Value.Int64()
-	case "code":
-		r.Code = new(a.Value.Int64())
-	case "merchant_id":
-		r.MerchantID = a.Value.Int64()
-	case "request_bytes":
-		r.Bytes = a.Value.Int64()
-	case "duration":
-		r.Millis = float64(a.Value.Duration().Microseconds()) / 1000
-	case "fault":
-		r.Fault = a.Value.String()
-	case "performed":
-		r.Performed = a.Value.Bool()
-	case "why":
-		r.Why = a.Value.String()
-	case "shape":
-		r.Shape = a.Value.Any()
-	}
-}
-
-func (d *Delivery) set(a slog.Attr) {
-	switch a.Key {
-	case "webhook_id":
-		d.WebhookID = a.Value.String()
-	case "event":
-		d.Event = a.Value.String()
-	case "status":
-		d.Status = a.Value.Int64()
-	case "error":
-		d.Error = a.Value.String()
-	}
+// of is the value of an attribute, or nothing.
+func of[T any](attrs map[string]any, name string) T {
+	value, _ := attrs[name].(T)
+	return value
 }
 
 // fails reports whether something went wrong, or was made to. A validation that finds values missing has not failed.

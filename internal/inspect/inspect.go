@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -31,7 +32,7 @@ type Emulator interface {
 	Keys() []string // of the API, which are not shown
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
-	Presets(operation payvault.Operation, times int) ([]Preset, error)
+	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
 	Arm(fault []byte) (Armed, error) // a fault in JSON; the error repeats nothing of it
 	Armed() []Armed
 	Disarm(id int64) bool
@@ -56,6 +57,7 @@ type Armed struct {
 	Performed bool   `json:"after_commit,omitempty"`
 	Code      int    `json:"code,omitempty"`
 	Size      int64  `json:"size,omitempty"`
+	Skip      int    `json:"skip,omitempty"`
 
 	Rate       json.Number `json:"rate,omitempty"`        // of [Rate]
 	RetryAfter string      `json:"retry_after,omitempty"` // of [RetryAfter]
@@ -96,7 +98,7 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /events", asked(filtered(h.events), "operation", "failed"))
 	mux.HandleFunc("GET /requests", asked(filtered(h.requests), "operation", "failed"))
 	mux.HandleFunc("GET /state", asked(h.state))
-	mux.HandleFunc("GET /presets", asked(h.presets, "operation", "times"))
+	mux.HandleFunc("GET /presets", asked(h.presets, "operation", "times", "skip"))
 	mux.HandleFunc("GET /faults", asked(h.listFaults))
 	mux.HandleFunc("POST /faults", asked(h.arm))
 	mux.HandleFunc("DELETE /faults", asked(h.clear))
@@ -159,8 +161,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// operations are the names of all operations.
-func operations() []string {
+// Operations are the names of all operations.
+func Operations() []string {
 	var names []string
 	for _, info := range payvault.Operations() {
 		names = append(names, string(info.Op))
@@ -195,7 +197,7 @@ func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) h
 		switch {
 		case err != nil:
 			refuse(w, http.StatusBadRequest, "failed is true or false")
-		case operation != "" && operation != none && !slices.Contains(operations(), operation):
+		case operation != "" && operation != none && !slices.Contains(Operations(), operation):
 			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
 		default:
 			next(w, r, class{operation, failed})
@@ -281,7 +283,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,
-		"operations": operations(),
+		"operations": Operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Armed(),
@@ -290,16 +292,15 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (h *handler) presets(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	times, err := 1, error(nil)
-	if query.Has("times") {
-		times, err = strconv.Atoi(query.Get("times"))
-	}
-	if err != nil {
-		refuse(w, http.StatusBadRequest, "the times are no whole number")
+	query := url.Values{"times": {"1"}, "skip": {"0"}}
+	maps.Copy(query, r.URL.Query())
+	times, badTimes := strconv.Atoi(query.Get("times"))
+	skip, badSkip := strconv.Atoi(query.Get("skip"))
+	if badTimes != nil || badSkip != nil {
+		refuse(w, http.StatusBadRequest, "times and skip are whole numbers")
 		return
 	}
-	list, err := h.emulator.Presets(payvault.Operation(query.Get("operation")), times)
+	list, err := h.emulator.Presets(payvault.Operation(query.Get("operation")), times, skip)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return

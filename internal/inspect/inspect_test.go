@@ -28,6 +28,7 @@ type fault struct {
 	Operation string `json:"operation"`
 	Kind      string `json:"kind"`
 	Times     int    `json:"times"`
+	Skip      int    `json:"skip,omitzero"`
 }
 
 // A fakeEmulator has one record, and the faults that were injected.
@@ -52,11 +53,13 @@ func (e *fakeEmulator) Arm(text []byte) (Armed, error) {
 	return e.armed[len(e.armed)-1], nil
 }
 
-func (e *fakeEmulator) Presets(operation payvault.Operation, times int) ([]Preset, error) {
+func (e *fakeEmulator) Presets(operation payvault.Operation, times, skip int) ([]Preset, error) {
 	if times < 0 {
 		return nil, errors.New("the times are below zero")
 	}
-	return []Preset{{Label: "Hang", Fault: fault{Operation: string(operation), Kind: "hang", Times: times}}}, nil
+	return []Preset{{
+		Label: "Hang", Fault: fault{Operation: string(operation), Kind: "hang", Times: times, Skip: skip},
+	}}, nil
 }
 
 func (e *fakeEmulator) Armed() []Armed       { return append([]Armed{}, e.armed...) }
@@ -237,14 +240,15 @@ func TestPresets(t *testing.T) {
 		"":                                 `{"operation":"","kind":"hang","times":1}`,
 		"?operation=payees.delete&times=3": `{"operation":"payees.delete","kind":"hang","times":3}`,
 		"?times=0":                         `{"operation":"","kind":"hang","times":0}`,
+		"?skip=2":                          `{"operation":"","kind":"hang","times":1,"skip":2}`,
 	} {
 		w := ask(h, request("GET", "/presets"+query, ""))
 		assert.JSONEq(t, `[{"label":"Hang","go":"","fault":`+want+`}]`, w.Body.String())
 	}
-	for _, times := range []string{"", "x", "1.5", "1e2"} {
-		w := ask(h, request("GET", "/presets?times="+times, ""))
-		assert.Equal(t, http.StatusBadRequest, w.Code, times)
-		assert.JSONEq(t, `{"error":"the times are no whole number"}`, w.Body.String())
+	for _, query := range []string{"times=", "times=x", "times=1.5", "times=1e2", "skip=", "skip=x"} {
+		w := ask(h, request("GET", "/presets?"+query, ""))
+		assert.Equal(t, http.StatusBadRequest, w.Code, query)
+		assert.JSONEq(t, `{"error":"times and skip are whole numbers"}`, w.Body.String())
 	}
 	w := ask(h, request("GET", "/presets?times=-1", ""))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
@@ -262,7 +266,7 @@ func TestRecord(t *testing.T) {
 		slog.Duration("duration", 1500*time.Microsecond), slog.Bool("performed", true), slog.Int("code", 0),
 		slog.String("fault", "delay"), slog.String("why", "w"),
 		slog.Any("shape", map[string]any{"body": "•••"}), slog.String("path", "canary"))
-	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", errors.New("refused"),
+	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "e", "status", 200, "error", "refused",
 		"url", "canary")
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "an event with A-Key")
 	slog.New(feed).Info("delivery", "webhook_id", "W", "event", "another")

@@ -251,7 +251,7 @@ function showArmed(faults) {
     const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
     const target = fault.operation || 'every request';
     const kind = [fault.kind, fault.rate && `${fault.rate} a second`, fault.status, fault.delay,
-      fault.after_commit && 'when performed'].filter(Boolean).join(' ');
+      fault.after_commit && 'when performed', fault.skip && `after ${fault.skip} others`].filter(Boolean).join(' ');
     at(id).firstChild.textContent = `${kind}, ${target}: struck ${fault.struck}, ${left}`;
   }
 }
@@ -259,10 +259,10 @@ function showArmed(faults) {
 let wanted; // the query of the presets that was sent last
 
 async function showPresets() {
-  const query = new URLSearchParams({operation: at('target').value, times: at('times').value});
+  const query = new URLSearchParams({operation: at('target').value, times: at('times').value, skip: at('skip').value});
   wanted = query;
   try {
-    if (!at('times').checkValidity()) throw new Error('Times is a whole number from 0 to 9999');
+    if (!at('aim').checkValidity()) throw new Error('Times and skip are whole numbers from 0 to 9999');
     const presets = await call('presets?' + query);
     if (query !== wanted) return; // an answer that was overtaken
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
@@ -304,7 +304,7 @@ async function act(method, path, fault, done) {
 
 at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
 at('only').onchange = at('failed').onchange = () => pause(false);
-at('target').onchange = at('times').oninput = showPresets; // not when it loses the focus to one of their buttons
+at('target').onchange = at('times').oninput = at('skip').oninput = showPresets; // not when it loses the focus to one of their buttons
 at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
 at('pause').onclick = () => pause(!paused());
 

@@ -175,17 +175,20 @@ func maskPlaces(text []rune, places []int) {
 	}
 }
 
-// hide masks what might be a card number in each cell, and all of a cell that has a key in it,
-// in whatever case.
+// HasKey reports whether a text has a key in it, in whatever case.
+func HasKey(text string, keys []string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(lower, strings.ToLower(key)) })
+}
+
+// hide masks what might be a card number in each cell, and all of a cell that has a key in it.
 func (t Table) hide(keys []string) {
 	for _, row := range t.Rows {
 		for i, cell := range row {
 			text := fmt.Sprint(cell)
-			hidden, lower := Hide(text), strings.ToLower(text)
-			if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(lower, strings.ToLower(key)) }) {
-				hidden = mark
-			}
-			if hidden != text {
+			if HasKey(text, keys) {
+				row[i] = mark
+			} else if hidden := Hide(text); hidden != text {
 				row[i] = hidden
 			}
 		}

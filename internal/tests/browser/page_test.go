@@ -379,18 +379,22 @@ func TestPending(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
 }
 
-// The times of a fault are a whole number, or there is nothing to arm.
-func TestTimes(t *testing.T) {
+// The times of a fault and the requests that it lets pass are whole numbers, or there is nothing to arm.
+func TestTimesAndSkip(t *testing.T) {
 	t.Parallel()
 	p := open(t)
-	for _, times := range []string{"-1", "", "1.5", "10000"} {
-		p.choose("#times", times)
-		p.waitFor(`document.querySelector('#said').innerText.startsWith('Times is a whole number')`)
-		p.waitFor(`!document.querySelector('#presets button')`)
-		p.choose("#times", "3")
-		p.waitFor(`document.querySelector('#presets code')?.textContent.includes('Times: 3}')`)
-		assert.Empty(t, p.text("#said"))
+	for _, number := range []string{"-1", "", "1.5", "10000"} {
+		for field, line := range map[string]string{"#times": "Times: 3}", "#skip": "Skip: 3, "} {
+			p.choose(field, number)
+			p.waitFor(`document.querySelector('#said').innerText.startsWith('Times and skip are whole numbers')`)
+			p.waitFor(`!document.querySelector('#presets button')`)
+			p.choose(field, "3")
+			p.waitFor(`document.querySelector('#presets code')?.textContent.includes('` + line + `')`)
+			assert.Empty(t, p.text("#said"))
+		}
 	}
+	p.click(`[aria-label^="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed')?.textContent.includes('503 after 3 others, every request: struck 0,')`)
 }
 
 // An answer that was overtaken by another changes nothing.
