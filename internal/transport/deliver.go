@@ -15,7 +15,7 @@ import (
 type kind struct {
 	standard bool // it is an *http.Transport, so that its hooks say all
 	onlyH1   bool // and speaks HTTP/1 only
-	plainH1  bool // and speaks HTTP/1 on connections without TLS
+	plainH1  bool // and speaks HTTP/1 where nothing was negotiated
 }
 
 // kindOf asks net/http: once it has set an *http.Transport up, a name in TLSNextProto says that it speaks HTTP/2.
@@ -47,7 +47,8 @@ func (t *tracker) hooks() *httptrace.ClientTrace {
 		GetConn: func(string) { t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			conn, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState }) // as net/http asks
-			http1 := secure && conn.ConnectionState().NegotiatedProtocol != "h2" || !secure && t.kind.plainH1
+			http1 := t.kind.plainH1 && (!secure || conn.ConnectionState().NegotiatedProtocol != "h2") ||
+				!t.kind.standard && secure && conn.ConnectionState().NegotiatedProtocol == "http/1.1"
 			t.rewindable.Store(http1 && info.Reused)
 			t.reused.Store(info.Reused)
 			t.connections.Add(1)

@@ -234,26 +234,57 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestRewindable: net/http asks for a body again only after a connection that was used before; whoever asks after
-// another one repeats requests by itself.
+// negotiated is a connection with TLS that has negotiated a protocol, or none.
+type negotiated struct {
+	net.Conn
+
+	protocol string
+}
+
+func (c negotiated) ConnectionState() tls.ConnectionState {
+	return tls.ConnectionState{NegotiatedProtocol: c.protocol}
+}
+
+// TestRewindable: net/http asks for a body again on HTTP/1 only after a connection that was used before; whoever asks
+// after another one repeats requests by itself. What speaks HTTP/1 is told by the protocol only where one is negotiated.
 func TestRewindable(t *testing.T) {
 	t.Parallel()
+	standard, h2c := kind{standard: true, plainH1: true}, kind{standard: true}
 	var body io.Reader
-	for _, reused := range []bool{true, false} {
-		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-			trace := httptrace.ContextClientTrace(req.Context())
-			trace.GotConn(httptrace.GotConnInfo{Reused: reused})
-			again, err := req.GetBody()
-			if assert.Equal(t, reused, err == nil); reused {
-				body = again
-			}
-			return nil, io.ErrUnexpectedEOF
-		})))
-		c.kind.plainH1 = true
-		_, err := c.Do(t.Context(), post(false))
-		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		_, err = body.Read(make([]byte, 1))
-		require.ErrorIs(t, err, io.ErrClosedPipe, "after the attempt")
+	for _, test := range []struct {
+		kind kind
+		conn net.Conn
+		want bool
+	}{
+		{standard, nil, true},
+		{standard, negotiated{}, true},
+		{standard, negotiated{protocol: "http/1.1"}, true},
+		{standard, negotiated{protocol: "h2"}, false},
+		{h2c, nil, false},
+		{h2c, negotiated{}, false},
+		{h2c, negotiated{protocol: "http/1.1"}, false},
+		{kind{}, nil, false},
+		{kind{}, negotiated{}, false},
+		{kind{}, negotiated{protocol: "http/1.1"}, true},
+		{kind{}, negotiated{protocol: "h2"}, false},
+	} {
+		for _, reused := range []bool{true, false} {
+			want := test.want && reused
+			c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(req.Context())
+				trace.GotConn(httptrace.GotConnInfo{Conn: test.conn, Reused: reused})
+				again, err := req.GetBody()
+				if assert.Equal(t, want, err == nil, "%+v, reused %t", test, reused); want {
+					body = again
+				}
+				return nil, io.ErrUnexpectedEOF
+			})))
+			c.kind = test.kind
+			_, err := c.Do(t.Context(), post(false))
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			_, err = body.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.ErrClosedPipe, "after the attempt")
+		}
 	}
 }
 

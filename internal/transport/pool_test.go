@@ -618,7 +618,10 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// resetting gives a client of a server that resets its first streams, and the number of streams.
+// everySecond is for resetting.
+const everySecond = -1
+
+// resetting gives a client of a server that resets its first streams, or every second one, and the number of streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {
@@ -628,10 +631,11 @@ func resetting(
 	t.Cleanup(authority.Close)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	if scheme == "https" {
-		listener = tls.NewListener(listener, &tls.Config{
-			Certificates: authority.TLS.Certificates, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
-		})
+	if config := (&tls.Config{Certificates: authority.TLS.Certificates, MinVersion: tls.VersionTLS12}); scheme != "http" {
+		if scheme == "https" {
+			config.NextProtos = []string{"h2"}
+		}
+		listener = tls.NewListener(listener, config)
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -643,7 +647,7 @@ func resetting(
 			context.AfterFunc(t.Context(), func() { _ = conn.Close() })
 			serving.Go(func() {
 				serveHTTP2(conn, func() (frame, flags byte, payload []byte) {
-					if streams.Add(1) <= resets {
+					if n := streams.Add(1); n <= resets || resets == everySecond && n%2 == 0 {
 						return 3, 0, binary.BigEndian.AppendUint32(nil, code) // RST_STREAM
 					}
 					return 1, 5, []byte{0x88} // HEADERS with END_STREAM and END_HEADERS, ":status: 200"
@@ -656,11 +660,14 @@ func resetting(
 	c = pooled(t, authority)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
-	if scheme == "http" {
+	transport := c.base.(*http.Transport).Clone()
+	if transport.Protocols = protocols; scheme != "https" {
 		protocols.SetUnencryptedHTTP2(true)
 	}
-	transport := c.base.(*http.Transport).Clone()
-	transport.Protocols = protocols
+	scheme, sidecar := strings.CutSuffix(scheme, " over TLS")
+	if sidecar {
+		transport.DialContext = (&tls.Dialer{Config: transport.TLSClientConfig.Clone()}).DialContext
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	c.base, c.kind = transport, kindOf(transport)
 	return c, scheme + "://" + listener.Addr().String(), streams
