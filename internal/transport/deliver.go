@@ -13,18 +13,18 @@ import (
 
 // kind is what is known of a RoundTripper.
 type kind struct {
-	standard bool // it is an *http.Transport, so that its hooks say all
+	standard bool // it is an *http.Transport without upgrades of the caller's, so that its hooks say all
 	onlyH1   bool // and speaks HTTP/1 only
 	plainH1  bool // and speaks HTTP/1 where nothing was negotiated
 }
 
-// kindOf asks net/http: once it has set an *http.Transport up, a name in TLSNextProto says that it speaks HTTP/2.
+// kindOf asks net/http. Clone sets an *http.Transport up, as its first request may do at this moment, and has only the
+// caller's own upgrades, which may call no hooks; from then on a name in TLSNextProto says that it speaks HTTP/2.
 func kindOf(rt http.RoundTripper) kind {
 	t, ok := rt.(*http.Transport)
-	if !ok {
+	if !ok || len(t.Clone().TLSNextProto) > 0 {
 		return kind{}
 	}
-	_ = t.Clone() // sets t up, as its first request would, perhaps at this moment
 	return kind{
 		standard: true, onlyH1: len(t.TLSNextProto) == 0, plainH1: t.Protocols == nil || !t.Protocols.UnencryptedHTTP2(),
 	}

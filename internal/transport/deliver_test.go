@@ -2,12 +2,14 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"sync"
@@ -46,14 +48,45 @@ func TestKindOf(t *testing.T) {
 		"own settings of TLS":      {&http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, only1},
 		"own dialer, HTTP/2 asked": {&http.Transport{DialContext: dial, ForceAttemptHTTP2: true}, any1},
 		"no upgrade":               {&http.Transport{TLSNextProto: upgrades{}, ForceAttemptHTTP2: true}, only1},
-		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, any1},
+		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, kind{}},
 		"HTTP/1 asked":             {&http.Transport{Protocols: protocols(false, false)}, only1},
 		"HTTP/2 asked":             {&http.Transport{Protocols: protocols(true, false), DialContext: dial}, any1},
 		"h2c asked":                {&http.Transport{Protocols: protocols(false, true)}, kind{standard: true}},
 		"both":                     {&http.Transport{Protocols: protocols(true, true)}, kind{standard: true}},
 		"own pool":                 {pool.New(), only1},
 	} {
-		assert.Equal(t, test.want, kindOf(test.rt), name)
+		for range 2 { // the second time it is set up
+			assert.Equal(t, test.want, kindOf(test.rt), name)
+		}
+	}
+}
+
+// TestUpgradeOfTheCallers: it has sent the request, and calls no hooks.
+func TestUpgradeOfTheCallers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	startHTTP2(server)
+	t.Cleanup(server.Close)
+	sent := 0
+	upgrade := func(string, *tls.Conn) http.RoundTripper {
+		return forgetful(func(req *http.Request) (*http.Response, error) {
+			sent++
+			_, err := io.Copy(io.Discard, req.Body)
+			return nil, cmp.Or(err, error(errLost))
+		})
+	}
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	c := New(testConfig(&http.Transport{
+		TLSClientConfig: config,
+		TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{"h2": upgrade},
+	}))
+	for _, request := range []*Request{post(false), post(false).upload(3), post(false).text("")} {
+		before := sent
+		result, err := c.Do(t.Context(), request.to(t, server.URL))
+		require.ErrorIs(t, err, errLost)
+		assert.Equal(t, Unknown, result.Delivery)
+		assert.Equal(t, 1, sent-before, "%d bytes", request.Length)
 	}
 }
 
