@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -10,7 +11,7 @@ import (
 type window[R any] struct {
 	size    int
 	next    func() (job func() R, ok bool) // called in the goroutine that asks for results
-	queue   []chan R                       // the results to come, in the order of the jobs
+	queue   []chan func() R                // the results to come, in the order of the jobs
 	running sync.WaitGroup                 // wait for it before leaving
 }
 
@@ -25,10 +26,29 @@ func (w *window[R]) fill() {
 		if !ok {
 			return
 		}
-		result := make(chan R, 1)
-		w.queue = append(w.queue, result)
-		w.running.Go(func() { result <- job() })
+		w.start(job)
 	}
+}
+
+// start runs a job in a goroutine of its own. What that ends with, a panic or the end of the goroutine among it, is that
+// of the goroutine which asks for the result.
+func (w *window[R]) start(job func() R) {
+	end := func() (r R) {
+		runtime.Goexit()
+		return r
+	}
+	result := make(chan func() R, 1)
+	w.queue = append(w.queue, result)
+	w.running.Go(func() {
+		defer func() {
+			if with := recover(); with != nil {
+				end = func() R { panic(with) }
+			}
+			result <- end
+		}()
+		r := job()
+		end = func() R { return r }
+	})
 }
 
 // pop waits for the oldest job. It returns false if there is no job.
@@ -44,9 +64,9 @@ func (w *window[R]) pop() (result R, ok bool) {
 	if len(w.queue) == 0 {
 		return result, false
 	}
-	result = <-w.queue[0]
+	end := <-w.queue[0]
 	w.queue = w.queue[1:]
-	return result, true
+	return end(), true
 }
 
 // cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
