@@ -228,7 +228,7 @@ type RetryPolicy struct {
 	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
 	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of these waits; 5 s by default
-	MaxRetryAfter time.Duration // longest wait for a Retry-After, beyond which the call fails at once; 30 s by default
+	MaxRetryAfter time.Duration // longest wait for a Retry-After, or the call fails at once; below 24 h, 30 s by default
 	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
 	// retries, and the pace of an operation after status 429.
 	IgnoreOverload bool
@@ -285,11 +285,14 @@ func WithHTTPClient(hc *http.Client) Option {
 // WithRetryPolicy replaces the retry policy.
 func WithRetryPolicy(p RetryPolicy) Option {
 	return func(c *config) {
-		if p.MaxAttempts < 0 || p.MinBackoff < 0 || p.MaxBackoff < 0 || p.MaxRetryAfter < 0 {
+		switch {
+		case p.MaxAttempts < 0 || p.MinBackoff < 0 || p.MaxBackoff < 0 || p.MaxRetryAfter < 0:
 			c.problems.add("WithRetryPolicy", "has a negative field")
-			return
+		case p.MaxRetryAfter >= overload.LongestWait:
+			c.problems.add("WithRetryPolicy", "has a MaxRetryAfter of 24 hours or more")
+		default:
+			c.transport.Policy, c.ignoreOverload = p.policy(), p.IgnoreOverload
 		}
-		c.transport.Policy, c.ignoreOverload = p.policy(), p.IgnoreOverload
 	}
 }
 

@@ -94,6 +94,10 @@ func TestNewClient_options(t *testing.T) {
 			payvault.WithRetryPolicy(policy{MaxAttempts: -1}), payvault.WithRetryPolicy(policy{MinBackoff: -1}),
 			payvault.WithRetryPolicy(policy{MaxBackoff: -1}), payvault.WithRetryPolicy(policy{MaxRetryAfter: -1}),
 		},
+		"WithRetryPolicy has a MaxRetryAfter of 24 hours or more": {
+			payvault.WithRetryPolicy(policy{MaxRetryAfter: 24 * time.Hour}),
+			payvault.WithRetryPolicy(policy{MaxRetryAfter: math.MaxInt64}),
+		},
 		"WithTimeout is not positive":                {payvault.WithTimeout(0), payvault.WithTimeout(-1)},
 		"WithKeySource is nil":                       {payvault.WithKeySource(nil)},
 		"WithMerchantID is not positive":             {payvault.WithMerchantID(0)},
@@ -111,7 +115,8 @@ func TestNewClient_options(t *testing.T) {
 		"base_url": {"is not an absolute http or https URL"}, "api_key": {"is empty"},
 		"WithTimeout": {"is not positive"}, "WithLogger": {"is nil"},
 	}, "", "", payvault.WithTimeout(0), nil, payvault.WithLogger(nil))
-	_, err := payvault.NewClient(sandbox, service.APIKey, nil)
+	longest := payvault.WithRetryPolicy(policy{MaxRetryAfter: 24*time.Hour - 1})
+	_, err := payvault.NewClient(sandbox, service.APIKey, longest, nil)
 	assert.NoError(t, err, "a nil option is none")
 }
 

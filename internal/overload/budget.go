@@ -47,8 +47,9 @@ func (b *Budget) Refund(cost int64) {
 	}
 }
 
-// longestWait bounds what is made of a Retry-After header, so that a caller can wait for it and add to it.
-const longestWait = 24 * time.Hour
+// LongestWait bounds what is made of a Retry-After header, so that a caller can wait for it and add to it. It stands for
+// any longer wait too, so that it is never waited for.
+const LongestWait = 24 * time.Hour
 
 // RetryAfter reads the Retry-After header, seconds or a date; 0 if there is none to wait for.
 func RetryAfter(header http.Header) time.Duration {
@@ -57,11 +58,11 @@ func RetryAfter(header http.Header) time.Duration {
 		return 0
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(0, time.Until(at)), longestWait)
+		return min(max(0, time.Until(at)), LongestWait)
 	}
 	seconds, err := strconv.ParseUint(text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
 	}
-	return time.Duration(min(seconds, uint64(longestWait/time.Second))) * time.Second
+	return time.Duration(min(seconds, uint64(LongestWait/time.Second))) * time.Second
 }
