@@ -132,8 +132,7 @@ func New(config Config) *Client {
 		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 			return callOf(ctx).again, nil
 		},
-		Backoff:      c.backoff,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		Backoff: c.backoff,
 	}
 	return c
 }
