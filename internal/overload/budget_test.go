@@ -24,6 +24,8 @@ func TestBudget(t *testing.T) {
 	for range 1000 {
 		b.Refund(10)
 	}
+	b.Take(false)
+	b.Refund(10) // more than is spent
 	for range 100 {
 		assert.NotZero(t, b.Take(false))
 	}

@@ -90,6 +90,27 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
+// TestChangeOfProtocol: the connection has no end that could be waited for, and is not used again.
+func TestChangeOfProtocol(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start, closed := time.Now(), make(chan struct{})
+		c := New(testConfig(pipes(t, func(conn net.Conn) {
+			defer close(closed)
+			r := bufio.NewReader(conn)
+			if assert.NoError(t, readRequest(r)) {
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+				_, _ = io.Copy(io.Discard, r)
+			}
+		})))
+		result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusSwitchingProtocols, result.Status)
+		<-closed
+		assert.Zero(t, time.Since(start))
+	})
+}
+
 func TestSlowBodyWithinTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

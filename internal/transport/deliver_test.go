@@ -241,6 +241,22 @@ func TestRequestTimeoutWithoutHooks(t *testing.T) {
 	assert.Equal(t, Unknown, result.Delivery)
 }
 
+// TestRequestTimeoutOnTheLastConnection: only that one counts, if it was found that an idle one is dead.
+func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
+	t.Parallel()
+	for _, reused := range [][]bool{{true, false}, {false, true}} {
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			for _, reused := range reused {
+				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
+			}
+			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
+		})))
+		result, err := c.Do(t.Context(), post(false))
+		require.NoError(t, err)
+		assert.Equal(t, map[bool]Delivery{true: Unknown, false: Answered}[reused[1]], result.Delivery)
+	}
+}
+
 // TestLargestLimits: nothing overflows.
 func TestLargestLimits(t *testing.T) {
 	t.Parallel()

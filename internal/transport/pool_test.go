@@ -375,7 +375,9 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 	for name, start := range map[string]func(*httptest.Server){
 		"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2,
 	} {
-		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
+		for _, method := range []string{
+			http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+		} {
 			for _, body := range []string{"", "{}"} {
 				for _, replay := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s, %s, body %q, replay %t", name, method, body, replay), func(t *testing.T) {

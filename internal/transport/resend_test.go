@@ -138,10 +138,16 @@ func TestRetryAfterBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestPanicOfARoundTripper reaches the caller.
+// TestPanicOfARoundTripper reaches the caller, whose body is left alone from then on.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("broken")
-	c := New(testConfig(forgetful(func(*http.Request) (*http.Response, error) { panic(errOwn) })))
+	var body io.Reader
+	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+		body = req.Body
+		panic(errOwn)
+	})))
 	assert.PanicsWithError(t, "broken", func() { _, _ = c.Do(t.Context(), post(false)) })
+	_, err := body.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
 }

@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/overload"
+)
+
+// limited is a pace after a refusal.
+func limited() *overload.Pace {
+	p := overload.NewPace()
+	p.Refused(overload.Place{}, 0)
+	return p
+}
+
+// TestWhatCountsForThePace: only what was answered, and not with a failure of the service, says how much it takes.
+func TestWhatCountsForThePace(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		step  step
+		count bool
+	}{
+		"200": {answer(200, ""), true}, "404": {answer(404, ""), true}, "500": {answer(500, ""), false},
+		"lost": {lost(errLost), false}, "cut off": {cut(200), false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const before = 100
+			c := New(testConfig(&script{steps: append(times(before, test.step), answer(429, ""), answer(200, ""))}))
+			pace, waited := overload.NewPace(), time.Duration(0)
+			for range before + 1 {
+				request := post(false)
+				request.Pace = pace
+				request.Observe = func(a Attempt) { waited = a.Waited }
+				_, _ = c.Do(t.Context(), request)
+			}
+			assert.Equal(t, test.count, waited < time.Second/10, "%s: %v", name, waited)
+			assert.Positive(t, waited)
+		})
+	}
+}
+
+// TestRefusalBeyondTheCap is the caller's to wait out, and holds nobody else back.
+func TestRefusalBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	for after, held := range map[string]bool{"1": true, "2": false} {
+		request := post(false)
+		request.Pace, request.MaxAttempts = overload.NewPace(), 1
+		_, err := New(testConfig(&script{steps: times(1, answer(429, "", "Retry-After", after))})).Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, held, request.Pace.IsLimited())
+	}
+}
+
+// TestWaitedIsThatOfTheAttempt: not of one before it, if the limit was lifted meanwhile.
+func TestWaitedIsThatOfTheAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		request := post(true)
+		request.Pace = limited()
+		slow := func(req *http.Request) (*http.Response, error) {
+			<-time.After(time.Hour)
+			request.Pace.Answered(overload.Place{})
+			assert.False(t, request.Pace.IsLimited())
+			return answer(503, "")(req)
+		}
+		var waited []bool
+		request.Observe = func(a Attempt) { waited = append(waited, a.Waited > 0) }
+		_, err := New(testConfig(&script{steps: []step{slow, answer(200, "")}})).Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, []bool{true, false}, waited)
+	})
+}
+
+// TestPause: what may have been performed waits without it.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		request, paused := post(true), 0
+		request.Pace = limited()
+		request.Pause = func(wait func() error) error {
+			paused++
+			return wait()
+		}
+		steps := []step{refused(errRefused), lost(errLost), answer(200, "")}
+		_, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, 2, paused)
+	})
+}
+
+// TestHeldBack: who has no time for its turn is told so at once, also if Sending ends before Pause does.
+func TestHeldBack(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sending, cancel := context.WithTimeout(t.Context(), time.Second/2)
+			defer cancel()
+			request, start := post(false), time.Now()
+			request.Pace, request.Sending = overload.NewPace(), sending
+			request.Pause = func(wait func() error) error {
+				err := wait()
+				if assert.Zero(t, time.Since(start)); ends {
+					cancel()
+				}
+				return err
+			}
+			steps := []step{answer(429, "", "Retry-After", "1")}
+			result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
+			require.ErrorAs(t, err, new(*overload.HeldError))
+			assert.Zero(t, time.Since(start))
+			assert.Equal(t, 1, result.Attempts)
+		})
+	}
+}
+
+// TestBudgetOfACall: what it takes, and what gives it back.
+func TestBudgetOfACall(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spent int // of 500, by others
+		step  step
+		calls int
+		want  bool // a repetition is left
+	}{
+		"lost":                 {400, lost(errLost), 19, true},
+		"lost, once more":      {400, lost(errLost), 20, false},
+		"timeout":              {400, hang, 9, true},
+		"timeout, once more":   {400, hang, 10, false},
+		"success":              {500, answer(200, ""), 5, true},
+		"success, fewer":       {500, answer(200, ""), 4, false},
+		"refusal":              {500, answer(404, ""), 50, false},
+		"failure":              {500, lost(errLost), 50, false},
+		"stopped, no attempts": {495, nil, 50, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config := testConfig(&script{steps: times(2*test.calls, test.step)})
+			config.Budget = new(overload.Budget)
+			for range test.spent / 5 {
+				config.Budget.Take(false)
+			}
+			for range test.calls {
+				request := post(true)
+				request.MaxAttempts = 2
+				c := New(config)
+				if test.step == nil {
+					sending, cancel := context.WithCancel(t.Context())
+					request.Sending = sending
+					c.config.Authorization = func(context.Context) (string, error) {
+						cancel()
+						return "Basic key", nil
+					}
+				}
+				_, err := c.Do(t.Context(), request)
+				if test.step == nil {
+					require.ErrorIs(t, err, ErrStopped)
+				}
+			}
+			assert.Equal(t, test.want, config.Budget.Take(false) > 0, name)
+		})
+	}
+}
