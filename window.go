@@ -30,8 +30,8 @@ func (w *window[R]) fill() {
 	}
 }
 
-// start runs a job in a goroutine of its own. What that ends with, a panic or the end of the goroutine among it, is that
-// of the goroutine which asks for the result.
+// start runs a job in a goroutine of its own. If that ends with a panic or with runtime.Goexit, so does the one that
+// asks for the result.
 func (w *window[R]) start(job func() R) {
 	end := func() (r R) {
 		runtime.Goexit()

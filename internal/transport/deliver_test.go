@@ -295,7 +295,8 @@ func (c negotiated) ConnectionState() tls.ConnectionState {
 }
 
 // TestRewindable: net/http asks for a body again on HTTP/1 only after a connection that was used before; whoever asks
-// after another one repeats requests by itself. What speaks HTTP/1 is told by the protocol only where one is negotiated.
+// after another one repeats requests by itself. A connection that negotiated nothing speaks HTTP/1 where the transport
+// speaks nothing else on it.
 func TestRewindable(t *testing.T) {
 	t.Parallel()
 	standard, h2c := kind{standard: true, plainH1: true}, kind{standard: true}
