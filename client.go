@@ -259,11 +259,13 @@ func defaultConfig() config {
 //
 // The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours
 // may speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset
-// or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1.
+// or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1. A
+// connection that died while it was idle is survived by an [http.Transport] on HTTP/1.1, unless its Protocols allow
+// unencrypted HTTP/2; by any other RoundTripper only where TLS has negotiated http/1.1.
 //
-// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was taken.
-// A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown. Of a
-// request without a body, only an [http.Transport] proves anything.
+// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was
+// taken. A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown. Of
+// a request without a body only an [http.Transport] proves anything, and only without a TLSNextProto of your own.
 //
 // What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or
 // goes on with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and
