@@ -104,7 +104,7 @@ type Summary struct {
 
 	RefusedBatches []Outcome `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int     `json:"unknown_batches,omitempty"` // at most 1,000 of them
-	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, but for Lost ones
+	Left           []Range   `json:"left,omitempty"`            // of a job that was canceled: not sent, unless Lost
 
 	Paused      string `json:"paused,omitempty"`       // why; "" if it is not
 	LastFailure string `json:"last_failure,omitempty"` // of the last activity to end, tried again; "" if it succeeded
@@ -220,9 +220,9 @@ func (j *Job) submit(ctx workflow.Context, d *dispatch, s span) (r report, left 
 	err := perform(startedOnce(ctx), activitySubmit, order, &r)
 	known := err == nil || reported(err, &r)
 	_, lost := errors.AsType[*temporal.TimeoutError](err)
-	if lost && known || temporal.IsCanceledError(err) { // one that has begun reports, though it is canceled
+	if lost && known {
 		r.Left = s.without(r.mentioned()) // what it had not announced was not sent
-	}
+	} // canceled without a report, it may have sent all: the server does not say whether there was an attempt before
 	left = r.redo(s, state.Journal || temporal.IsCanceledError(err))
 	state.Summary.add(r.Outcomes)
 	state.Mark += r.unknownEarlier()

@@ -393,20 +393,39 @@ func TestDispatch_left(t *testing.T) {
 	assert.Empty(t, (&dispatch{carried: &carried{Next: 9}, total: 9}).left())
 }
 
-// A job that is canceled has not sent what no worker has begun.
-func TestSubmitCards_canceledBeforeItBegins(t *testing.T) {
+// The server cancels an activity that waits for its next attempt without a word of what the last one has sent.
+func TestSubmitCards_canceledBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	env := newWorkflows(&Activities{Cards: deck{n: 1000}})
-	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(func(context.Context, order) (*report, error) {
-		env.CancelWorkflow()
-		return nil, temporal.NewCanceledError()
-	})
-	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1})
-	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
-	require.True(t, ok)
-	var s Summary
-	require.NoError(t, canceled.Details(&s))
-	assert.Equal(t, []Range{{To: 10}}, s.Left)
+	for _, journal := range []payvault.Journal{nil, newBook()} {
+		srv := newServer(t)
+		a := &Activities{Cards: deck{n: 1000}, Journal: journal, record: (&heartbeats{}).record}
+		a.Client = srv.Client(payvault.WithHTTPClient(&http.Client{Transport: roundTripper(
+			func(r *http.Request) (*http.Response, error) {
+				res, err := http.DefaultTransport.RoundTrip(r)
+				if srv.Commits(op) == 3 {
+					assert.NoError(t, res.Body.Close())
+					panic("a bug of a transport")
+				}
+				return res, err
+			})}))
+		env := newWorkflows(a)
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+			func(ctx context.Context, o order) (_ *report, err error) {
+				defer func() {
+					assert.NotNil(t, recover())
+					env.CancelWorkflow()
+					err = temporal.NewCanceledError("ACTIVITY_ID_NOT_STARTED") // what the server says then
+				}()
+				return a.submit(ctx, o)
+			})
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", InFlight: 1})
+		canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+		require.True(t, ok)
+		var s Summary
+		require.NoError(t, canceled.Details(&s))
+		assert.Equal(t, []Range{{To: 10, Lost: true}}, s.Left)
+		assert.Equal(t, 3, srv.Commits(op))
+	}
 }
 
 // A few spans that fail each time do not hold up the others.
