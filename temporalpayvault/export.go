@@ -156,7 +156,8 @@ const defaultLists = 100
 // each page to the [Sink]. It only reads, so it may be started again at any time.
 //
 // It pauses until it is told to [Resume], with the reason in [ExportSummary], after [Pause], when the service answers
-// 401 or 403, and when an activity fails for good. A list that the service refuses otherwise is left and counted.
+// 401 or 403, when more than 1,000 parts fail each time, and when an activity fails for good. A list that the service
+// refuses otherwise is left and counted.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	if job.State == nil {
 		job.State = &ExportState{}

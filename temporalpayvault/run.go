@@ -2,6 +2,7 @@ package temporalpayvault
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -27,10 +28,12 @@ const (
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	day                = 24 * time.Hour
-	fewTries           = 3
+	fewTries           = 6      // without progress; the last of them waits for half a minute
+	maxRedo            = 1000   // spans that have failed, for what a run hands to the next one to stay small
 	maxPending         = 20_000 // of what activities in flight have in their heartbeats, which a server keeps in 8 MB
 
-	bySignal = "by a signal"
+	bySignal    = "by a signal"
+	stopFailing = "too many parts fail each time"
 
 	unreadable = "this worker cannot read what another one, or a client, has encrypted"
 )
@@ -46,8 +49,8 @@ type span struct {
 	Offset int `json:"o,omitempty"`
 
 	// Of what activities have failed at.
-	Tries int       `json:"n,omitempty"`
-	Due   time.Time `json:"d,omitzero"` // when it is to be tried again
+	Tries int       `json:"n,omitempty"` // since the last that made progress
+	Due   time.Time `json:"d,omitzero"`  // when it is to be tried again
 }
 
 // carried is what a run of a workflow hands to the next one when it continues as new.
@@ -97,6 +100,7 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span) []s
 		}
 		s := d.take()
 		d.inFlight++
+		resumes := d.resumes
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			left := []span{s}
 			if d.isDue(ctx, s) {
@@ -106,6 +110,9 @@ func (d *dispatch) run(ctx workflow.Context, do func(workflow.Context, span) []s
 				d.isDue(ctx, left[0]) // all of them are at the same time
 			}
 			d.Redo = append(d.Redo, left...)
+			if len(left) > 0 && left[0].Tries > fewTries && len(d.Redo) > maxRedo {
+				d.stop(ctx, stopFailing, resumes)
+			}
 			d.inFlight--
 		})
 	}
@@ -209,17 +216,18 @@ func (d *dispatch) mayEnd(ctx workflow.Context) bool {
 	return d.inFlight == 0 && (d.failed != nil || !d.hasWork() || d.enough(ctx))
 }
 
-// take prefers what is to be done again, but for a few spans that fail each time and would hold up all others.
+// take prefers what is to be done again, but what fails each time does not hold up what has not been tried.
 func (d *dispatch) take() span {
 	d.started++
-	hopeless := len(d.Redo) > 0 && d.Redo[0].Tries > fewTries && len(d.Redo) <= 10*d.concurrency && d.Next < d.total
-	if len(d.Redo) > 0 && !hopeless {
-		s := d.Redo[0]
-		d.Redo = d.Redo[1:]
+	i := slices.IndexFunc(d.Redo, func(s span) bool { return s.Tries <= fewTries })
+	if i < 0 && d.Next < d.total {
+		s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
+		d.Next = s.To
 		return s
 	}
-	s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
-	d.Next = s.To
+	i = max(i, 0)
+	s := d.Redo[i]
+	d.Redo = slices.Delete(d.Redo, i, i+1)
 	return s
 }
 
@@ -267,14 +275,27 @@ func (d *dispatch) ended(ctx workflow.Context, s span, err error, known bool, le
 			*d.failure = app.Message()
 			wait = orDefault(app.NextRetryDelay(), wait)
 		}
+		tries := s.Tries + 1
+		if s.progress(left) {
+			tries = 0
+		}
 		for i := range left {
-			left[i].Tries, left[i].Due = s.Tries+1, workflow.Now(ctx).Add(wait)
+			left[i].Tries, left[i].Due = tries, workflow.Now(ctx).Add(wait)
 		}
 	case app != nil && app.Type() == TypeReset:
 		d.failed = err
 	default:
 		d.pause(ctx, "an activity has failed: "+err.Error())
 	}
+}
+
+// progress reports whether less is left of a span.
+func (s span) progress(left []span) bool {
+	n := s.To - s.From
+	for _, l := range left {
+		n -= l.To - l.From
+	}
+	return n > 0 || len(left) > 0 && left[0].Page > s.Page
 }
 
 // withActivities sets how activities are run. A lost worker is told by its heartbeat; an attempt that makes progress

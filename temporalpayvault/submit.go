@@ -143,8 +143,8 @@ const (
 // It pauses until it is told to [Resume], with the reason in [Summary], after [Pause], when the service answers 401 or
 // 403 (nothing was performed, and the batch is sent again after the pause), when too many batches have become unknown,
 // when 10 batches in a row are refused, within an activity or in the order in which activities report, when the
-// snapshot has changed, and when an activity fails for good, such as the one that asks for the snapshot. Refused
-// batches are not sent again after a pause.
+// snapshot has changed, when more than 1,000 parts fail each time, and when an activity fails for good, such as the one
+// that asks for the snapshot. Refused batches are not sent again after a pause.
 //
 // Too many are MaxUnknown since it began or was resumed, or, in one activity, what it may have: 1/Concurrency of what
 // was left of MaxUnknown when it was started, and 1 at least. The activities in flight then go on to their end, each
@@ -156,7 +156,8 @@ const (
 // that have been given one since; a job with a journal pauses on a worker without.
 //
 // What is lost with a worker, or fails in a way that may pass, is tried again until it succeeds, by another activity:
-// after a second, ever more seldom up to once a minute, or when the service says. LastFailure in [Summary] says why.
+// after a second, ever more seldom up to once a minute, or when the service says. What has failed 7 times without
+// progress is left until the rest was tried. LastFailure in [Summary] says why.
 //
 // Without a journal, start a job with the ID reuse policy REJECT_DUPLICATE, and without a retry policy or a schedule:
 // nothing else knows that its cards were sent. Do not reset the heartbeats of its activities either, since they are

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -428,20 +427,77 @@ func TestSubmitCards_canceledBetweenAttempts(t *testing.T) {
 	}
 }
 
-// A few spans that fail each time do not hold up the others.
+// Spans that fail each time do not hold up the others, however many they are.
+func TestSubmitCards_someFailEachTime(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []int{1, 30} {
+		env := newWorkflows(&Activities{Cards: deck{n: 10_000}})
+		env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+			func(_ context.Context, o order) (*report, error) {
+				if o.Span.From < bad {
+					err := temporal.NewApplicationError("no such range", TypeSource)
+					return nil, failed(err, report{Left: []span{o.Span}})
+				}
+				return accept(o.Span), nil
+			})
+		env.RegisterDelayedCallback(func() {
+			s := progressOf(t, env)
+			assert.Equal(t, []any{100 - bad, ""}, []any{s.Accepted, s.Paused})
+			env.CancelWorkflow()
+		}, time.Duration(bad)*125*time.Second)
+		env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1, BatchesPerActivity: 1})
+		assert.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	}
+}
+
+// What waits is no more than a run can hand to the next one: then somebody has to look.
+func TestSubmitCards_manyFailEachTime(t *testing.T) {
+	t.Parallel()
+	state := &JobState{Snapshot: Snapshot{Cards: 300_000, Checksum: "sum"}, Summary: Summary{Cards: 300_000, Batches: 3000}}
+	for i := range maxRedo {
+		state.Redo = append(state.Redo, span{From: i, To: i + 1, Tries: fewTries + 1})
+	}
+	state.Next = maxRedo
+	env := newWorkflows(&Activities{Cards: deck{n: 300_000}})
+	failing := temporal.NewApplicationError("no such range", TypeSource)
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, o order) (*report, error) {
+			return nil, failed(failing, report{Left: []span{o.Span}})
+		}).Times(1 + fewTries)
+	accepting(env)
+	var paused Summary
+	env.RegisterDelayedCallback(func() {
+		paused = progressOf(t, env)
+		env.SignalWorkflow(SignalControl, Resume)
+	}, time.Hour)
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Concurrency: 1, BatchesPerActivity: 500, State: state})
+	assert.Equal(t, 3000, summary(t, env).Accepted)
+	assert.Equal(t, []any{stopFailing, "no such range", 0}, []any{paused.Paused, paused.LastFailure, paused.Accepted})
+}
+
 func TestDispatch_take(t *testing.T) {
 	t.Parallel()
-	again := func(tries int) *dispatch {
-		return &dispatch{carried: &carried{Redo: []span{{To: 1, Tries: tries}}, Next: 1}, total: 2, per: 1, concurrency: 1}
+	d := &dispatch{
+		carried: &carried{Redo: []span{{From: 0, Tries: fewTries + 1}, {From: 1, Tries: fewTries}, {From: 2}}, Next: 3},
+		total:   4, per: 1,
 	}
-	soon := again(fewTries)
-	assert.Zero(t, soon.take().From)
-	hopeless := again(fewTries + 1)
-	assert.Equal(t, 1, hopeless.take().From)
-	assert.Zero(t, hopeless.take().From)
-	many := again(fewTries + 1)
-	many.Redo = slices.Repeat(many.Redo, 11)
-	assert.Zero(t, many.take().From, "all may fail")
+	var taken []int
+	for d.hasWork() {
+		taken = append(taken, d.take().From)
+	}
+	assert.Equal(t, []int{1, 2, 3, 0}, taken)
+}
+
+// A try that made progress is none that failed.
+func TestSpan_progress(t *testing.T) {
+	t.Parallel()
+	s := span{From: 2, To: 9, Page: 3}
+	for _, left := range [][]span{nil, {{From: 3, To: 9}}, {{From: 2, To: 4}, {From: 5, To: 9}}, {{From: 2, To: 9, Page: 4}}} {
+		assert.True(t, s.progress(left), left)
+	}
+	for _, left := range [][]span{{s}, {{From: 3, To: 9}, {From: 2, To: 3, Lost: true}}} {
+		assert.False(t, s.progress(left), left)
+	}
 }
 
 // What a server keeps for a workflow is no more than it takes.
@@ -727,6 +783,12 @@ func TestSubmitCards_lostWorker(t *testing.T) {
 		spans    []span
 	}{
 		"nothing announced": {nil, false, map[int]payvault.BatchStatus{}, []span{{To: 4}}},
+		"all announced": {
+			[]any{report{Sending: []int{0, 1, 2, 3}}},
+			false,
+			map[int]payvault.BatchStatus{0: unknown, 1: unknown, 2: unknown, 3: unknown},
+			nil,
+		},
 		"announced": {
 			[]any{report{Outcomes: known, Sending: []int{2}}},
 			false,
@@ -763,7 +825,7 @@ func TestSubmitCards_lostWorker(t *testing.T) {
 					} else {
 						assert.Empty(t, progressOf(t, env).LastFailure)
 					}
-					assert.Equal(t, 1, o.Span.Tries)
+					assert.Equal(t, len(test.statuses) == 0, o.Span.Tries == 1, "without progress")
 					o.Span.Tries, o.Span.Due = 0, time.Time{}
 					spans = append(spans, o.Span)
 					return accept(o.Span), nil
@@ -795,17 +857,23 @@ func TestSubmitCards_backOff(t *testing.T) {
 	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
 			waits, last = append(waits, env.Now().Sub(last)), env.Now()
-			if n := len(waits); n < 10 {
-				delay := temporal.ApplicationErrorOptions{NextRetryDelay: time.Duration(n/9) * time.Hour}
-				err := temporal.NewApplicationErrorWithOptions("the disk is full", TypeSource, delay)
-				first, left := span{From: o.Span.From, To: o.Span.From + 1}, span{From: o.Span.From + 1, To: o.Span.To}
-				return nil, failed(err, report{Outcomes: accept(first).Outcomes, Left: []span{left}})
+			left := o.Span
+			delay := temporal.ApplicationErrorOptions{}
+			switch len(waits) {
+			case 12:
+				return accept(o.Span), nil
+			case 10:
+				left.From++ // it makes progress
+			case 9:
+				delay.NextRetryDelay = time.Hour
 			}
-			return accept(o.Span), nil
+			err := temporal.NewApplicationErrorWithOptions("the disk is full", TypeSource, delay)
+			done := accept(span{From: o.Span.From, To: left.From})
+			return nil, failed(err, report{Outcomes: done.Outcomes, Left: []span{left}})
 		})
 	env.RegisterDelayedCallback(func() {
 		s := progressOf(t, env)
-		assert.Equal(t, []any{"the disk is full", "", 9}, []any{s.LastFailure, s.Paused, s.Accepted})
+		assert.Equal(t, []any{"the disk is full", ""}, []any{s.LastFailure, s.Paused})
 	}, 30*time.Minute)
 	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck"})
 	s := summary(t, env)
@@ -815,7 +883,7 @@ func TestSubmitCards_backOff(t *testing.T) {
 	for i, wait := range waits {
 		seconds[i] = int(wait.Round(time.Second).Seconds())
 	}
-	assert.Equal(t, []int{0, 1, 2, 4, 8, 16, 32, 60, 60, 3600}, seconds)
+	assert.Equal(t, []int{0, 1, 2, 4, 8, 16, 32, 60, 60, 3600, 60, 1}, seconds)
 }
 
 // failing stands in for an activity that sends nothing, since the service asks to wait for a day.
