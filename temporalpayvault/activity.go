@@ -48,9 +48,10 @@ type report struct {
 }
 
 const (
-	maxRefused = 10  // batches in a row
-	maxReason  = 200 // bytes as JSON, of a reason
-	maxID      = 100 // of a request ID or a code
+	maxRefused = 10   // batches in a row
+	maxReason  = 200  // bytes as JSON, of a reason
+	maxID      = 100  // of a request ID or a code, or of the type of a failure
+	maxMessage = 1000 // of a failure
 )
 
 // cardNumber may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without letters. A
@@ -503,7 +504,8 @@ func (a *Activities) enter(ctx context.Context, o order) error {
 }
 
 func errRecord(err error) error {
-	return temporal.NewApplicationError("the journal has not recorded a batch: "+err.Error(), TypeSafeToRetry)
+	message := bounded("the journal has not recorded a batch: "+err.Error(), maxMessage)
+	return temporal.NewApplicationError(message, TypeSafeToRetry)
 }
 
 // outcomeOf returns nil for a batch that was not performed.

@@ -87,9 +87,10 @@ func isUnknown(e *payvault.Error) bool {
 // caller's own words for the history, its cause and its details are not.
 func silent(err error, kind string) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{
-			NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
-		})
+		return temporal.NewApplicationErrorWithOptions(
+			bounded(app.Message(), maxMessage), bounded(app.Type(), maxID), temporal.ApplicationErrorOptions{
+				NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
+			})
 	}
 	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
 }
@@ -102,7 +103,7 @@ func failed(err error, done any) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		message, kind, opt.NextRetryDelay = app.Message(), app.Type(), app.NextRetryDelay()
 	}
-	return temporal.NewApplicationErrorWithOptions(message, kind, opt)
+	return temporal.NewApplicationErrorWithOptions(bounded(message, maxMessage), kind, opt)
 }
 
 // errWorkerStops leaves the rest to another worker.

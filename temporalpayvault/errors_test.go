@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,4 +157,11 @@ func TestSilent(t *testing.T) {
 	require.NoError(t, app.Unwrap())
 	assert.False(t, app.HasDetails())
 	assert.NotContains(t, silent(errors.New(card), TypeSink).Error(), card)
+	long := strings.Repeat("x", 3<<20) // with which a server keeps no report
+	for _, err := range []error{
+		silent(temporal.NewApplicationError(long, long), TypeSource), errRecord(errors.New(long)),
+		failed(errors.New(long), nil),
+	} {
+		assert.Less(t, len(err.Error()), 2*maxMessage)
+	}
 }

@@ -22,8 +22,9 @@ import (
 // A page is given again when a worker was lost: writing it again has to replace what was written before under the same
 // number, and then every page is there once. The service may have changed the list meanwhile, so that the page has
 // other records, and those after it another Offset. What its errors say is left out of histories and logs: log what you
-// need. Only of a [temporal.ApplicationError] the message and the type are kept. What fails is tried again until it
-// succeeds; a non-retryable ApplicationError has the export pause.
+// need. Only of a [temporal.ApplicationError] the message, cut after 1,000 bytes, and the type are kept; a codec
+// encrypts the message, and leaves the type as it is. What fails is tried again until it succeeds; a non-retryable
+// ApplicationError has the export pause.
 //
 // The server is asked before each call whether the worker is still the one at work. A worker that freezes in a call may
 // finish it later all the same: a sink to which that matters keeps the latest Started of each list, and returns an
@@ -168,10 +169,9 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return nil, err
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
-	concurrency := min(orDefault(job.Concurrency, defaultConcurrency), maxConcurrency)
+	job.setDefaults()
 	d := &dispatch{
-		carried: &state.carried, per: perActivity(job.ListsPerActivity, defaultLists, concurrency),
-		concurrency: concurrency, most: job.ActivitiesPerRun,
+		carried: &state.carried, per: job.ListsPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
 		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() {},
 	}
 	switch {
@@ -209,6 +209,11 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return sum, err
 	}
 	return nil, workflow.NewContinueAsNewError(ctx, ExportLists, job)
+}
+
+func (j *ExportJob) setDefaults() {
+	j.Concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
+	j.ListsPerActivity = perActivity(j.ListsPerActivity, defaultLists, j.Concurrency)
 }
 
 func (s *ExportSummary) add(r exported) {
@@ -279,6 +284,9 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exported, erro
 	case ok && app.NonRetryable(): // of a source or a sink
 		done.Stop = app.Message()
 	default:
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) { // amid a request
+			err = errHeartbeat(cause)
+		}
 		return nil, failed(err, done)
 	}
 	return &done, nil
@@ -325,7 +333,7 @@ func (e *exporter) run(ctx context.Context) (stop string, err error) {
 		case err == nil:
 			e.next(1, nil)
 		case errors.Is(err, payvault.ErrUnauthorized), errors.Is(err, payvault.ErrForbidden):
-			return "the service answers with an error of the key: " + err.Error(), nil
+			return bounded("the service answers with an error of the key: "+err.Error(), maxMessage), nil
 		case isRefusal(err):
 			e.next(0, []FailedList{{id, bounded(err.Error(), maxReason)}})
 		default:

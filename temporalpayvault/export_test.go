@@ -142,7 +142,7 @@ func TestExportLists_customers(t *testing.T) {
 		Times: 8,
 	})
 	sink.fail = func(n int) error {
-		if n == 3 {
+		if n == 3 || n == 12 { // a page, and the end
 			return errFull
 		}
 		return nil
@@ -347,6 +347,7 @@ func TestExport_canceled(t *testing.T) {
 			require.NoError(t, value.Get(&done))
 		} else {
 			assert.True(t, reported(err, &done))
+			assert.ErrorContains(t, err, "a heartbeat was not recorded: "+cause.Error())
 		}
 		assert.Equal(t, exported{At: span{To: 1, Page: 1, Offset: 10}, Pages: 1, Records: 10}, done)
 	}
@@ -379,6 +380,7 @@ func TestExport_superseded(t *testing.T) {
 					require.NoError(t, value.Get(&done))
 				} else {
 					assert.True(t, reported(err, &done))
+					assert.ErrorContains(t, err, "a heartbeat was not recorded: "+refusal.Error())
 				}
 				assert.Equal(t, []int{want.pages, want.ends, 0}, []int{done.Pages, done.Done, len(done.Failed)})
 			})
@@ -445,6 +447,17 @@ func TestExportLists_hostile(t *testing.T) {
 			require.Equal(t, 1, s.Failed)
 			assert.True(t, strings.Contains(s.FailedLists[0].Reason, "malformed"), s.FailedLists[0].Reason)
 		})
+	}
+}
+
+func TestExportJob_setDefaults(t *testing.T) {
+	t.Parallel()
+	for job, want := range map[[2]int][2]int{
+		{}: {8, 100}, {3, 7}: {3, 7}, {1, 1 << 16}: {1, 5000}, {1 << 16, 1 << 16}: {1000, 20},
+	} {
+		j := ExportJob{Concurrency: job[0], ListsPerActivity: job[1]}
+		j.setDefaults()
+		assert.Equal(t, want, [2]int{j.Concurrency, j.ListsPerActivity})
 	}
 }
 

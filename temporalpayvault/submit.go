@@ -15,9 +15,9 @@ import (
 
 // CardSource gives the workers the cards that a job only refers to: a reference stands for a snapshot, whose cards and
 // their order never change while a job of it runs. It is called concurrently. What its errors say is left out of
-// histories and logs, since it may quote a card: log what you need. Only of a [temporal.ApplicationError] the message
-// and the type are kept. What fails is tried again until it succeeds; a non-retryable ApplicationError has the job
-// pause.
+// histories and logs, since it may quote a card: log what you need. Only of a [temporal.ApplicationError] the message,
+// cut after 1,000 bytes, and the type are kept; a codec encrypts the message, and leaves the type as it is. What fails
+// is tried again until it succeeds; a non-retryable ApplicationError has the job pause.
 type CardSource interface {
 	// Snapshot describes what a reference stands for. It is called once for a job, and again after each call of Cards:
 	// a job whose snapshot has changed sends nothing of what it has read, and pauses. So it has to be cheap: one that

@@ -304,6 +304,7 @@ func TestSubmitCards_failedForGood(t *testing.T) {
 	for name, failure := range map[string]error{
 		"without a report": temporal.NewNonRetryableApplicationError("failed by an operator", "Operator", nil),
 		"with another":     temporal.NewNonRetryableApplicationError("failed by an operator", "Operator", nil, "because"),
+		"lost":             nil,
 	} {
 		for _, journal := range []payvault.Journal{nil, newBook()} {
 			t.Run(fmt.Sprintf("%s, %T", name, journal), func(t *testing.T) {
@@ -311,14 +312,16 @@ func TestSubmitCards_failedForGood(t *testing.T) {
 				env := newWorkflows(&Activities{Cards: deck{n: 3000}, Journal: journal})
 				var orders []span
 				env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
-					func(_ context.Context, o order) (*report, error) {
-						if orders = append(orders, o.Span); len(orders) == 2 {
+					func(ctx context.Context, o order) (*report, error) {
+						if orders = append(orders, o.Span); len(orders) == 2 && failure == nil {
+							return lose(ctx, env, "a heartbeat of an operator")
+						} else if len(orders) == 2 {
 							return nil, failure
 						}
 						return accept(o.Span), nil
 					})
 				env.RegisterDelayedCallback(func() {
-					assert.Contains(t, progressOf(t, env).Paused, "failed by an operator")
+					assert.Contains(t, progressOf(t, env).Paused, "an activity has failed")
 					env.SignalWorkflow(SignalControl, Resume)
 				}, time.Hour)
 				env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", BatchesPerActivity: 10, Concurrency: 1})
@@ -453,7 +456,7 @@ func TestSubmitCards_someFailEachTime(t *testing.T) {
 // What waits is no more than a run can hand to the next one: then somebody has to look.
 func TestSubmitCards_manyFailEachTime(t *testing.T) {
 	t.Parallel()
-	state := &JobState{Snapshot: Snapshot{Cards: 300_000, Checksum: "sum"}, Summary: Summary{Cards: 300_000, Batches: 3000}}
+	state := &JobState{Summary: Summary{Cards: 300_000, Batches: 3000}}
 	for i := range maxRedo {
 		state.Redo = append(state.Redo, span{From: i, To: i + 1, Tries: fewTries + 1})
 	}
@@ -492,7 +495,9 @@ func TestDispatch_take(t *testing.T) {
 func TestSpan_progress(t *testing.T) {
 	t.Parallel()
 	s := span{From: 2, To: 9, Page: 3}
-	for _, left := range [][]span{nil, {{From: 3, To: 9}}, {{From: 2, To: 4}, {From: 5, To: 9}}, {{From: 2, To: 9, Page: 4}}} {
+	for _, left := range [][]span{
+		nil, {{From: 3, To: 9}}, {{From: 2, To: 4}, {From: 5, To: 9}}, {{From: 2, To: 9, Page: 4}},
+	} {
 		assert.True(t, s.progress(left), left)
 	}
 	for _, left := range [][]span{{s}, {{From: 3, To: 9}, {From: 2, To: 3, Lost: true}}} {
@@ -514,7 +519,9 @@ func TestJob_bounded(t *testing.T) {
 	t.Parallel()
 	job := Job{BatchesPerActivity: 1 << 16, Concurrency: 1 << 16}
 	job.setDefaults()
-	assert.Equal(t, maxConcurrency, job.Concurrency)
+	assert.Equal(t, []int{maxConcurrency, maxPending / maxConcurrency}, []int{job.Concurrency, job.BatchesPerActivity})
+	job = Job{BatchesPerActivity: 1 << 16, Concurrency: 1}
+	job.setDefaults()
 	for _, char := range []string{"a", `"`, "<", "\x01", "ü", "\xff"} {
 		var p report
 		long := strings.Repeat(char, 1000)

@@ -12,7 +12,8 @@
 //	temporal workflow query  --workflow-id cards-november --name progress
 //	temporal workflow signal --workflow-id cards-november --name control --input '"pause"'
 //	temporal workflow signal --workflow-id cards-november --name control --input '"resume"'
-//	temporal workflow describe --workflow-id cards-november   # what is tried again, and why
+//
+// The first of these says in last_failure why something is tried again.
 //
 // With PAYVAULT_CODEC_KEY these print what is encrypted, and "Encoded failure"; to read it takes a codec server, see
 // the README of temporalpayvault. Signals can be typed as above, and what this program prints can be read. Give the key
@@ -78,8 +79,8 @@ func run(ctx context.Context, file, job string) error {
 	go watch(ctx, server, submission.GetID())
 	var summary temporalpayvault.Summary
 	err = submission.Get(ctx, &summary)
-	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok && canceled.Details(&summary) == nil {
-		fmt.Printf("canceled: %+v\n", summary) // Left has what was not sent
+	if isCanceled(err, &summary) {
+		fmt.Printf("canceled: %+v\n", summary) // Left has what was not sent, unless Lost
 	}
 	if err != nil {
 		return err
@@ -87,6 +88,12 @@ func run(ctx context.Context, file, job string) error {
 	cancel()
 	fmt.Printf("%+v\n", summary)
 	return export(context.WithoutCancel(ctx), server, job)
+}
+
+// isCanceled reports whether a workflow was canceled, and with which summary.
+func isCanceled(err error, summary any) bool {
+	canceled, ok := errors.AsType[*temporal.CanceledError](err)
+	return ok && canceled.Details(summary) == nil
 }
 
 // nameOf names the job of a file, so that the same file is the same job again.
@@ -113,8 +120,8 @@ func watch(ctx context.Context, server client.Client, id string) {
 		if err != nil || value.Get(&s) != nil {
 			continue // no worker is there yet
 		}
-		fmt.Printf("%d of %d batches accepted, %d refused, %d unknown %s\n", s.Accepted, s.Batches, s.Refused, s.Unknown,
-			s.Paused)
+		fmt.Printf("%d of %d batches accepted, %d refused, %d unknown %s %s\n", s.Accepted, s.Batches, s.Refused, s.Unknown,
+			s.Paused, s.LastFailure)
 	}
 }
 
