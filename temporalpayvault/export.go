@@ -169,9 +169,9 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 		return nil, err
 	}
 	ctx = withActivities(ctx, job.HeartbeatTimeout, 0)
-	job.setDefaults()
+	per, concurrency := job.spans()
 	d := &dispatch{
-		carried: &state.carried, per: job.ListsPerActivity, concurrency: job.Concurrency, most: job.ActivitiesPerRun,
+		carried: &state.carried, per: per, concurrency: concurrency, most: job.ActivitiesPerRun,
 		paused: &sum.Paused, failure: &sum.LastFailure, resumed: func() {},
 	}
 	switch {
@@ -211,9 +211,10 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return nil, workflow.NewContinueAsNewError(ctx, ExportLists, job)
 }
 
-func (j *ExportJob) setDefaults() {
-	j.Concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
-	j.ListsPerActivity = perActivity(j.ListsPerActivity, defaultLists, j.Concurrency)
+// spans says how many lists a span has, and how many are in flight.
+func (j ExportJob) spans() (per, concurrency int) {
+	concurrency = min(orDefault(j.Concurrency, defaultConcurrency), maxConcurrency)
+	return perActivity(j.ListsPerActivity, defaultLists, concurrency), concurrency
 }
 
 func (s *ExportSummary) add(r exported) {

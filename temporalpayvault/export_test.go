@@ -450,14 +450,13 @@ func TestExportLists_hostile(t *testing.T) {
 	}
 }
 
-func TestExportJob_setDefaults(t *testing.T) {
+func TestExportJob_spans(t *testing.T) {
 	t.Parallel()
 	for job, want := range map[[2]int][2]int{
 		{}: {8, 100}, {3, 7}: {3, 7}, {1, 1 << 16}: {1, 5000}, {1 << 16, 1 << 16}: {1000, 20},
 	} {
-		j := ExportJob{Concurrency: job[0], ListsPerActivity: job[1]}
-		j.setDefaults()
-		assert.Equal(t, want, [2]int{j.Concurrency, j.ListsPerActivity})
+		per, concurrency := ExportJob{Concurrency: job[0], ListsPerActivity: job[1]}.spans()
+		assert.Equal(t, want, [2]int{concurrency, per})
 	}
 }
 
