@@ -104,6 +104,30 @@ func TestRateOfAPace(t *testing.T) {
 	}
 }
 
+// TestLiftedForThoseWhoWait: they go within a second, even at the lowest rate.
+func TestLiftedForThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, gone := NewPace(), make(chan time.Time, 20)
+		play(p, "rrrr")
+		<-time.After(805 * time.Second) // a request takes ten, of which 80 without a refusal lift the limit
+		for range cap(gone) {
+			go func() {
+				_, err := p.Wait(t.Context(), false)
+				assert.NoError(t, err)
+				gone <- time.Now()
+			}()
+		}
+		<-time.After(15 * time.Second)
+		assert.LessOrEqual(t, len(gone), 3)
+		lifted := time.Now()
+		p.Answered(Place{})
+		for range cap(gone) {
+			assert.LessOrEqual(t, (<-gone).Sub(lifted), time.Second)
+		}
+	})
+}
+
 // TestTurnOfThoseWhoGaveUp: none is taken from the others.
 func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()

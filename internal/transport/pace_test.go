@@ -29,6 +29,7 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}{
 		"200": {answer(200, ""), true}, "404": {answer(404, ""), true}, "500": {answer(500, ""), false},
 		"lost": {lost(errLost), false}, "cut off": {cut(200), false},
+		"429 for too long": {answer(429, "", "Retry-After", "2"), false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const before = 100
