@@ -323,8 +323,8 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 	})
 }
 
-// TestBudget of retries is shared by all calls: when it is spent, they fail after their first attempt, and the record of
-// the attempt says why.
+// TestBudget of retries is shared by all calls: when it is spent, they fail after their first attempt, and its record
+// says why.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
