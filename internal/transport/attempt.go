@@ -108,6 +108,7 @@ func (c *Client) attempt(req *http.Request, call *call) error {
 	}
 	t := tracker{kind: c.kind}
 	own := req.WithContext(httptrace.WithClientTrace(ctx, t.hooks()))
+	own.Host = own.URL.Host
 	if own.Header = call.Header; r.Attempts > 1 { // the attempt before may still be writing its own
 		own.Header = maps.Clone(call.Header)
 	}

@@ -146,7 +146,7 @@ func (c *Client) CloseIdleConnections() {
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := &call{Request: *r, ctx: ctx, result: Result{Delivery: NotSent}}
 	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
-	req := http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: c.none}
+	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
 	between := context.WithValue(cmp.Or(r.Sending, ctx), callKey{}, call) // attempts
 	//nolint:bodyclose,contextcheck // http.NoBody; Sending ends no later
 	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(between)})
