@@ -142,12 +142,12 @@ func (r *validationReply) result() codes { return r.codes }
 
 func (*validationReply) missing() string { return "" }
 
-func (r *validationReply) accept(e *Error) bool {
+func (r *validationReply) accept(e *Error, private []string) bool {
 	answer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity
 	if !answer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	e.clear(nil) // of card numbers; an ID in the path may be a number that a field has to be
+	e.clear(private) // and not of the ID in the path, which may be a number that a field has to be
 	r.problems, r.Code = e.Fields, resultCode(e.Code)
 	return true
 }

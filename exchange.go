@@ -234,16 +234,14 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
-	if r, ok := into.(interface{ accept(e *Error) bool }); ok && r.accept(failed) {
+	if !failed.quotes() {
+		return unread, failed
+	}
+	private := out.private(r.Keys)
+	if r, ok := into.(interface{ accept(*Error, []string) bool }); ok && r.accept(failed, private) {
 		return nil, nil
 	}
-	if failed.quotes() {
-		private := out.private()
-		for _, key := range r.Keys {
-			private = append(private, keyOf(key), strings.TrimPrefix(key, basic))
-		}
-		failed.clear(private)
-	}
+	failed.clear(append(private, out.ids()...))
 	return unread, failed
 }
 
@@ -254,14 +252,21 @@ func isDocumented(part string) bool {
 	})
 }
 
-// private lists what of the caller's no error may repeat: secrets, IDs in the path, values of the query and own
-// headers.
-func (out *outgoing) private() []string {
-	texts := secretsOf(out.body)
+// ids lists what of the path no error may repeat.
+func (out *outgoing) ids() (ids []string) {
 	for i, name := range urlpath.Params(out.op.Path) {
 		if value := out.in.values[i].text; name != "event" && !isDocumented(value) {
-			texts = append(texts, value)
+			ids = append(ids, value)
 		}
+	}
+	return ids
+}
+
+// private lists what else of the caller's no error may repeat: secrets, keys, values of the query and own headers.
+func (out *outgoing) private(keys []string) []string {
+	texts := secretsOf(out.body)
+	for _, key := range keys {
+		texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))
 	}
 	for name, values := range out.query {
 		switch name {

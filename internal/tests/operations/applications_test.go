@@ -24,7 +24,7 @@ func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
 	empty, required := service.Fields{"tax_id": {}}, service.Fields{"tax_id": {"is required"}}
-	limit := service.Fields{"a": {"at least 4004, of [REDACTED]"}}
+	limit := service.Fields{"a": {"at least 4004, of [REDACTED] and [REDACTED]"}}
 	denied, invalid := service.Fields{"access": {"denied"}}, []error{payvault.ErrRejected, payvault.ErrValidation}
 	also := func(kind error) []error { return append(invalid[:2:2], kind) }
 	for _, test := range []struct {
@@ -38,7 +38,9 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
-		{200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100"]}}`, limit, nil}, // 4004 is the application too
+		{ // 4004 is the application too
+			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
+		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
 		{200, `{"code":"2","data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":2,"data":{"message":["is required"]}}`, service.Fields{"message": {"is required"}}, nil},

@@ -125,7 +125,7 @@ func guards() []guard {
 		{"redaction of IDs in the path", "exchange.go", `name != "event" &&`, `name == "event" &&`},
 		{
 			"redaction of the key", "exchange.go",
-			"private = append(private, keyOf(key), strings.TrimPrefix(key, basic))",
+			"texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))",
 			"_ = key",
 		},
 		{"redaction of the Authorization value", "exchange.go", ", strings.TrimPrefix(key, basic))", ")"},
