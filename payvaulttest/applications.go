@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
+	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
 // AccountUpdaterRequest is an accepted account updater request, its fields named as on the wire.

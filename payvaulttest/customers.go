@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
+	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
 // CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // DisputeKind says what kind of dispute a [Dispute] is.

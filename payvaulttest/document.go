@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"example.com/payvault/api"
-	"example.com/payvault/internal/inspect"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/inspect"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // A document is api/openapi.yaml with what the emulator takes from it besides its operations.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/faulty"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/faulty"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/faulty"
-	"example.com/payvault/internal/inspect"
+	"example.com/payvault/payvaulttest/internal/faulty"
+	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
 // FaultKind names a way in which a request fails.

@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
 	"example.com/payvault"
-	"example.com/payvault/internal/inspect"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/inspect"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // A row is a record of a list and, where the list is sorted or filtered, its fields.

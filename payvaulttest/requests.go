@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Request is a request that arrived at the server.

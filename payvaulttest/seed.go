@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see

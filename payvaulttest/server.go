@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/faulty"
-	"example.com/payvault/internal/inspect"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/faulty"
+	"example.com/payvault/payvaulttest/internal/inspect"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.

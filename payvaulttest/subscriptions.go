@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
+	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
 // SubscriptionState is the state of a [Subscription].

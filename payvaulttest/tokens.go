@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/cardnumber"
-	"example.com/payvault/internal/openapi"
+	"example.com/payvault/payvaulttest/internal/cardnumber"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // CardKind says what kind of payment data a [Card] stands for.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/payvault/internal/cardnumber"
+	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
 const (
