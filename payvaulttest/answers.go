@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // A refusal is the answer of an operation that was not performed.
@@ -109,4 +111,20 @@ func encode(v any) []byte {
 		panic(fmt.Errorf("payvaulttest: encode: %w", err))
 	}
 	return text
+}
+
+type tokenizeResponse struct {
+	RCode      string `json:"rcode"`
+	RMsg       string `json:"rmsg"`
+	PGID       string `json:"pg_id,omitzero"`
+	CardID     string `json:"card_id,omitzero"`
+	CardNumber string `json:"card_number,omitzero"`
+	EchoFields string `json:"echo_fields,omitzero"`
+}
+
+func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
+
+// oneOf wants a field to be one of a few values.
+func oneOf[T ~string](field string, value T, values ...T) error {
+	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

@@ -83,14 +83,6 @@ func (v *service) application(c *call) (*Application, error) {
 	return v.Applications.find(c, payvault.ApplicationID(c.id("appId")))
 }
 
-// An applicationField is what the document says of a key of application data; other keys are optional texts or objects.
-type applicationField struct {
-	kind     string
-	required bool
-	options  []map[string]any
-	schema   *openapi.Schema
-}
-
 type applicationPairs struct {
 	Data []struct {
 		Key   string         `json:"key"`

@@ -102,16 +102,6 @@ func copyParts(parts []map[string]any) []map[string]any {
 	return copies
 }
 
-// show writes into a billing card what answers carry of its payment data.
-func (c *Card) show(billing map[string]any) {
-	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
-	for name, text := range shown {
-		if billing[name] = text; text == "" {
-			delete(billing, name)
-		}
-	}
-}
-
 // A customerRequest has what is not kept of a profile.
 type customerRequest struct {
 	AutoGenerate bool            `json:"auto_generate_customer_id"`

@@ -30,18 +30,6 @@ type Delivery struct {
 	Err       error              // why there was no answer
 }
 
-// Deliveries returns the deliveries that are finished, in the order in which they ended.
-func (s *Server) Deliveries() []Delivery {
-	d := s.service.deliveries
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.history)
-}
-
-// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
-// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
-func (s *Server) WaitDeliveries(ctx context.Context) error { return s.service.deliveries.wait(ctx) }
-
 // A dispatcher makes deliveries in the background: one after the other for each webhook, so that they
 // keep their order and a slow receiver holds up no other. Any number may wait, so that none is lost.
 type dispatcher struct {

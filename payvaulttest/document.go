@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"example.com/payvault/api"
 	"example.com/payvault/payvaulttest/internal/inspect"
 	"example.com/payvault/payvaulttest/internal/openapi"
@@ -71,4 +73,22 @@ func (d *document) field(key string, kind any) applicationField {
 		field.options = append(field.options, map[string]any{"label": choice, "value": choice})
 	}
 	return field
+}
+
+// An applicationField is what the document says of a key of application data; other keys are optional texts or objects.
+type applicationField struct {
+	kind     string
+	required bool
+	options  []map[string]any
+	schema   *openapi.Schema
+}
+
+// shows wants a record that the document permits in an answer.
+func (d *document) shows(name string, record any) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	value, _ := openapi.Parse("", text)
+	return problems(d.records[name].Check("", value)).err()
 }

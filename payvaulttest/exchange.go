@@ -169,8 +169,6 @@ func (x *exchange) check() (err error) {
 	return cmp.Or(p.err(), x.actFor(body))
 }
 
-func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
-
 // theCode finds the code with which an answer begins.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 

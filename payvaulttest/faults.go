@@ -101,40 +101,6 @@ type ArmedFault struct {
 	Left   int // the requests that it will make fail; -1 for all until it is removed
 }
 
-// Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
-// the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
-//
-// It is an error, and nothing is injected, if the fault could not strike as it says: its kind or operation
-// does not exist, a field has no sense or is not read by the kind, or AfterCommit is set for a kind that performs
-// nothing.
-func (s *Server) Inject(fault Fault) (remove func(), err error) {
-	if err := fault.check(); err != nil {
-		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
-	}
-	fault.Header = fault.Header.Clone()
-	id := s.faults.add(fault).id
-	return func() { s.faults.remove(id) }, nil
-}
-
-// Faults returns the faults that still wait for requests, in the order in which they were injected.
-func (s *Server) Faults() []ArmedFault {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	list := make([]ArmedFault, len(s.faults.list))
-	for i, armed := range s.faults.list {
-		list[i] = armed.ArmedFault
-		list[i].Header = armed.Header.Clone()
-	}
-	return list
-}
-
-// ClearFaults removes every fault.
-func (s *Server) ClearFaults() {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	s.faults.list = nil
-}
-
 // faultFields names the fields that each kind reads, besides those that all do.
 func faultFields() map[FaultKind]string {
 	return map[FaultKind]string{

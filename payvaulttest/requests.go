@@ -74,14 +74,6 @@ func (l *requestLog) add(r Request) {
 	}
 }
 
-// Requests returns everything that arrived, in the order in which it was read, refused requests included: the last
-// ones, as many as [WithRequestHistory] says. A request is there before its answer is sent.
-func (s *Server) Requests() []Request {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	return slices.Clone(s.requests.list)
-}
-
 const keptBytes = 1 << 20 // of a body, and of a part
 
 // Part is one part of a multipart form. Its content is shown by [Part.Content] only.

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
-
-	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see
@@ -107,19 +105,4 @@ func (v *service) permits(record any) error {
 		)
 	}
 	return nil
-}
-
-// shows wants a record that the document permits in an answer.
-func (d *document) shows(name string, record any) error {
-	text, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	value, _ := openapi.Parse("", text)
-	return problems(d.records[name].Check("", value)).err()
-}
-
-// oneOf wants a field to be one of a few values.
-func oneOf[T ~string](field string, value T, values ...T) error {
-	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

@@ -2,8 +2,6 @@ package payvaulttest
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"net/http"
 	"slices"
@@ -139,33 +137,6 @@ func (r *Store[K, V]) put(record V) *V {
 func (r *Store[K, V]) remove(key K) {
 	delete(r.rows, key)
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
-}
-
-// ids makes the identifiers of one server. The same seed and the same order of requests give the
-// same identifiers. Its user holds the lock of the service.
-type ids struct {
-	seed uint64
-	last map[string]int64
-}
-
-func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
-
-// number makes an integer identifier: they count up from a start that depends on kind and seed.
-func (g *ids) number(kind string) int64 {
-	g.last[kind]++
-	sum := g.sum(kind, 0)
-	return 10_000_000 + int64(sum[0])<<16 + int64(sum[1])<<8 + int64(sum[2]) + g.last[kind]
-}
-
-// text makes an alphanumeric identifier of sixteen characters.
-func (g *ids) text(kind string) string {
-	g.last[kind]++
-	sum := g.sum(kind, g.last[kind])
-	return base32.StdEncoding.EncodeToString(sum[:10])
-}
-
-func (g *ids) sum(kind string, n int64) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d", g.seed, kind, n))
 }
 
 // freshNumber fills in an identifier that no record of a store has, unless one is given.

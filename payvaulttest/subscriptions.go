@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -91,22 +90,6 @@ func (t *Transaction) fill(v *service, s *Subscription) {
 	}
 	t.CardType = cmp.Or(t.CardType, cardnumber.Network(t.CardNumber))
 	t.CardNumber = cardnumber.Masked(t.CardNumber)
-}
-
-// SetTransactionStatus changes the status of a subscription's transaction and lets the event
-// transaction_status_updated occur. It fails if there is no such transaction.
-func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status string) error {
-	v := s.service
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	sub := cmp.Or(v.Subscriptions.rows[id], &Subscription{})
-	i := slices.IndexFunc(sub.Transactions, func(t Transaction) bool { return t.PGID == pgID })
-	if i < 0 {
-		return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
-	}
-	sub.Transactions[i].Status = status
-	v.occur(sub.MerchantID, payvault.EventTransactionStatusUpdated, sub.Transactions[i])
-	return nil
 }
 
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.

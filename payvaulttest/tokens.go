@@ -1,76 +1,16 @@
 package payvaulttest
 
 import (
-	"cmp"
 	"net/http"
 
 	"example.com/payvault"
-	"example.com/payvault/payvaulttest/internal/cardnumber"
-	"example.com/payvault/payvaulttest/internal/openapi"
 )
-
-// CardKind says what kind of payment data a [Card] stands for.
-type CardKind string
-
-// The kinds of payment data.
-const (
-	CardKindCard   CardKind = "card"
-	CardKindACH    CardKind = "ach"
-	CardKindWallet CardKind = "wallet"
-)
-
-// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security
-// code, track, wallet payload or account number.
-type Card struct {
-	ID             string              `json:"card_id"`
-	MerchantID     payvault.MerchantID `json:"merchant_id"`
-	Kind           CardKind            `json:"kind"`
-	CardNumber     string              `json:"card_number,omitzero"` // masked; none for ACH
-	ExpDate        string              `json:"exp_date,omitzero"`    // MMYY
-	CardType       string              `json:"card_type"`
-	CardholderName string              `json:"cardholder_name"`
-	Updates        int                 `json:"-"` // how many times the card was updated under its ID
-}
-
-func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantID }
-
-func (c *Card) prepare(v *service) {
-	freshText(v.Cards, &c.ID)
-	c.Kind = cmp.Or(c.Kind, CardKindCard)
-	c.CardType = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber))
-	c.CardNumber = cardnumber.Masked(c.CardNumber)
-}
-
-func (c *Card) detach(*service) {}
 
 type tokenizeRequest struct {
 	paymentFields
 	VendorID   int64  `json:"vendor_id"`
 	EchoFields string `json:"echo_fields"`
 	ReportData string `json:"report_data"`
-}
-
-// The payment fields of requests. Cards of customers and of the account updater have fewer of them.
-type paymentFields struct {
-	CardNumber string `json:"card_number"`
-	ExpDate    string `json:"exp_date"`
-	Routing    string `json:"tr_number"`
-	Account    string `json:"dda_number"`
-	CardID     string `json:"card_id"`
-	Holder     string `json:"cardholder_name"`
-	Swipe      string `json:"card_swipe"`
-	WalletOne  string `json:"payload_wallet_one_pay"`
-	WalletTwo  string `json:"payload_wallet_two_pay"`
-	Verify     bool   `json:"verify"`
-}
-
-type tokenizeResponse struct {
-	RCode      string `json:"rcode"`
-	RMsg       string `json:"rmsg"`
-	PGID       string `json:"pg_id,omitzero"`
-	CardID     string `json:"card_id,omitzero"`
-	CardNumber string `json:"card_number,omitzero"`
-	EchoFields string `json:"echo_fields,omitzero"`
 }
 
 // tokenize performs POST /pg/tokenize.
@@ -96,49 +36,4 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 		RCode: "000", RMsg: "Success", PGID: v.ids.text("pg"),
 		CardID: card.ID, CardNumber: card.CardNumber, EchoFields: in.EchoFields,
 	}, nil
-}
-
-const wrongNumber = "must be 12 to 19 digits"
-
-// check looks at the payment fields beyond their shape. Of each kind of payment data any part will do.
-func (f *paymentFields) check(p problems, path string) {
-	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
-	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
-	p.check(given, number, "or other payment data, or card_id, is required")
-	p.check(f.CardNumber == "" || cardnumber.Valid(f.CardNumber), number, wrongNumber)
-	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
-}
-
-// card is what is kept of payment data, of several kinds that of the first: card number, swipe, ACH data, wallet.
-func (f *paymentFields) card() Card {
-	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
-	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
-	case number != "":
-		card.Kind, card.CardNumber, card.CardType = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
-	case f.Routing != "" || f.Account != "":
-		card.Kind = CardKindACH
-	case f.WalletOne != "" || f.WalletTwo != "": // which the emulator cannot read, so that it makes a number up
-		card.Kind, card.CardNumber = CardKindWallet, cardnumber.Mask("4000000000000002")
-	}
-	return card
-}
-
-// saveCard creates a card, or updates the one saved under the ID that is given. What is given replaces what is saved.
-func (v *service) saveCard(c *call, in paymentFields) (card *Card, err error) {
-	with := in.card()
-	if in.CardID == "" {
-		with.MerchantID = c.merchant
-		card = v.Cards.put(with)
-	} else if card, err = v.Cards.find(c, in.CardID); err == nil {
-		card.Updates++
-		card.ExpDate = cmp.Or(with.ExpDate, card.ExpDate)
-		card.CardholderName = cmp.Or(with.CardholderName, card.CardholderName)
-		if with.Kind != "" {
-			card.Kind, card.CardNumber, card.CardType = with.Kind, with.CardNumber, with.CardType
-		}
-	}
-	if err == nil && card.Kind == CardKindACH {
-		card.ExpDate = ""
-	}
-	return card, err
 }

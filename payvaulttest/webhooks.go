@@ -41,15 +41,6 @@ func (v *service) addEvent(c *call) (any, error) {
 	return confirm("Event %s was added", event), nil
 }
 
-// TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
-// the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
-// background: [Server.WaitDeliveries] waits for them.
-func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return s.service.occur(merchant, event, data)
-}
-
 // occur hands an event to every webhook of the merchant that has it. The shape of the notification is an own choice.
 func (v *service) occur(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	webhooks := v.Webhooks.all(func(w *Webhook) bool {

@@ -1,0 +1,102 @@
+package payvaulttest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.com/payvault"
+)
+
+// Commits returns how many times an operation was really performed: its state changed, or it was
+// answered successfully. What a fault did to the answer does not matter, so this is what a test of
+// money code counts.
+func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
+
+// AllCommits returns the count of [Server.Commits] for every operation that was performed at all.
+func (s *Server) AllCommits() map[payvault.Operation]int {
+	s.service.mu.Lock()
+	defer s.service.mu.Unlock()
+	return maps.Clone(s.service.commits)
+}
+
+// Requests returns everything that arrived, in the order in which it was read, refused requests included: the last
+// ones, as many as [WithRequestHistory] says. A request is there before its answer is sent.
+func (s *Server) Requests() []Request {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	return slices.Clone(s.requests.list)
+}
+
+// Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
+// the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
+//
+// It is an error, and nothing is injected, if the fault could not strike as it says: its kind or operation
+// does not exist, a field has no sense or is not read by the kind, or AfterCommit is set for a kind that performs
+// nothing.
+func (s *Server) Inject(fault Fault) (remove func(), err error) {
+	if err := fault.check(); err != nil {
+		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
+	}
+	fault.Header = fault.Header.Clone()
+	id := s.faults.add(fault).id
+	return func() { s.faults.remove(id) }, nil
+}
+
+// Faults returns the faults that still wait for requests, in the order in which they were injected.
+func (s *Server) Faults() []ArmedFault {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	list := make([]ArmedFault, len(s.faults.list))
+	for i, armed := range s.faults.list {
+		list[i] = armed.ArmedFault
+		list[i].Header = armed.Header.Clone()
+	}
+	return list
+}
+
+// ClearFaults removes every fault.
+func (s *Server) ClearFaults() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.list = nil
+}
+
+// TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
+// the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
+// background: [Server.WaitDeliveries] waits for them.
+func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
+	s.service.mu.Lock()
+	defer s.service.mu.Unlock()
+	return s.service.occur(merchant, event, data)
+}
+
+// SetTransactionStatus changes the status of a subscription's transaction and lets the event
+// transaction_status_updated occur. It fails if there is no such transaction.
+func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status string) error {
+	v := s.service
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	sub := cmp.Or(v.Subscriptions.rows[id], &Subscription{})
+	i := slices.IndexFunc(sub.Transactions, func(t Transaction) bool { return t.PGID == pgID })
+	if i < 0 {
+		return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
+	}
+	sub.Transactions[i].Status = status
+	v.occur(sub.MerchantID, payvault.EventTransactionStatusUpdated, sub.Transactions[i])
+	return nil
+}
+
+// Deliveries returns the deliveries that are finished, in the order in which they ended.
+func (s *Server) Deliveries() []Delivery {
+	d := s.service.deliveries
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.history)
+}
+
+// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
+// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
+func (s *Server) WaitDeliveries(ctx context.Context) error { return s.service.deliveries.wait(ctx) }
