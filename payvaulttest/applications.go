@@ -40,25 +40,44 @@ func (a Application) Data() map[string]jsontext.Value {
 	return data
 }
 
-func (a *Application) head() (payvault.ApplicationID, *payvault.MerchantID) { return a.ID, &a.Partner }
+type applications struct {
+	*state
+	*Store[payvault.ApplicationID, Application]
+}
 
-func (a *Application) prepare(v *service) {
-	freshNumber(v.Applications, &a.ID)
+func newApplications(s *state) *Store[payvault.ApplicationID, Application] {
+	v := &applications{state: s}
+	v.Store = newStore(s, "application", v)
+	v.home = cmp.Or(s.accounts.partner().MerchantID, v.home)
+	s.actions[payvault.OpApplicationsCreate] = reading(v.createApplication)
+	s.actions[payvault.OpApplicationsSaveData] = reading(v.saveApplication)
+	s.actions[payvault.OpApplicationsValidate] = v.validateApplication
+	return v.Store
+}
+
+func (*applications) key(a *Application) (payvault.ApplicationID, *payvault.MerchantID) {
+	return a.ID, &a.Partner
+}
+
+func (v *applications) prepare(a *Application) {
+	freshNumber(v.Store, &a.ID)
 	a.Status = "INCOMPLETE"
 	if a.Created.IsZero() {
 		a.Created = v.now().UTC()
 	}
 }
 
-func (a *Application) detach(*service) {} // its values never change
+func (*applications) permits(*Application) error { return nil }
+
+func (*applications) detach(*Application) {} // its values never change
 
 // createApplication performs POST /platform/application/add.
-func (v *service) createApplication(c *call, in Application) (any, error) {
+func (v *applications) createApplication(c *call, in Application) (any, error) {
 	if err := onlyPartners(c); err != nil {
 		return nil, err
 	}
 	in.Partner = c.merchant
-	app := v.Applications.put(in)
+	app := v.put(in)
 	return success(map[string]any{
 		"app": map[string]any{
 			"app_id": app.ID, "merchant_id": 0, "app_status": app.Status, "dba_name": "",
@@ -76,11 +95,11 @@ func onlyPartners(c *call) error {
 }
 
 // application finds the application of the path, if it is the partner's.
-func (v *service) application(c *call) (*Application, error) {
+func (v *applications) application(c *call) (*Application, error) {
 	if err := onlyPartners(c); err != nil {
 		return nil, err
 	}
-	return v.Applications.find(c, payvault.ApplicationID(c.id("appId")))
+	return v.find(c, payvault.ApplicationID(c.id("appId")))
 }
 
 type applicationPairs struct {
@@ -91,7 +110,7 @@ type applicationPairs struct {
 }
 
 // saveApplication performs POST /platform/application/{appId}/data: it saves every value or none.
-func (v *service) saveApplication(c *call, in applicationPairs) (any, error) {
+func (v *applications) saveApplication(c *call, in applicationPairs) (any, error) {
 	app, err := v.application(c)
 	if err != nil {
 		return nil, err
@@ -135,22 +154,22 @@ func (f applicationField) neededBy(key string, data map[string]jsontext.Value) b
 }
 
 // validateApplication performs GET /platform/application/{appId}/validate.
-func (v *service) validateApplication(c *call) (any, error) {
+func (v *applications) validateApplication(c *call) (any, error) {
 	app, err := v.application(c)
 	if err != nil {
 		return nil, err
 	}
-	if p := v.validate(app); len(p) > 0 {
+	if p := validate(v.document, app); len(p) > 0 {
 		return envelope{Code: 2, Message: "Request validation failed", Data: p}, nil
 	}
 	return success(nil), nil
 }
 
 // validate checks that an application holds what it needs, and routing and account number of the bank together.
-func (v *service) validate(app *Application) problems {
+func validate(d *document, app *Application) problems {
 	p, data := problems{}, app.Data()
 	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" } // neither blank nor empty
-	for key, field := range v.document.fields {
+	for key, field := range d.fields {
 		message := "This field is required"
 		if !field.required {
 			message += " when a third party fulfils orders"

@@ -22,25 +22,39 @@ type UpdaterCard struct {
 	CardID     string // the caller's own ID
 }
 
-func (r *AccountUpdaterRequest) head() (string, *payvault.MerchantID) {
+type accountUpdaterRequests struct {
+	*state
+	*Store[string, AccountUpdaterRequest]
+}
+
+func newAccountUpdaterRequests(s *state) *Store[string, AccountUpdaterRequest] {
+	v := &accountUpdaterRequests{state: s}
+	v.Store = newStore(s, "aus", v)
+	s.actions[payvault.OpAccountUpdaterSubmit] = reading(v.submitUpdate)
+	return v.Store
+}
+
+func (*accountUpdaterRequests) key(r *AccountUpdaterRequest) (string, *payvault.MerchantID) {
 	return r.RequestID, &r.MerchantID
 }
 
-func (r *AccountUpdaterRequest) prepare(v *service) {
-	freshText(v.AccountUpdaterRequests, &r.RequestID)
+func (v *accountUpdaterRequests) prepare(r *AccountUpdaterRequest) {
+	freshText(v.Store, &r.RequestID)
 	for i, card := range r.Cards {
 		r.Cards[i].CardNumber = cardnumber.Masked(card.CardNumber)
 	}
 }
 
-func (r *AccountUpdaterRequest) detach(*service) { r.Cards = slices.Clone(r.Cards) }
+func (*accountUpdaterRequests) permits(*AccountUpdaterRequest) error { return nil }
+
+func (*accountUpdaterRequests) detach(r *AccountUpdaterRequest) { r.Cards = slices.Clone(r.Cards) }
 
 type updateRequest struct {
 	Data []paymentFields `json:"data"`
 }
 
 // submitUpdate performs POST /platform/aus/add. The cards count as updated at once.
-func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
+func (v *accountUpdaterRequests) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.merchant}
 	for i, card := range in.Data {
@@ -50,7 +64,7 @@ func (v *service) submitUpdate(c *call, in updateRequest) (any, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	answer := map[string]string{"request_id": v.AccountUpdaterRequests.put(request).RequestID}
+	answer := map[string]string{"request_id": v.put(request).RequestID}
 	v.occur(c.merchant, payvault.EventAccountUpdaterRequestCreated, answer)
 	v.occur(c.merchant, payvault.EventAccountUpdaterRequestCompleted, answer)
 	return success(answer), nil

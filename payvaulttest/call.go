@@ -38,7 +38,7 @@ func (c *call) actFor(body any) error {
 	return nil
 }
 
-// id is an identifier in the path that is a number; what is none has no record.
+// id returns an identifier in the path that is a number, or 0, which no record has.
 func (c *call) id(name string) int64 {
 	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
 		return id
@@ -46,10 +46,10 @@ func (c *call) id(name string) int64 {
 	return 0
 }
 
-// An action performs an operation. The caller holds the lock.
+// An action performs an operation. The caller holds the lock of the state.
 type action func(*call) (any, error)
 
-// reading is the action of an operation that reads a JSON body.
+// reading returns the action of an operation that reads a JSON body.
 func reading[T any](perform func(*call, T) (any, error)) action {
 	return func(c *call) (any, error) { return perform(c, bind[T](c.body)) }
 }

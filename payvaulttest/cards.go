@@ -31,16 +31,37 @@ type Card struct {
 	Updates        int                 `json:"-"` // how many times the card was updated under its ID
 }
 
-func (c *Card) head() (string, *payvault.MerchantID) { return c.ID, &c.MerchantID }
+// cards hold the payment data that tokens, customers and the account updater share.
+type cards struct {
+	*state
+	*Store[string, Card]
+}
 
-func (c *Card) prepare(v *service) {
-	freshText(v.Cards, &c.ID)
+func newCards(s *state) *cards {
+	v := &cards{state: s}
+	v.Store = newStore(s, "card", v)
+	return v
+}
+
+func (*cards) key(c *Card) (string, *payvault.MerchantID) { return c.ID, &c.MerchantID }
+
+func (v *cards) prepare(c *Card) {
+	freshText(v.Store, &c.ID)
 	c.Kind = cmp.Or(c.Kind, CardKindCard)
 	c.CardType = cmp.Or(c.CardType, cardnumber.Network(c.CardNumber))
 	c.CardNumber = cardnumber.Masked(c.CardNumber)
 }
 
-func (c *Card) detach(*service) {}
+func (v *cards) permits(c *Card) error {
+	billing := map[string]any{}
+	c.show(billing)
+	return cmp.Or(
+		v.document.shows("BillingCard", billing),
+		oneOf("kind", c.Kind, CardKindCard, CardKindACH, CardKindWallet),
+	)
+}
+
+func (*cards) detach(*Card) {} // it shares nothing
 
 // The payment fields of requests. Cards of customers and of the account updater have fewer of them.
 type paymentFields struct {
@@ -81,13 +102,13 @@ func (f *paymentFields) card() Card {
 	return card
 }
 
-// saveCard creates a card, or updates the one saved under the ID that is given. What is given replaces what is saved.
-func (v *service) saveCard(c *call, in paymentFields) (card *Card, err error) {
+// save creates a card, or updates the one saved under the ID that is given. What is given replaces what is saved.
+func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	with := in.card()
 	if in.CardID == "" {
 		with.MerchantID = c.merchant
-		card = v.Cards.put(with)
-	} else if card, err = v.Cards.find(c, in.CardID); err == nil {
+		card = v.put(with)
+	} else if card, err = v.find(c, in.CardID); err == nil {
 		card.Updates++
 		card.ExpDate = cmp.Or(with.ExpDate, card.ExpDate)
 		card.CardholderName = cmp.Or(with.CardholderName, card.CardholderName)

@@ -8,13 +8,13 @@ import (
 )
 
 // Merchant returns the first account that is not a partner's: the one that [Server.Client] uses.
-func (s *Server) Merchant() Account { return s.service.accounts.copied().merchant() }
+func (s *Server) Merchant() Account { return s.state.accounts.copied().merchant() }
 
 // Partner returns the first partner account: the one that [Server.PartnerClient] uses.
-func (s *Server) Partner() Account { return s.service.accounts.copied().partner() }
+func (s *Server) Partner() Account { return s.state.accounts.copied().partner() }
 
 // Accounts returns every account of the server, in the order given.
-func (s *Server) Accounts() []Account { return s.service.accounts.copied() }
+func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
 // Client returns a client that works as the account of [Server.Merchant]. It retries like any client, but quickly: it
 // waits a few milliseconds where others wait up to seconds, and ignores overload. The options are applied after the

@@ -17,17 +17,17 @@ func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] 
 
 // AllCommits returns the count of [Server.Commits] for every operation that was performed at all.
 func (s *Server) AllCommits() map[payvault.Operation]int {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return maps.Clone(s.service.commits)
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	return maps.Clone(s.state.commits)
 }
 
 // Requests returns everything that arrived, in the order in which it was read, refused requests included: the last
 // ones, as many as [WithRequestHistory] says. A request is there before its answer is sent.
 func (s *Server) Requests() []Request {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	return slices.Clone(s.requests.list)
+	s.handler.requests.mu.Lock()
+	defer s.handler.requests.mu.Unlock()
+	return slices.Clone(s.handler.requests.list)
 }
 
 // Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
@@ -41,16 +41,16 @@ func (s *Server) Inject(fault Fault) (remove func(), err error) {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
 	fault.Header = fault.Header.Clone()
-	id := s.faults.add(fault).id
-	return func() { s.faults.remove(id) }, nil
+	id := s.handler.faults.add(fault).id
+	return func() { s.handler.faults.remove(id) }, nil
 }
 
 // Faults returns the faults that still wait for requests, in the order in which they were injected.
 func (s *Server) Faults() []ArmedFault {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	list := make([]ArmedFault, len(s.faults.list))
-	for i, armed := range s.faults.list {
+	s.handler.faults.mu.Lock()
+	defer s.handler.faults.mu.Unlock()
+	list := make([]ArmedFault, len(s.handler.faults.list))
+	for i, armed := range s.handler.faults.list {
 		list[i] = armed.ArmedFault
 		list[i].Header = armed.Header.Clone()
 	}
@@ -59,27 +59,27 @@ func (s *Server) Faults() []ArmedFault {
 
 // ClearFaults removes every fault.
 func (s *Server) ClearFaults() {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	s.faults.list = nil
+	s.handler.faults.mu.Lock()
+	defer s.handler.faults.mu.Unlock()
+	s.handler.faults.list = nil
 }
 
 // TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
 // the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
 // background: [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
-	s.service.mu.Lock()
-	defer s.service.mu.Unlock()
-	return s.service.occur(merchant, event, data)
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	return s.state.occur(merchant, event, data)
 }
 
 // SetTransactionStatus changes the status of a subscription's transaction and lets the event
 // transaction_status_updated occur. It fails if there is no such transaction.
 func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status string) error {
-	v := s.service
+	v := s.state
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	sub := cmp.Or(v.Subscriptions.rows[id], &Subscription{})
+	sub := cmp.Or(s.Subscriptions.rows[id], &Subscription{})
 	i := slices.IndexFunc(sub.Transactions, func(t Transaction) bool { return t.PGID == pgID })
 	if i < 0 {
 		return fmt.Errorf("payvaulttest: subscription %d has no transaction with this pg_id", id)
@@ -91,7 +91,7 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 
 // Deliveries returns the deliveries that are finished, in the order in which they ended.
 func (s *Server) Deliveries() []Delivery {
-	d := s.service.deliveries
+	d := s.deliveries
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.history)
@@ -99,4 +99,4 @@ func (s *Server) Deliveries() []Delivery {
 
 // WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
 // becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
-func (s *Server) WaitDeliveries(ctx context.Context) error { return s.service.deliveries.wait(ctx) }
+func (s *Server) WaitDeliveries(ctx context.Context) error { return s.deliveries.wait(ctx) }

@@ -35,14 +35,29 @@ type Customer struct {
 	BillingCards      []map[string]any    `json:"billing_cards"`                // by wire name
 }
 
-func (c *Customer) head() (CustomerKey, *payvault.MerchantID) {
+type customers struct {
+	*state
+	*Store[CustomerKey, Customer]
+
+	cards *cards
+}
+
+func newCustomers(s *state, cards *cards) *Store[CustomerKey, Customer] {
+	v := &customers{state: s, cards: cards}
+	v.Store = newStore(s, "customer", v)
+	s.actions[payvault.OpCustomersCreate] = reading(v.createCustomer)
+	s.actions[payvault.OpCustomersList] = v.listCustomers
+	return v.Store
+}
+
+func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
 // prepare fills a customer in. The first address and the first card are the primary ones if none is.
-func (c *Customer) prepare(v *service) {
+func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
-		if made := v.ids.text("customer"); !v.Customers.has(CustomerKey{c.NodeID, made}) {
+		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
 			c.ID = made
 		}
 	}
@@ -68,13 +83,22 @@ const withoutName = "with customer_last_name, or customer_firm_name, is required
 
 func (c *Customer) isNamed() bool { return c.FirstName != "" && c.LastName != "" || c.FirmName != "" }
 
-func (v *service) cardOf(c *Customer, billing map[string]any) *Card {
+func (v *customers) permits(c *Customer) error {
+	isUnknown := func(billing map[string]any) bool { return v.cardOf(c, billing) == nil }
+	return cmp.Or(
+		fits(!slices.ContainsFunc(c.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant"),
+		v.document.shows("Customer", c),
+		fits(c.isNamed(), "customer_first_name "+withoutName),
+	)
+}
+
+func (v *customers) cardOf(c *Customer, billing map[string]any) *Card {
 	id, _ := billing["card_id"].(string)
-	return v.Cards.of(c.NodeID, id)
+	return v.cards.of(c.NodeID, id)
 }
 
 // detach also shows the cards as they are now.
-func (c *Customer) detach(v *service) {
+func (v *customers) detach(c *Customer) {
 	c.ShippingAddresses, c.BillingCards = copyParts(c.ShippingAddresses), copyParts(c.BillingCards)
 	for _, billing := range c.BillingCards {
 		if card := v.cardOf(c, billing); card != nil {
@@ -109,7 +133,7 @@ type customerRequest struct {
 }
 
 // createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
-func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
+func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	record := bind[Customer](c.body)
 	record.NodeID = c.merchant
 	if err := v.checkCustomer(c, &record, &in); err != nil {
@@ -118,12 +142,12 @@ func (v *service) createCustomer(c *call, in customerRequest) (any, error) {
 	for i, card := range in.Billing {
 		v.saveBilling(c, card, record.BillingCards[i])
 	}
-	return success(v.Customers.view(v.Customers.put(record))), nil
+	return success(v.view(v.put(record))), nil
 }
 
 // checkCustomer holds the rules between fields, and refuses a taken customer_id and unknown cards before anything is
 // stored.
-func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) error {
+func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
 	p.check(record.isNamed(), "customer_first_name", withoutName)
@@ -131,11 +155,11 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 	for i, card := range in.Billing {
 		card.check(p, fmt.Sprintf("billing_cards[%d]", i))
 		if card.CardID != "" {
-			_, unknown := v.Cards.find(c, card.CardID)
+			_, unknown := v.cards.find(c, card.CardID)
 			err = cmp.Or(err, unknown)
 		}
 	}
-	if v.Customers.has(CustomerKey{record.NodeID, record.ID}) {
+	if v.has(CustomerKey{record.NodeID, record.ID}) {
 		err = refuse(http.StatusConflict, "there is a customer with this customer_id already")
 	}
 	return cmp.Or(p.err(), err)
@@ -143,9 +167,9 @@ func (v *service) checkCustomer(c *call, record *Customer, in *customerRequest) 
 
 // saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry. That the
 // card is known was checked.
-func (v *service) saveBilling(c *call, in paymentFields, record map[string]any) {
+func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
-		card, _ := v.saveCard(c, in)
+		card, _ := v.cards.save(c, in)
 		in.CardID = card.ID
 	}
 	for _, name := range []string{"card_number", "cvv2", "type_id", "tr_number", "dda_number", "verify", "merchant_id"} {
@@ -158,7 +182,7 @@ func (v *service) saveBilling(c *call, in paymentFields, record map[string]any) 
 }
 
 // listCustomers performs GET /platform/vault/customer.
-func (v *service) listCustomers(c *call) (any, error) {
-	rows := v.Customers.all(func(customer *Customer) bool { return customer.NodeID == c.merchant })
+func (v *customers) listCustomers(c *call) (any, error) {
+	rows := v.all(func(customer *Customer) bool { return customer.NodeID == c.merchant })
 	return list(c.query, v.document.customers, rows)
 }

@@ -47,26 +47,44 @@ type DisputeResponse struct {
 	FileSHA256      [32]byte        `json:"-"`
 }
 
-func (d *Dispute) head() (payvault.DisputeID, *payvault.MerchantID) { return d.ID, &d.MerchantID }
+type disputes struct {
+	*state
+	*Store[payvault.DisputeID, Dispute]
+}
 
-func (d *Dispute) prepare(v *service) {
-	freshNumber(v.Disputes, &d.ID)
+func newDisputes(s *state) *Store[payvault.DisputeID, Dispute] {
+	v := &disputes{state: s}
+	v.Store = newStore(s, "dispute", v)
+	s.actions[payvault.OpDisputesRespond] = v.respondToDispute
+	return v.Store
+}
+
+func (*disputes) key(d *Dispute) (payvault.DisputeID, *payvault.MerchantID) {
+	return d.ID, &d.MerchantID
+}
+
+func (v *disputes) prepare(d *Dispute) {
+	freshNumber(v.Store, &d.ID)
 	d.Kind = cmp.Or(d.Kind, DisputeFirstTime)
 }
 
-func (d *Dispute) detach(*service) {
+func (*disputes) permits(d *Dispute) error {
+	return oneOf("kind", d.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
+}
+
+func (*disputes) detach(d *Dispute) {
 	if d.Response != nil {
 		d.Response = new(*d.Response)
 	}
 }
 
 // respondToDispute performs POST /platform/dispute/{rec_id}/respond.
-func (v *service) respondToDispute(c *call) (any, error) {
+func (v *disputes) respondToDispute(c *call) (any, error) {
 	response, err := v.readResponse(c.parts)
 	if err != nil {
 		return nil, err
 	}
-	dispute, err := v.Disputes.find(c, payvault.DisputeID(c.id("rec_id")))
+	dispute, err := v.find(c, payvault.DisputeID(c.id("rec_id")))
 	switch {
 	case err != nil:
 		return nil, err
@@ -86,7 +104,7 @@ func (v *service) respondToDispute(c *call) (any, error) {
 }
 
 // readResponse reads the two parts of the form, each of which may be missing.
-func (v *service) readResponse(parts []Part) (response DisputeResponse, _ error) {
+func (v *disputes) readResponse(parts []Part) (response DisputeResponse, _ error) {
 	p := problems{}
 	for _, part := range parts {
 		if part.Name == "file" {

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest/internal/faulty"
+	"example.com/payvault/payvaulttest/internal/inspect"
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
@@ -25,12 +27,47 @@ const (
 	headBytes    = 32       // of an answer, enough for its code
 )
 
+// A handler answers the requests of a server.
+type handler struct {
+	state    *state
+	basePath string
+	logger   *slog.Logger
+	feed     *inspect.Feed
+	mux      *http.ServeMux
+	faults   faults
+	requests requestLog
+}
+
+func newHandler(s *state, cfg config, feed *inspect.Feed) *handler {
+	h := &handler{
+		state: s, basePath: cfg.basePath, logger: cfg.logger, feed: feed, mux: http.NewServeMux(),
+		requests: requestLog{limit: cfg.history},
+	}
+	for _, o := range s.document.Operations {
+		action := s.actions[payvault.Operation(o.ID)]
+		h.mux.HandleFunc(o.Method+" "+h.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
+			h.exchange(w, r, o, action)
+		})
+	}
+	return h
+}
+
+// ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := h.mux.Handler(r)
+	if pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath() {
+		h.exchange(w, r, &openapi.Operation{Method: "other", Path: "none"}, nil)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
 // performed and answered. A fault may stand around its performance.
 type exchange struct {
 	http.ResponseWriter
 	call
-	server  *Server
+	h       *handler
 	r       *http.Request
 	op      *openapi.Operation
 	action  action
@@ -45,18 +82,18 @@ type exchange struct {
 }
 
 // exchange answers a request, for which there may be no way to perform it.
-func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
-	x := &exchange{ResponseWriter: w, server: s, r: r, op: o, action: perform, began: time.Now()}
-	x.request = newRequest(r, x.name(), s.service.clock())
-	x.account, x.refused = s.service.accounts.authenticate(r)
+func (h *handler) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
+	x := &exchange{ResponseWriter: w, h: h, r: r, op: o, action: perform, began: time.Now()}
+	x.request = newRequest(r, x.name(), h.state.clock())
+	x.account, x.refused = h.state.accounts.authenticate(r)
 	if perform == nil {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}
-	x.fault = s.faults.take(x.name())
-	defer s.feed.Begin(o.ID, string(x.fault.Kind))()
+	x.fault = h.faults.take(x.name())
+	defer h.feed.Begin(o.ID, string(x.fault.Kind))()
 	defer x.log(r.Context()) // before it is pending no more
 	if x.fault.Kind == ResetConnection {
-		s.requests.add(x.request)
+		h.requests.add(x.request)
 	} else {
 		x.read()
 	}
@@ -66,7 +103,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Ope
 // name is the operation of the request, or nothing if there is none.
 func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID) }
 
-func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.server.cfg.basePath+"/pg/tokenize" }
+func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.h.basePath+"/pg/tokenize" }
 
 // WriteHeader implements [http.ResponseWriter].
 func (x *exchange) WriteHeader(status int) {
@@ -103,7 +140,7 @@ func (x *exchange) read() {
 	x.body = kept.Bytes()
 	x.request.Size, x.request.Complete = kept.size, err == nil
 	x.request.body, x.request.Parts = seal(x.body), x.parts
-	x.server.requests.add(x.request)
+	x.h.requests.add(x.request)
 	if err != nil && !large { // it did not arrive whole, and will not
 		faulty.Abort()
 	}
@@ -127,7 +164,7 @@ func (x *exchange) dispatch() (any, error) {
 	if err := x.check(); err != nil {
 		return nil, err
 	}
-	v := x.server.service
+	v := x.h.state
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	result, err := x.action(&x.call)
@@ -191,9 +228,10 @@ func (x *exchange) log(ctx context.Context) {
 	if x.fault.Kind != "" {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
-	x.server.cfg.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
-	if feed := x.server.feed; feed.Enabled(ctx, slog.LevelInfo) {
-		attrs = append(attrs, slog.Any("shape", x.shape()), slog.String("why", x.reason()))
+	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	if feed := x.h.feed; feed.Enabled(ctx, slog.LevelInfo) {
+		attrs = append(attrs, slog.Any("shape", shapeOf(x.request, x.h.state.document.names)),
+			slog.String("why", reasonOf(x.why, x.h.state.document.names, x.h.state.accounts.secrets())))
 		slog.New(feed).LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 	}
 }

@@ -1,7 +1,6 @@
 package payvaulttest
 
 import (
-	"encoding/base64"
 	"errors"
 	"maps"
 	"net/http"
@@ -27,7 +26,7 @@ import (
 //
 // Close the server before what serves the page, as the example does: [Server.Close] ends the streams of the page. The
 // other way round it takes some seconds while a browser shows the page, and other readers of its events have to leave.
-func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.feed) }
+func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.handler.feed) }
 
 // An inspector is a server as the page sees it.
 type inspector struct{ *Server }
@@ -58,7 +57,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 	if err := in.check(); err != nil {
 		return inspect.Armed{}, err
 	}
-	return i.faults.add(in.Fault).inspected(), nil
+	return i.handler.faults.add(in.Fault).inspected(), nil
 }
 
 // Presets implements [inspect.Emulator].
@@ -87,10 +86,10 @@ func (i inspector) Presets(operation payvault.Operation, times, skip int) ([]ins
 
 // Armed implements [inspect.Emulator].
 func (i inspector) Armed() []inspect.Armed {
-	i.faults.mu.Lock()
-	defer i.faults.mu.Unlock()
+	i.handler.faults.mu.Lock()
+	defer i.handler.faults.mu.Unlock()
 	list := []inspect.Armed{}
-	for _, armed := range i.faults.list {
+	for _, armed := range i.handler.faults.list {
 		list = append(list, armed.inspected())
 	}
 	return list
@@ -109,16 +108,10 @@ func (f *armedFault) inspected() inspect.Armed {
 }
 
 // Disarm implements [inspect.Emulator].
-func (i inspector) Disarm(id int64) bool { return i.faults.remove(id) }
+func (i inspector) Disarm(id int64) bool { return i.handler.faults.remove(id) }
 
 // Keys implements [inspect.Emulator]: the keys as they are, and as they are sent.
-func (i inspector) Keys() []string {
-	var keys []string
-	for _, account := range i.service.accounts {
-		keys = append(keys, account.APIKey, base64.StdEncoding.EncodeToString([]byte(":"+account.APIKey)))
-	}
-	return keys
-}
+func (i inspector) Keys() []string { return i.state.accounts.secrets() }
 
 // Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
 // and names of events only.
@@ -136,7 +129,7 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{p.ID, p.MerchantID, p.HasAccount, len(p.Email)}
 		}),
 		table("applications", i.Applications, "app_id partner status fields missing", func(a Application) []any {
-			missing := slices.Sorted(maps.Keys(i.service.validate(&a)))
+			missing := slices.Sorted(maps.Keys(validate(i.state.document, &a)))
 			return []any{a.ID, a.Partner, a.Status, len(a.Data()), strings.Join(missing, " ")}
 		}),
 		table("disputes", i.Disputes, "rec_id merchant kind answered", func(d Dispute) []any {
@@ -161,17 +154,6 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{w.ID, w.MerchantID, u.Host, strings.Join(events, " ")}
 		}),
 	}
-}
-
-// last returns the newest records, at most n, and the number of all.
-func (r *Store[K, V]) last(n int) ([]V, int) {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
-	var list []V
-	for _, key := range r.keys[max(0, len(r.keys)-n):] {
-		list = append(list, r.view(r.rows[key]))
-	}
-	return list, len(r.keys)
 }
 
 func table[K comparable, V any](name string, records *Store[K, V], columns string, row func(V) []any) inspect.Table {

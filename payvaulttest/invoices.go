@@ -28,14 +28,32 @@ type Invoice struct {
 	SMS        []int64             `json:"sms"`    // those of them that received an SMS
 }
 
-func (i *Invoice) head() (payvault.InvoiceID, *payvault.MerchantID) { return i.ID, &i.MerchantID }
+type invoices struct {
+	*state
+	*Store[payvault.InvoiceID, Invoice]
+}
 
-func (i *Invoice) prepare(v *service) {
-	freshText(v.Invoices, &i.ID)
+func newInvoices(s *state) *Store[payvault.InvoiceID, Invoice] {
+	v := &invoices{state: s}
+	v.Store = newStore(s, "invoice", v)
+	s.actions[payvault.OpInvoicesSend] = reading(v.sendInvoice)
+	return v.Store
+}
+
+func (*invoices) key(i *Invoice) (payvault.InvoiceID, *payvault.MerchantID) {
+	return i.ID, &i.MerchantID
+}
+
+func (v *invoices) prepare(i *Invoice) {
+	freshText(v.Store, &i.ID)
 	i.State = cmp.Or(i.State, InvoiceSaved)
 }
 
-func (i *Invoice) detach(*service) {
+func (*invoices) permits(i *Invoice) error {
+	return oneOf("state", i.State, InvoiceSaved, InvoiceOutstanding)
+}
+
+func (*invoices) detach(i *Invoice) {
 	i.Emails, i.Phones, i.SMS = slices.Clone(i.Emails), slices.Clone(i.Phones), slices.Clone(i.SMS)
 }
 
@@ -45,8 +63,8 @@ type sendRequest struct {
 }
 
 // sendInvoice performs POST /platform/invoice/{invoice_id}/send.
-func (v *service) sendInvoice(c *call, in sendRequest) (any, error) {
-	invoice, err := v.Invoices.find(c, payvault.InvoiceID(c.path("invoice_id")))
+func (v *invoices) sendInvoice(c *call, in sendRequest) (any, error) {
+	invoice, err := v.find(c, payvault.InvoiceID(c.path("invoice_id")))
 	if err != nil {
 		return nil, err
 	}

@@ -16,11 +16,26 @@ type Payee struct {
 	HasAccount bool                `json:"has_account"`
 }
 
-func (p *Payee) head() (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
+type payees struct {
+	*state
+	*Store[payvault.PayeeID, Payee]
+}
 
-func (p *Payee) prepare(v *service) { freshNumber(v.Payees, &p.ID) }
+func newPayees(s *state) *Store[payvault.PayeeID, Payee] {
+	v := &payees{state: s}
+	v.Store = newStore(s, "payee", v)
+	s.actions[payvault.OpPayeesCreate] = reading(v.createPayee)
+	s.actions[payvault.OpPayeesDelete] = v.deletePayee
+	return v.Store
+}
 
-func (p *Payee) detach(*service) { p.Email = slices.Clone(p.Email) }
+func (*payees) key(p *Payee) (payvault.PayeeID, *payvault.MerchantID) { return p.ID, &p.MerchantID }
+
+func (v *payees) prepare(p *Payee) { freshNumber(v.Store, &p.ID) }
+
+func (*payees) permits(p *Payee) error { return fits(p.Name != "", "payee_name is required") }
+
+func (*payees) detach(p *Payee) { p.Email = slices.Clone(p.Email) }
 
 // A payeeProfile is a payee as it is sent and answered.
 type payeeProfile struct {
@@ -33,7 +48,7 @@ type payeeProfile struct {
 }
 
 // createPayee performs POST /platform/vault/payee. The answer repeats the payee as it was sent.
-func (v *service) createPayee(c *call, in payeeProfile) (any, error) {
+func (v *payees) createPayee(c *call, in payeeProfile) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
 	}
@@ -41,7 +56,7 @@ func (v *service) createPayee(c *call, in payeeProfile) (any, error) {
 		return nil, problems{"payee_name": {"is required"}}.err()
 	}
 	payee := Payee{MerchantID: c.merchant, Name: in.Name, Email: in.Email, HasAccount: in.Account != nil}
-	in.ID = v.Payees.put(payee).ID
+	in.ID = v.put(payee).ID
 	if in.Account != nil {
 		in.Account["verified_date"] = v.now()
 	}
@@ -49,7 +64,7 @@ func (v *service) createPayee(c *call, in payeeProfile) (any, error) {
 }
 
 // hasPayeeVault refuses merchants for which the operator has not enabled the payee vault.
-func (v *service) hasPayeeVault(c *call) error {
+func (v *payees) hasPayeeVault(c *call) error {
 	if !v.accounts.enabled(c.merchant, func(a Account) bool { return a.PayeeVault }) {
 		return refuse(http.StatusForbidden, "the payee vault is not enabled for the merchant")
 	}
@@ -57,14 +72,14 @@ func (v *service) hasPayeeVault(c *call) error {
 }
 
 // deletePayee performs DELETE /platform/vault/payee/{payee_id}.
-func (v *service) deletePayee(c *call) (any, error) {
+func (v *payees) deletePayee(c *call) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
 	}
-	payee, err := v.Payees.find(c, payvault.PayeeID(c.id("payee_id")))
+	payee, err := v.find(c, payvault.PayeeID(c.id("payee_id")))
 	if err != nil {
 		return nil, err
 	}
-	v.Payees.remove(payee.ID)
+	v.remove(payee.ID)
 	return success(struct{}{}), nil
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/url"
-	"slices"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 )
@@ -38,8 +36,8 @@ func LoadSeed(r io.Reader) (Seed, error) {
 	return seed, nil
 }
 
-// plant adds the records of a seed, each ID once.
-func (v *service) plant(seed Seed) error {
+// plantAll adds the records of a seed, each ID once.
+func plantAll(v Records, seed Seed) error {
 	return cmp.Or(
 		plant("cards", v.Cards, seed.Cards), // before the customers, who name them
 		plant("customers", v.Customers, seed.Customers),
@@ -61,48 +59,6 @@ func plant[K comparable, V any](list string, records *Store[K, V], seed []V) err
 		if len(records.keys) == before {
 			return fmt.Errorf("%s[%d]: there are two with this ID", list, i)
 		}
-	}
-	return nil
-}
-
-// permits says why the service could not have a record, if so.
-func (v *service) permits(record any) error {
-	switch r := record.(type) {
-	case *Card:
-		billing := map[string]any{}
-		r.show(billing)
-		return cmp.Or(
-			v.document.shows("BillingCard", billing),
-			oneOf("kind", r.Kind, CardKindCard, CardKindACH, CardKindWallet),
-		)
-	case *Customer:
-		isUnknown := func(billing map[string]any) bool { return v.cardOf(r, billing) == nil }
-		return cmp.Or(
-			fits(!slices.ContainsFunc(r.BillingCards, isUnknown), "billing_cards must name saved cards of the merchant"),
-			v.document.shows("Customer", r),
-			fits(r.isNamed(), "customer_first_name "+withoutName),
-		)
-	case *Payee:
-		return fits(r.Name != "", "payee_name is required")
-	case *Dispute:
-		return oneOf("kind", r.Kind, DisputeFirstTime, DisputeRetrieval, DisputeOther)
-	case *Invoice:
-		return oneOf("state", r.State, InvoiceSaved, InvoiceOutstanding)
-	case *Subscription:
-		for i, t := range r.Transactions {
-			if err := v.document.shows("Transaction", t); err != nil {
-				return fmt.Errorf("transactions[%d]: %w", i, err)
-			}
-		}
-		return oneOf("state", r.State,
-			SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
-	case *Webhook:
-		u, err := url.Parse(r.NotificationURL)
-		isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-		return cmp.Or(
-			fits(r.NotificationURL == "" || isURL, "notification_url must be an http or https URL"),
-			fits(!slices.Contains(r.Events, misspelt), misspelt+" is spelt transaction_status_updated"),
-		)
 	}
 	return nil
 }

@@ -8,14 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path"
 	"sync"
 	"time"
 
-	"example.com/payvault"
 	"example.com/payvault/payvaulttest/internal/faulty"
 	"example.com/payvault/payvaulttest/internal/inspect"
-	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
@@ -27,16 +24,14 @@ type Server struct {
 	// Records are the stores of the server, such as Invoices.
 	Records
 
-	cfg      config
-	service  *service
-	mux      *http.ServeMux
-	faults   faults
-	requests requestLog
-	feed     *inspect.Feed
-	http     *httptest.Server
-	cancel   context.CancelFunc
-	running  sync.RWMutex // held for reading by each request
-	closing  sync.Once
+	cfg        config
+	state      *state
+	deliveries *dispatcher
+	handler    *handler
+	http       *httptest.Server
+	cancel     context.CancelFunc
+	running    sync.RWMutex // held for reading by each request
+	closing    sync.Once
 }
 
 // NewServer starts a server; close it with [Server.Close]. Like [net/http/httptest.NewServer] it
@@ -51,19 +46,26 @@ func NewServer(opts ...Option) *Server {
 
 // Start starts a server, or says why it cannot.
 func Start(opts ...Option) (*Server, error) {
-	s, err := newServer(opts)
-	if err != nil {
-		return nil, fmt.Errorf("payvaulttest: %w", err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.addr)
+	s, err := start(ctx, opts)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("payvaulttest: listen: %w", err)
+		return nil, fmt.Errorf("payvaulttest: %w", err)
 	}
 	s.cancel = cancel
-	records := slog.NewMultiHandler(s.cfg.logger.Handler(), s.feed)
-	s.service.deliveries = newDispatcher(ctx, s.cfg.remote, slog.New(records))
+	return s, nil
+}
+
+// start starts a server that lives as long as the context.
+func start(ctx context.Context, opts []Option) (*Server, error) {
+	s, err := newServer(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
 	s.http = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: time.Minute,
@@ -80,29 +82,25 @@ func Start(opts ...Option) (*Server, error) {
 }
 
 // newServer makes a server that does not listen yet.
-func newServer(opts []Option) (*Server, error) {
+func newServer(ctx context.Context, opts []Option) (*Server, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	service, err := newService(cfg)
+	accounts, err := newAccounts(cfg.accounts)
 	if err != nil {
 		return nil, err
 	}
+	feed := inspect.NewFeed()
+	s := &Server{cfg: cfg, state: newState(accounts, cfg.clock, cfg.idSeed)}
+	s.deliveries = newDispatcher(ctx, cfg.remote, slog.New(slog.NewMultiHandler(cfg.logger.Handler(), feed)))
+	s.Records = newRecords(s.state, s.deliveries)
 	for _, seed := range cfg.seeds {
-		if err := service.plant(seed); err != nil {
+		if err := plantAll(s.Records, seed); err != nil {
 			return nil, fmt.Errorf("seed: %w", err)
 		}
 	}
-	s := &Server{cfg: cfg, service: service, Records: service.Records, mux: http.NewServeMux(), feed: inspect.NewFeed()}
-	s.requests.limit = cfg.history
-	actions := service.actions()
-	for _, o := range service.document.Operations {
-		action := actions[payvault.Operation(o.ID)]
-		s.mux.HandleFunc(o.Method+" "+cfg.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
-			s.exchange(w, r, o, action)
-		})
-	}
+	s.handler = newHandler(s.state, cfg, feed)
 	return s, nil
 }
 
@@ -110,15 +108,10 @@ func newServer(opts []Option) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
-	_, pattern := s.mux.Handler(r)
-	switch {
-	case r.Context().Err() != nil: // the server is closed
+	if r.Context().Err() != nil { // the server is closed
 		faulty.Abort()
-	case pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath():
-		s.exchange(w, r, &openapi.Operation{Method: "other", Path: "none"}, nil)
-	default:
-		s.mux.ServeHTTP(w, r)
 	}
+	s.handler.ServeHTTP(w, r)
 }
 
 // Close ends the server: its requests, delays and deliveries are cut short, its connections closed.
@@ -126,12 +119,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
-		s.feed.Close()
+		s.handler.feed.Close()
 		s.http.CloseClientConnections()
 		s.http.Close()
 		s.running.Lock() // HTTP/2 handlers outlive their connection
 		defer s.running.Unlock()
-		s.service.deliveries.close()
+		s.deliveries.close()
 	})
 }
 

@@ -15,38 +15,39 @@ var index = regexp.MustCompile(`\[\d+\]`)
 // plain is a name that can be shown though the document does not have it: it holds no number.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shape is what the page shows of a request: names that the document has, and no value.
-func (x *exchange) shape() map[string]any {
+// shapeOf returns what the page shows of a request: names that the document has, and no value.
+func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
-	for name := range x.request.Query {
+	for name := range r.Query {
 		query[name] = ""
 	}
-	for _, part := range x.parts {
+	for _, part := range r.Parts {
 		value, wrong := openapi.Parse("", part.Content())
 		if wrong != nil { // a file
 			value = ""
 		}
 		form[part.Name] = value
 	}
-	body, _ := openapi.Parse("", x.body)
-	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, x.server.service.document.names)
+	body, _ := openapi.Parse("", r.Body())
+	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, names)
 }
 
-// reason is what the page shows of a refusal, which repeats no value, and no name that might be one.
-func (x *exchange) reason() string {
-	if x.why == nil {
+// reasonOf returns what the page shows of a refusal, if there is one. It repeats no value, and no name that might be a
+// value or holds one of the keys.
+func reasonOf(why *refusal, names map[string]bool, keys []string) string {
+	if why == nil {
 		return ""
 	}
-	fields, keys := map[string][]string{}, inspector{x.server}.Keys()
+	fields := map[string][]string{}
 	hidden := func(name string) bool {
-		return !x.server.service.document.names[name] && (!plain.MatchString(name) || inspect.HasKey(name, keys))
+		return !names[name] && (!plain.MatchString(name) || inspect.HasKey(name, keys))
 	}
-	for path, wrong := range x.why.fields {
+	for path, wrong := range why.fields {
 		path = index.ReplaceAllString(path, "[]")
 		if slices.ContainsFunc(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), hidden) {
 			path = "?"
 		}
 		fields[path] = slices.Compact(slices.Sorted(slices.Values(append(fields[path], wrong...))))
 	}
-	return (&refusal{message: x.why.message, fields: fields}).Error()
+	return (&refusal{message: why.message, fields: fields}).Error()
 }

@@ -12,39 +12,32 @@ import (
 // Store holds the records of one resource in the order in which they came. It is safe for
 // concurrent use, and what it returns are copies.
 type Store[K comparable, V any] struct {
-	v    *service            // its lock is that of the store
-	kind string              // of record
-	home payvault.MerchantID // of records that name no merchant
-	rows map[K]*V
-	keys []K
-
-	as func(*V) record[K]
+	state *state // its lock is that of the store
+	kind  string // of record
+	rules rules[K, V]
+	home  payvault.MerchantID // of records that name no merchant
+	rows  map[K]*V
+	keys  []K
 }
 
-// A record is what a store can hold.
-type record[K comparable] interface {
-	head() (K, *payvault.MerchantID) // key and owner
-	prepare(v *service)              // fills in what is left out
-	detach(v *service)               // makes a copy share nothing with the record, and brings it up to date
+// The rules of a resource say what its store may hold.
+type rules[K comparable, V any] interface {
+	key(record *V) (K, *payvault.MerchantID) // its ID and its owner
+	prepare(record *V)                       // fills in what is left out
+	permits(record *V) error                 // says why the service could not have a record
+	detach(record *V)                        // makes a copy share nothing with the record, and brings it up to date
 }
 
-func newStore[K comparable, V any, P interface {
-	*V
-	record[K]
-}](v *service, kind string,
-) *Store[K, V] {
-	return &Store[K, V]{
-		v: v, kind: kind, home: v.accounts.home(), rows: map[K]*V{},
-		as: func(row *V) record[K] { return P(row) },
-	}
+func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[K, V] {
+	return &Store[K, V]{state: s, kind: kind, rules: r, home: s.accounts.home(), rows: map[K]*V{}}
 }
 
 // Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled
 // in, such as an ID and the merchant of [Server.Merchant], and card numbers that are given in full are masked. It
 // panics for a record that no documented answer could show; [WithSeed] does not.
 func (r *Store[K, V]) Seed(record V) V {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	stored, err := r.seed(record)
 	if err != nil {
 		panic(fmt.Errorf("payvaulttest: seed a %T: %w", record, err))
@@ -54,8 +47,8 @@ func (r *Store[K, V]) Seed(record V) V {
 
 // Get returns the record with an ID.
 func (r *Store[K, V]) Get(key K) (record V, ok bool) {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	if row := r.rows[key]; row != nil {
 		return r.view(row), true
 	}
@@ -64,17 +57,28 @@ func (r *Store[K, V]) Get(key K) (record V, ok bool) {
 
 // All returns every record, in the order in which they were created or seeded.
 func (r *Store[K, V]) All() []V {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	return r.all(func(*V) bool { return true })
+}
+
+// last returns the newest records, at most n, and the number of all.
+func (r *Store[K, V]) last(n int) ([]V, int) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	var list []V
+	for _, key := range r.keys[max(0, len(r.keys)-n):] {
+		list = append(list, r.view(r.rows[key]))
+	}
+	return list, len(r.keys)
 }
 
 // The caller of the methods below holds the lock.
 
-// view is a copy for users, as the record is now.
+// view returns a copy for users of the record as it is now.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
-	r.as(&view).detach(r.v)
+	r.rules.detach(&view)
 	return view
 }
 
@@ -91,7 +95,7 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 // of returns the record that a merchant has under a key, or nil.
 func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
-		if _, owner := r.as(row).head(); *owner == merchant {
+		if _, owner := r.rules.key(row); *owner == merchant {
 			return row
 		}
 	}
@@ -110,13 +114,13 @@ func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
 // seed puts a copy of a record, unless the service could not have it.
 func (r *Store[K, V]) seed(record V) (*V, error) {
-	_, owner := r.as(&record).head()
+	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)
 	record = r.view(&record) // with the cards of the owner
-	r.as(&record).prepare(r.v)
+	r.rules.prepare(&record)
 	if err := cmp.Or(
-		fits(r.v.accounts.serve(*owner), "the merchant is of no account"), // no one could ever see it
-		r.v.permits(&record),
+		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // no one could ever see it
+		r.rules.permits(&record),
 	); err != nil {
 		return nil, err
 	}
@@ -125,8 +129,8 @@ func (r *Store[K, V]) seed(record V) (*V, error) {
 
 // put fills a record in and stores it.
 func (r *Store[K, V]) put(record V) *V {
-	r.as(&record).prepare(r.v)
-	key, _ := r.as(&record).head()
+	r.rules.prepare(&record)
+	key, _ := r.rules.key(&record)
 	if !r.has(key) {
 		r.keys = append(r.keys, key)
 	}
@@ -142,7 +146,7 @@ func (r *Store[K, V]) remove(key K) {
 // freshNumber fills in an identifier that no record of a store has, unless one is given.
 func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	for *id == 0 {
-		if made := K(r.v.ids.number(r.kind)); !r.has(made) {
+		if made := K(r.state.ids.number(r.kind)); !r.has(made) {
 			*id = made
 		}
 	}
@@ -151,7 +155,7 @@ func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 // freshText is freshNumber for alphanumeric identifiers.
 func freshText[K ~string, V any](r *Store[K, V], id *K) {
 	for *id == "" {
-		if made := K(r.v.ids.text(r.kind)); !r.has(made) {
+		if made := K(r.state.ids.text(r.kind)); !r.has(made) {
 			*id = made
 		}
 	}

@@ -2,6 +2,7 @@ package payvaulttest
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -61,23 +62,46 @@ type Transaction struct {
 	FundedCurrency      string                  `json:"funded_currency"` // numeric code
 }
 
-func (s *Subscription) head() (payvault.SubscriptionID, *payvault.MerchantID) {
+type subscriptions struct {
+	*state
+	*Store[payvault.SubscriptionID, Subscription]
+}
+
+func newSubscriptions(s *state) *Store[payvault.SubscriptionID, Subscription] {
+	v := &subscriptions{state: s}
+	v.Store = newStore(s, "subscription", v)
+	s.actions[payvault.OpSubscriptionsTransactions] = v.listTransactions
+	s.actions[payvault.OpSubscriptionsCancel] = reading(v.cancelSubscription)
+	return v.Store
+}
+
+func (*subscriptions) key(s *Subscription) (payvault.SubscriptionID, *payvault.MerchantID) {
 	return s.ID, &s.MerchantID
 }
 
-func (s *Subscription) prepare(v *service) {
-	freshNumber(v.Subscriptions, &s.ID)
+func (v *subscriptions) prepare(s *Subscription) {
+	freshNumber(v.Store, &s.ID)
 	s.CustomerID = cmp.Or(s.CustomerID, v.ids.text("customer"))
 	s.State = cmp.Or(s.State, SubscriptionActive)
 	for i := range s.Transactions {
-		s.Transactions[i].fill(v, s)
+		s.Transactions[i].fill(v.state, s)
 	}
 	slices.SortStableFunc(s.Transactions, func(a, b Transaction) int { return a.Time.Compare(b.Time) })
 }
 
-func (s *Subscription) detach(*service) { s.Transactions = slices.Clone(s.Transactions) }
+func (v *subscriptions) permits(s *Subscription) error {
+	for i, t := range s.Transactions {
+		if err := v.document.shows("Transaction", t); err != nil {
+			return fmt.Errorf("transactions[%d]: %w", i, err)
+		}
+	}
+	return oneOf("state", s.State,
+		SubscriptionActive, SubscriptionSuspended, SubscriptionPaused, SubscriptionCanceled)
+}
 
-func (t *Transaction) fill(v *service, s *Subscription) {
+func (*subscriptions) detach(s *Subscription) { s.Transactions = slices.Clone(s.Transactions) }
+
+func (t *Transaction) fill(v *state, s *Subscription) {
 	t.MerchantID, t.SubscriptionID = s.MerchantID, s.ID
 	t.CustomerID = cmp.Or(t.CustomerID, s.CustomerID)
 	t.PGID = cmp.Or(t.PGID, v.ids.text("pg"))
@@ -93,8 +117,8 @@ func (t *Transaction) fill(v *service, s *Subscription) {
 }
 
 // listTransactions performs GET /platform/subscription/transactions/{subscription_id}.
-func (v *service) listTransactions(c *call) (any, error) {
-	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
+func (v *subscriptions) listTransactions(c *call) (any, error) {
+	sub, err := v.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +130,8 @@ type cancelRequest struct {
 }
 
 // cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. Nothing leads back from there.
-func (v *service) cancelSubscription(c *call, in cancelRequest) (any, error) {
-	sub, err := v.Subscriptions.find(c, payvault.SubscriptionID(c.id("subscription_id")))
+func (v *subscriptions) cancelSubscription(c *call, in cancelRequest) (any, error) {
+	sub, err := v.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	switch {
 	case err != nil:
 		return nil, err

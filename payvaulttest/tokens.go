@@ -13,8 +13,20 @@ type tokenizeRequest struct {
 	ReportData string `json:"report_data"`
 }
 
+// tokens make and update cards.
+type tokens struct {
+	*state
+
+	cards *cards
+}
+
+func addTokens(s *state, cards *cards) {
+	v := tokens{s, cards}
+	s.actions[payvault.OpTokensTokenize] = reading(v.tokenize)
+}
+
 // tokenize performs POST /pg/tokenize.
-func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
+func (v tokens) tokenize(c *call, in tokenizeRequest) (any, error) {
 	p := problems{}
 	p.check(!c.account.Partner || in.VendorID == c.account.VendorID, "vendor_id", "must be the partner's own vendor ID")
 	for field, text := range map[string]string{"echo_fields": in.EchoFields, "report_data": in.ReportData} {
@@ -28,7 +40,7 @@ func (v *service) tokenize(c *call, in tokenizeRequest) (any, error) {
 	if in.WalletTwo != "" && !v.accounts.enabled(c.merchant, func(a Account) bool { return a.SecondWallet }) {
 		return nil, refuse(http.StatusForbidden, "the second wallet is not enabled for the merchant")
 	}
-	card, err := v.saveCard(c, in.paymentFields)
+	card, err := v.cards.save(c, in.paymentFields)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package payvaulttest
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"example.com/payvault"
@@ -16,22 +18,48 @@ type Webhook struct {
 	Events          []payvault.Event    `json:"events"`
 }
 
-func (w *Webhook) head() (payvault.WebhookID, *payvault.MerchantID) { return w.ID, &w.MerchantID }
+type webhooks struct {
+	*state
+	*Store[payvault.WebhookID, Webhook]
 
-func (w *Webhook) prepare(v *service) { freshText(v.Webhooks, &w.ID) }
+	deliveries *dispatcher
+}
 
-func (w *Webhook) detach(*service) { w.Events = slices.Clone(w.Events) }
+func newWebhooks(s *state, deliveries *dispatcher) *Store[payvault.WebhookID, Webhook] {
+	v := &webhooks{state: s, deliveries: deliveries}
+	v.Store = newStore(s, "webhook", v)
+	s.occur = v.notify
+	s.actions[payvault.OpWebhooksAddEvent] = v.addEvent
+	return v.Store
+}
+
+func (*webhooks) key(w *Webhook) (payvault.WebhookID, *payvault.MerchantID) {
+	return w.ID, &w.MerchantID
+}
+
+func (v *webhooks) prepare(w *Webhook) { freshText(v.Store, &w.ID) }
+
+func (*webhooks) permits(w *Webhook) error {
+	u, err := url.Parse(w.NotificationURL)
+	isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	return cmp.Or(
+		fits(w.NotificationURL == "" || isURL, "notification_url must be an http or https URL"),
+		fits(!slices.Contains(w.Events, misspelt), misspelt+" is spelt transaction_status_updated"),
+	)
+}
+
+func (*webhooks) detach(w *Webhook) { w.Events = slices.Clone(w.Events) }
 
 // The prose of the interface has this spelling, too, and says that the other is the one to use.
 const misspelt = "transactions_status_updated"
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
-func (v *service) addEvent(c *call) (any, error) {
+func (v *webhooks) addEvent(c *call) (any, error) {
 	event := payvault.Event(c.path("event"))
 	if event == misspelt {
 		return nil, refuse(http.StatusBadRequest, "the event is spelt %s", payvault.EventTransactionStatusUpdated)
 	}
-	webhook, err := v.Webhooks.find(c, payvault.WebhookID(c.path("webhook_id")))
+	webhook, err := v.find(c, payvault.WebhookID(c.path("webhook_id")))
 	if err != nil {
 		return nil, err
 	}
@@ -41,16 +69,17 @@ func (v *service) addEvent(c *call) (any, error) {
 	return confirm("Event %s was added", event), nil
 }
 
-// occur hands an event to every webhook of the merchant that has it. The shape of the notification is an own choice.
-func (v *service) occur(merchant payvault.MerchantID, event payvault.Event, data any) int {
-	webhooks := v.Webhooks.all(func(w *Webhook) bool {
+// notify hands an event to every webhook of the merchant that has it, and counts them. The shape of the notification
+// is an own choice.
+func (v *webhooks) notify(merchant payvault.MerchantID, event payvault.Event, data any) int {
+	hooks := v.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)
 	})
-	for _, webhook := range webhooks {
+	for _, webhook := range hooks {
 		body := encode(map[string]any{
 			"event": event, "webhook_id": webhook.ID, "merchant_id": merchant, "occurred_at": v.now(), "data": data,
 		})
 		v.deliveries.post(webhook.NotificationURL, body, Delivery{WebhookID: webhook.ID, Event: event})
 	}
-	return len(webhooks)
+	return len(hooks)
 }
