@@ -16,7 +16,7 @@ import (
 
 // Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
 // the like, are shown by [Application.Data] only.
-type Application struct { //nolint:recvcheck // users call Data on values
+type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE

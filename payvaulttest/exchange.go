@@ -45,6 +45,11 @@ func newHandler(s *state, cfg config, feed *inspect.Feed) *handler {
 	}
 	for _, o := range s.document.Operations {
 		action := s.actions[payvault.Operation(o.ID)]
+		if action == nil {
+			action = func(*call) (any, error) {
+				return nil, refuse(http.StatusNotImplemented, "no resource of payvaulttest registers an action for %s", o.ID)
+			}
+		}
 		h.mux.HandleFunc(o.Method+" "+h.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
 			h.exchange(w, r, o, action)
 		})

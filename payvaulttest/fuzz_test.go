@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -34,10 +35,7 @@ func newFuzzAPI(f *testing.F) api {
 // Whatever the body, the answer is JSON and says whose fault it is; and what is not JSON is not performed.
 func FuzzBodies(f *testing.F) {
 	a := newFuzzAPI(f)
-	paths := []string{
-		"/pg/tokenize", "/platform/vault/customer", "/platform/vault/payee", "/platform/application/add",
-		"/platform/subscription/1/cancel", "/platform/invoice/1/send", "/platform/aus/add", "/platform/dispute/1/respond",
-	}
+	operations := payvault.Operations()
 	for i, body := range []string{
 		`{"merchant_id":"100001","vendor_id":1,"card_number":"4111111111111111","exp_date":"1229"}`,
 		`{"customer_id":"C","customer_firm_name":"F","billing_cards":[{}]}`, `{"payee_name":"P","payee_account":{}}`,
@@ -46,8 +44,10 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(uint8(i), []byte(body))
 	}
-	f.Fuzz(func(t *testing.T, path uint8, body []byte) {
-		r := a.request(t, http.MethodPost, paths[int(path)%len(paths)], string(body))
+	f.Fuzz(func(t *testing.T, operation uint8, body []byte) {
+		o := operations[int(operation)%len(operations)]
+		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(o.Path, "1")
+		r := a.request(t, o.Method, path, string(body))
 		got := a.send(t, r)
 		assert.Less(t, got.status, http.StatusInternalServerError)
 		assert.True(t, json.Valid([]byte(got.body)))

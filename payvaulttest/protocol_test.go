@@ -3,6 +3,7 @@ package payvaulttest_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,9 +35,15 @@ func TestPaths(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, path := range []string{"/pg/tokenize", "/platform/vault/customer", "/platform/application/1/validate"} {
-		for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodOptions} {
-			assert.Equal(t, http.StatusNotFound, a.do(t, method, path, "").status)
+	methods := map[string][]string{} // by path
+	for _, o := range payvault.Operations() {
+		methods[o.Path] = append(methods[o.Path], o.Method)
+	}
+	for path, known := range methods {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			got := a.do(t, method, strings.NewReplacer("{", "", "}", "").Replace(path), "")
+			unknown := strings.Contains(got.body, "no operation has this method and path")
+			assert.Equal(t, !slices.Contains(known, method), unknown, "%s %s: %s", method, path, got.body)
 		}
 	}
 }

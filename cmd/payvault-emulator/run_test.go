@@ -22,7 +22,6 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -122,90 +121,6 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, log, "status=401")
 	assert.NotContains(t, log, "-key")
 	assert.NotContains(t, log, "12345")
-}
-
-// Every operation can be had with what the default seed prints, and with nothing but an HTTP client. One that needs no
-// more than an ID is not listed here.
-func TestEveryOperation(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := launch(t, func(stdout, stderr io.Writer) int {
-		return run(ctx, []string{"-addr", "127.0.0.1:0"}, stdout, stderr)
-	})
-	const merchant, partner = "merchant-api-key", "partner-vendor-key"
-	seeded := calls.IDs{
-		Payee: 4001, Application: 3001, Dispute: 7102, Subscription: 5001, Invoice: "INV6001", Webhook: "WH8001",
-		Event: payvault.EventTransactionStatusUpdated,
-	}
-	made := map[string]bool{}
-	for _, call := range []struct{ key, method, path, body, want string }{
-		{
-			merchant, "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1230"}`,
-			`"rcode":"000"`,
-		},
-		{merchant, "POST", "/platform/vault/customer", `{"customer_id":"JANE1","customer_firm_name":"Jane"}`, `"code":0`},
-		{
-			merchant, "GET", "/platform/vault/customer?order_on=customer_id&order_by=asc&count=10&page=0", "",
-			`"totalRecords":1`,
-		},
-		{merchant, "POST", "/platform/vault/payee", `{"payee_name":"Acme"}`, `"payee_id":`},
-		{merchant, "DELETE", "/platform/vault/payee/4001", "", `"data":{}`},
-		{partner, "POST", "/platform/application/add", `{"channel_id":1,"sales_rep":2}`, `"app_id":`},
-		{partner, "POST", "/platform/application/3001/data", `{"data":[{"key":"legal_name","value":"Acme"}]}`, `"fields":[`},
-		{partner, "GET", "/platform/application/3001/validate", "", `"code":2`},
-		{merchant, "POST", "/platform/dispute/7102/respond", disputeForm, `"code":0`},
-		{
-			merchant, "GET", "/platform/subscription/transactions/5001?filter=" +
-				"tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-02-28", "", `"totalRecords":2`,
-		},
-		{merchant, "POST", "/platform/subscription/5001/cancel", `{"customer_id":"CUST5001"}`, `"code":0`},
-		{merchant, "POST", "/platform/invoice/INV6001/send", `{"email_address":["jane@example.com"]}`, `"code":0`},
-		{
-			merchant, "POST", "/platform/aus/add", `{"data":[{"card_number":"4111111111111111","exp_date":"1230"}]}`,
-			`"request_id"`,
-		},
-		{merchant, "POST", "/platform/webhook/WH8001/event/transaction_status_updated", "", `"code":0`},
-	} {
-		assert.Contains(t, p.send(t, call.key, call.method, call.path, call.body), call.want, call.path)
-		path, _, _ := strings.Cut(call.path, "?")
-		made[call.method+" "+path] = true
-	}
-	for _, o := range payvault.Operations() {
-		key := merchant
-		if strings.HasPrefix(string(o.Op), "applications.") {
-			key = partner
-		}
-		if path := seeded.In(o.Path); !made[o.Method+" "+path] {
-			assert.Contains(t, p.send(t, key, o.Method, path, ""), `"code":0`, path)
-		}
-	}
-	cancel()
-	assert.Equal(t, exitOK, <-p.exit)
-}
-
-const disputeForm = "--b\r\nContent-Disposition: form-data; name=\"disputeResponse\"\r\n\r\n{\"message\":\"Here it " +
-	"is\"}\r\n" +
-	"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\r\n%PDF-1.4\r\n--b--\r\n"
-
-// send makes a request like curl and returns the body of its answer.
-func (p program) send(t *testing.T, key, method, path, body string) string {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
-	require.NoError(t, err)
-	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Content-Type", "application/json")
-	if body == disputeForm {
-		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
-	}
-	r.SetBasicAuth("", key)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
-	answer, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	assert.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", path, answer)
-	return string(answer)
 }
 
 // Whoever leaves a connection of the page open without a word is cut off.

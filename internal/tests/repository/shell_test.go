@@ -76,7 +76,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	if kind == form.FormDataContentType() {
 		require.NoError(t, form.Close())
 	}
-	if kind != "" {
+	if kind != "" && *method == "" {
 		*method = http.MethodPost
 	}
 	req, err := http.NewRequestWithContext(t.Context(), *method, strings.Replace(curl.Arg(0), "$url", url, 1), &body)
