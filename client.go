@@ -54,7 +54,7 @@ type core struct {
 	server      string      // host and port, for the observers
 	header      http.Header // of each request; the values are shared
 	paces       map[Operation]*overload.Pace
-	longestWait time.Duration // for a Retry-After
+	policy      RetryPolicy // without zero fields
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
@@ -82,8 +82,12 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := cfg.problems.err(OpNewClient); err != nil {
 		return nil, err
 	}
+	cfg.transport.Policy = transport.Policy{
+		MaxAttempts: cfg.policy.MaxAttempts, MinBackoff: cfg.policy.MinBackoff, MaxBackoff: cfg.policy.MaxBackoff,
+		MaxRetryAfter: cfg.policy.MaxRetryAfter,
+	}
 	var paces map[Operation]*overload.Pace // none for Call: which calls are one operation is not known
-	if !cfg.ignoreOverload {
+	if !cfg.policy.IgnoreOverload {
 		cfg.transport.Budget = new(overload.Budget)
 		paces = make(map[Operation]*overload.Pace, len(operations))
 		for _, op := range operations {
@@ -94,8 +98,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		base: base, paces: paces, transport: transport.New(cfg.transport),
 		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
 		observers: cfg.allObservers(), server: hostPort(base),
-		longestWait: cfg.transport.Policy.MaxRetryAfter,
-		header:      http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
+		policy: cfg.policy,
+		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
 	}, nil), nil
 }
 
@@ -219,7 +223,8 @@ type config struct {
 	observers   observers
 	problems    problems
 
-	insecureHTTP, ignoreOverload bool
+	policy       RetryPolicy
+	insecureHTTP bool
 }
 
 // RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated at all follows
@@ -229,23 +234,29 @@ type RetryPolicy struct {
 	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of these waits; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, or the call fails at once; below 24 h, 30 s by default
+	// MaxBulkRetryAfter is the same for SubmitAll and for the iterators of lists, whose work would be lost if they ended;
+	// below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
+	MaxBulkRetryAfter time.Duration
 	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
-	// retries, and the pace of an operation after status 429.
+	// retries, and the rate limit of an operation after status 429.
 	IgnoreOverload bool
 }
 
-// policy fills in the defaults.
-func (p RetryPolicy) policy() transport.Policy {
-	return transport.Policy{
-		MaxAttempts: cmp.Or(p.MaxAttempts, 4), MinBackoff: cmp.Or(p.MinBackoff, 200*time.Millisecond),
-		MaxBackoff: cmp.Or(p.MaxBackoff, 5*time.Second), MaxRetryAfter: cmp.Or(p.MaxRetryAfter, 30*time.Second),
-	}
+// withDefaults fills in the fields that are zero.
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
+	p.MinBackoff = cmp.Or(p.MinBackoff, 200*time.Millisecond)
+	p.MaxBackoff = cmp.Or(p.MaxBackoff, 5*time.Second)
+	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, 30*time.Second)
+	p.MaxBulkRetryAfter = cmp.Or(p.MaxBulkRetryAfter, max(15*time.Minute, p.MaxRetryAfter))
+	return p
 }
 
 func defaultConfig() config {
-	return config{transport: transport.Config{
-		AttemptTimeout: 60 * time.Second, MaxResponseBytes: maxResponse, Policy: RetryPolicy{}.policy(),
-	}}
+	return config{
+		transport: transport.Config{AttemptTimeout: 60 * time.Second, MaxResponseBytes: maxResponse},
+		policy:    RetryPolicy{}.withDefaults(),
+	}
 }
 
 // WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged, but for what net/http sets up in a
@@ -288,12 +299,14 @@ func WithHTTPClient(hc *http.Client) Option {
 func WithRetryPolicy(p RetryPolicy) Option {
 	return func(c *config) {
 		switch {
-		case p.MaxAttempts < 0 || p.MinBackoff < 0 || p.MaxBackoff < 0 || p.MaxRetryAfter < 0:
+		case min(p.MinBackoff, p.MaxBackoff, p.MaxRetryAfter, p.MaxBulkRetryAfter) < 0 || p.MaxAttempts < 0:
 			c.problems.add("WithRetryPolicy", "has a negative field")
 		case p.MaxRetryAfter >= overload.LongestWait:
 			c.problems.add("WithRetryPolicy", "has a MaxRetryAfter of 24 hours or more")
+		case p.MaxBulkRetryAfter >= overload.LongestWait:
+			c.problems.add("WithRetryPolicy", "has a MaxBulkRetryAfter of 24 hours or more")
 		default:
-			c.transport.Policy, c.ignoreOverload = p.policy(), p.IgnoreOverload
+			c.policy = p.withDefaults()
 		}
 	}
 }
@@ -415,13 +428,13 @@ type callOptions struct {
 	replay   bool
 	attempts int
 	header   http.Header
-	patient  bool            // of a walk: it waits out status 429
-	sending  context.Context //nolint:containedctx // of a walk
-	pause    func(wait func() error) error
 	problems problems
-}
 
-func patient(o *callOptions) { o.patient = true }
+	// Of a walk:
+	maxRetryAfter time.Duration
+	place         *overload.Place // that it has waited for
+	sending       context.Context //nolint:containedctx // ends when it is over
+}
 
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {

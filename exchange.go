@@ -1,11 +1,9 @@
 package payvault
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -158,7 +156,7 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	out.Request = transport.Request{
 		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
-		Pace:   c.core.paces[op.Op], Patient: o.patient, Sending: o.sending, Pause: o.pause,
+		Pace:   c.core.paces[op.Op], Place: o.place, Sending: o.sending, MaxRetryAfter: o.maxRetryAfter,
 	}
 	maps.Copy(out.Header, o.header)
 	if form, ok := out.body.(interface {
@@ -167,7 +165,7 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 		upload := form.form(wire)
 		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
 	} else if wire != nil {
-		out.Open, out.Length = func() io.Reader { return bytes.NewReader(wire) }, int64(len(wire))
+		out.Body, out.Length = wire, int64(len(wire))
 		out.Header["Content-Type"] = out.Header["Accept"]
 	}
 	return out, nil

@@ -293,7 +293,7 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 		raw  Response
 		err  error
 	}
-	opts = append(slices.Clone(opts), patient) // what the caller changes later does not change the walk
+	opts = slices.Clone(opts) // what the caller changes later does not change the walk
 	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
 		ctx, cancel := cancelable(ctx)
@@ -311,7 +311,11 @@ func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) it
 				if keepRaw != nil {
 					own = append(slices.Clip(opts), WithResponse(&f.raw))
 				}
-				if f.page, f.err = l.page(ctx, &o, own); f.err != nil {
+				f.err = l.client.callInTurn(ctx, l.op, own, func(opts []CallOption) (err error) {
+					f.page, err = l.page(ctx, &o, opts)
+					return err
+				})
+				if f.err != nil {
 					failed.Store(true)
 				}
 				return f

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"example.com/payvault/internal/transport"
 )
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
@@ -169,10 +167,8 @@ type bulkWalk struct {
 	failed   atomic.Pointer[error]   // of the journal
 	panicked atomic.Pointer[any]     // with what the caller's own code did
 
-	begun chan struct{}        // holds one for each batch that is being begun and sent
-	slots chan struct{}        // holds one for each that is sent
+	slots chan struct{}        // holds one for each batch that waits for the rate limit, or is begun, sent and recorded
 	queue chan chan *submitted // of the batches that were started; closed at the end of the stream
-	turn  chan struct{}        // closed when the batch that was started last has been begun
 	lost  atomic.Int64         // batches of unknown outcome in a row
 	left  chan struct{}        // closed when the loop is left
 
@@ -192,11 +188,10 @@ type submitted struct {
 
 func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
 	w := &bulkWalk{
-		SubmitAllOptions: o, service: s, opts: opts, turn: make(chan struct{}), left: make(chan struct{}),
-		begun: make(chan struct{}, o.Concurrency+o.Concurrency/4+1), slots: make(chan struct{}, o.Concurrency),
+		SubmitAllOptions: o, service: s, opts: opts, left: make(chan struct{}),
+		slots: make(chan struct{}, o.Concurrency),
 		queue: make(chan chan *submitted, 2*o.Concurrency-2), // run has one more
 	}
-	close(w.turn)
 	sending, stop := context.WithCancelCause(ctx)
 	w.sending, w.stop = sending, stop
 	w.why = func() error {
@@ -264,9 +259,7 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 		return
 	case w.queue <- decided:
 	}
-	w.begun <- struct{}{}
-	turn, next := w.turn, make(chan struct{})
-	w.turn = next
+	w.slots <- struct{}{}
 	go func() {
 		b, returned := &submitted{AccountUpdaterBatch: batch}, false
 		defer func() {
@@ -279,36 +272,54 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 			}
 			decided <- b
 		}()
-		w.send(b, cards, turn, next)
-		if !b.Earlier {
-			b.Status = statusOf(b.Err)
-		}
-		if b.begun { // and the next one is being begun
-			w.record(b.Index, outcomeOf(&b.AccountUpdaterBatch))
-		}
+		w.send(b, cards)
 		returned = true
 	}()
 }
 
-// send begins and sends a batch.
-func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard, turn <-chan struct{}, next chan<- struct{}) {
-	defer func() { <-w.begun }()
-	if w.admit(b, turn, next) {
-		defer func() { <-w.slots }()
-		w.submit(b, cards)
+// send begins, sends and records a batch, and starts over while the service limits the rate.
+func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard) {
+	defer func() { <-w.slots }()
+	err := w.service.client.callInTurn(w.sending, OpAccountUpdaterSubmit, w.opts, func(opts []CallOption) error {
+		b.Status = "" // undecided
+		if w.begin(b) {
+			w.submit(b, cards, opts)
+		}
+		if b.Earlier {
+			return nil
+		}
+		b.Status = statusOf(b.Err)
+		if b.begun {
+			w.record(b.Index, outcomeOf(&b.AccountUpdaterBatch))
+		}
+		return b.Err
+	})
+	if b.Earlier {
+		return
 	}
+	over := w.over()
+	switch {
+	case err == nil || b.unsent:
+	case b.Err == nil && over != nil: // the walk was over before the turn of the batch came
+		b.Err, b.unsent = over, true
+	case b.Err == nil:
+		b.Err = err
+	case over != nil && (errors.Is(b.Err, errStopped) || errors.Is(b.Err, ErrRateLimited)): // before it was sent again
+		b.Err = w.stopped(b.Err)
+	}
+	b.Status = statusOf(b.Err)
+	w.learn(b.Err)
 }
 
-// admit reports whether a batch is to be sent, and then has a slot for it. Batches are begun at the same time and
-// sent in their order, so that none is sent after one that the journal refused.
-func (w *bulkWalk) admit(b *submitted, turn <-chan struct{}, next chan<- struct{}) (send bool) {
-	defer close(next)
-	defer func() {
-		if <-turn; send {
-			w.slots <- struct{}{}
-		}
-	}()
-	return w.begin(b)
+// stopped returns the error of a batch that is not sent again, with the reason.
+func (w *bulkWalk) stopped(err error) error {
+	e, failed := errors.AsType[*Error](err)
+	if !failed {
+		return err
+	}
+	stopped := *e // the call has given e to its observers
+	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
+	return &stopped
 }
 
 // run yields the batches in their order.
@@ -427,68 +438,48 @@ func (w *bulkWalk) begin(b *submitted) bool {
 	return b.begun
 }
 
-// pause has a batch wait for the pace as one that is not begun: if the process is killed meanwhile, it is not of
-// unknown outcome. Another one is sent in its place.
-func (w *bulkWalk) pause(b *submitted, wait func() error) error {
-	w.record(b.Index, BatchOutcome{Status: BatchNotSent, Cards: b.End - b.Start, Message: "it waits for its turn"})
-	b.begun = false
-	<-w.slots
-	err := wait()
-	w.slots <- struct{}{}
-	if err == nil && !w.begin(b) {
-		return transport.ErrStopped
-	}
-	return err
-}
-
-func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard) {
+// submit makes the call of a batch.
+func (w *bulkWalk) submit(b *submitted, cards []AccountUpdaterCard, opts []CallOption) {
 	if b.Err = w.over(); b.Err != nil {
 		b.unsent = true
 		return
 	}
-	opts := append(slices.Clip(w.opts), patient, func(o *callOptions) {
-		if o.sending = w.sending; w.Journal != nil {
-			o.pause = func(wait func() error) error { return w.pause(b, wait) }
-		}
-	})
+	opts = append(slices.Clip(opts), func(o *callOptions) { o.sending = w.sending })
 	if w.keepRaw {
 		opts = append(opts, WithResponse(&b.raw))
 	}
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
-	if b.Earlier { // another run has begun it while it waited
-		return
-	}
 	if b.Err = err; accepted != nil {
 		b.RequestID = accepted.RequestID
 	}
-	if e, ok := errors.AsType[*Error](err); ok && errors.Is(err, errStopped) {
-		if e.Attempts == 0 {
-			b.Err, b.unsent = w.over(), true
-			return
-		}
-		stopped := *e // the call has given e to its observers
-		stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(w.why()))
-		b.Err = &stopped
+	if e, ok := errors.AsType[*Error](err); ok && e.Attempts == 0 && errors.Is(err, errStopped) {
+		b.Err, b.unsent = w.over(), true
 	}
-	if w.endsWith(err) {
+}
+
+// learn ends the walk if the error of a batch says that the others would fail too.
+func (w *bulkWalk) learn(err error) {
+	unknown := errors.Is(err, ErrOutcomeUnknown)
+	switch {
+	case !unknown && errors.Is(err, ErrRateLimited) && w.endsWithRefusal(err),
+		errors.Is(err, ErrUnauthorized), errors.Is(err, ErrForbidden):
 		w.stop(err)
 	}
-	if !errors.Is(err, ErrOutcomeUnknown) {
+	if !unknown {
 		w.lost.Store(0)
-	} else if n := w.lost.Add(1); n >= max(mostLost, 2*int64(w.Concurrency)) {
+		return
+	}
+	if n := w.lost.Add(1); n >= max(mostLost, 2*int64(w.Concurrency)) {
 		w.stop(fmt.Errorf("the last %d batches are of unknown outcome", n))
 	}
 }
 
-// endsWith reports whether the service would answer all other batches as it did this one: it refuses the key, or asks
-// for a wait that is not waited for.
-func (w *bulkWalk) endsWith(err error) bool {
+// endsWithRefusal reports whether the walk ends with a refusal with status 429, because it was not waited out. With
+// IgnoreOverload each batch goes by its own attempts, and only a wait that is too long ends the walk.
+func (w *bulkWalk) endsWithRefusal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if ok && errors.Is(err, ErrRateLimited) {
-		core := w.service.client.core
-		return core.paces != nil || e.RetryAfter > core.longestWait
-	}
-	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
+	core := w.service.client.core
+	return ok && (core.paces != nil || e.RetryAfter > core.policy.MaxBulkRetryAfter)
 }
 
 // record records what came of a batch, even if the walk is over.

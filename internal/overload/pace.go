@@ -14,39 +14,40 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// HeldError is returned for a request that is not sent, since its context ends before the service takes it.
+// HeldError is returned for a request that is not sent, because the service has asked for a longer wait than the caller
+// accepts.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
 }
 
-// Pace is that of one operation, for all its calls: as fast as they come until the service refuses one with status 429,
-// from then on at a rate that each refusal cuts and answers raise, as TCP does, and not before the service takes
-// requests again.
+// Pace is the rate limit of one operation, shared by all its calls. Requests are sent as they come until the service
+// refuses one with status 429. From then on they are sent at a rate that each refusal cuts and answers raise, as TCP
+// does, and not before the service takes requests again.
 type Pace struct {
 	limited         atomic.Bool
 	second          atomic.Int64  // of now
 	current, before atomic.Int64  // answers in this second, and in the one before it
-	turn            chan struct{} // has one for the call that is next; the others wait in their order
-	patient         chan struct{} // likewise among patient calls, of which one at a time stands in the line of all
+	turn            chan struct{} // holds one token, for the request that is next; the others wait in their order
+	walks           chan struct{} // likewise, for the walk that may wait for turn; it keeps the others out of that line
 
 	mu      sync.Mutex
-	waiting map[*waiter]bool
-	others  int // of those that wait: which are not patient
 	limiter *rate.Limiter
-	known   rate.Limit // to be permitted, rate.Inf for unknown; up to it the rate doubles each second
-	until   time.Time  // nothing is sent before
-	jitter  float64    // is added to a wait, as a share of it, so that clients do not come back all at once
-	cutAt   time.Time  // of the last cut; what was sent before is part of its cause
-	answers int        // to what was sent since
+	known   rate.Limit    // to be permitted, rate.Inf for unknown; up to it the rate doubles each second
+	asked   time.Time     // end of the wait that the service has asked for
+	until   time.Time     // nothing is sent before; no earlier than asked
+	later   chan struct{} // closed when until is put off
+	jitter  float64       // is added to a wait, as a share of it, so that clients do not come back all at once
+	cutAt   time.Time     // of the last cut; what was sent before is part of its cause
+	answers int           // to what was sent since
 }
 
 // NewPace returns a pace without a limit.
 func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1), patient: make(chan struct{}, 1), waiting: map[*waiter]bool{}}
+	p := &Pace{turn: make(chan struct{}, 1), walks: make(chan struct{}, 1), later: make(chan struct{})}
 	p.turn <- struct{}{}
-	p.patient <- struct{}{}
+	p.walks <- struct{}{}
 	return p
 }
 
@@ -73,30 +74,20 @@ type Place struct {
 	at time.Time // zero if there was no limit
 }
 
-// Wait returns when the request may be sent. A patient one waits as long as its context lasts, but for what the service
-// asks for, and lets the others pass while there are more of its kind.
-func (p *Pace) Wait(ctx context.Context, patient bool) (Place, error) {
+// Wait returns when the request may be sent. It fails with a [HeldError] as soon as the service has asked for a wait that
+// is longer than longest, or than the context lasts, and with the error of the context if that ends first.
+func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
 	start := time.Now()
-	ctx, end := context.WithCancelCause(ctx)
-	w := &waiter{patient: patient, end: end}
-	w.deadline, _ = ctx.Deadline()
-	p.join(w)
-	defer p.leave(w)
-	if patient {
-		if err := receive(ctx, p.patient); err != nil {
-			return Place{}, err
-		}
-		defer func() { p.patient <- struct{}{} }()
-	}
-	if err := receive(ctx, p.turn); err != nil {
+	if err := receive(ctx, p, longest, p.turn); err != nil {
 		return Place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
 	for delay := p.next(); delay > 0; delay = p.next() {
-		if err := receive(ctx, time.After(min(delay, time.Second))); err != nil {
+		// The rate may rise meanwhile, so it asks again each second.
+		if err := receive(ctx, p, longest, time.After(min(delay, time.Second))); err != nil {
 			return Place{}, err
 		}
 	}
@@ -104,81 +95,59 @@ func (p *Pace) Wait(ctx context.Context, patient bool) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// receive waits for a channel, unless the context ends before.
-func receive[T any](ctx context.Context, from <-chan T) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+// WaitInWalk is Wait for one of the many requests of a walk. However many of them there are, only one at a time stands
+// in line with single calls, which hence get their turn beside any walk.
+func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
+	if !p.IsLimited() {
+		return Place{}, nil
 	}
-	select {
-	case <-from:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	start := time.Now()
+	if err := receive(ctx, p, longest, p.walks); err != nil {
+		return Place{}, err
+	}
+	defer func() { p.walks <- struct{}{} }()
+	place, err := p.Wait(ctx, longest)
+	place.Waited = time.Since(start)
+	return place, err
+}
+
+// receive waits for a channel, for as long as the request may wait for its turn at all.
+func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
+	for {
+		later, err := p.mayWait(ctx, longest)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-from:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-later:
+		}
 	}
 }
 
-// waiter is a call that waits.
-type waiter struct {
-	patient  bool
-	deadline time.Time // zero for none
-	end      context.CancelCauseFunc
-}
-
-// endIfLate ends a call that cannot wait for so long.
-func (w *waiter) endIfLate(wait time.Duration) {
-	if !w.deadline.IsZero() && time.Until(w.deadline) < wait {
-		w.end(&HeldError{wait})
+// mayWait returns an error for a request that cannot wait until something is sent again, and otherwise a channel that
+// is closed when that time is put off. It leaves the cause of the context alone, which may be the error of another call.
+func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (later <-chan struct{}, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-}
-
-// join adds a call to those that wait.
-func (p *Pace) join(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	wait := p.held()
-	if !w.patient {
-		turns := p.others + min(1, len(p.waiting)-p.others) + 1
-		wait += p.timeOf(float64(turns) - p.limiter.TokensAt(time.Now().Add(wait)))
-		p.others++
+	deadline, limited := ctx.Deadline()
+	if time.Until(p.asked) > longest || limited && p.until.After(deadline) {
+		return nil, &HeldError{time.Until(p.until)}
 	}
-	p.waiting[w] = true
-	w.endIfLate(wait)
+	return p.later, nil
 }
 
-// leave takes it out again.
-func (p *Pace) leave(w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if delete(p.waiting, w); !w.patient {
-		p.others--
-	}
-	w.end(nil)
-}
-
-// held is how long nothing is sent.
-func (p *Pace) held() time.Duration { return max(0, time.Until(p.until)) }
-
-// timeOf is how long some requests take, if no more is permitted than what is known.
-func (p *Pace) timeOf(requests float64) time.Duration {
-	var took rate.Limit
-	for r, left := p.limiter.Limit(), rate.Limit(requests); left > 0; {
-		more := p.search(r)
-		step := min(left, max(1, r/more/20)) // in which the rate hardly changes
-		took += step / r
-		r, left = r+step*more, left-step
-	}
-	return time.Duration(took * rate.Limit(time.Second))
-}
-
-// search is what an answer adds to a rate up to the known one.
-func (p *Pace) search(r rate.Limit) rate.Limit { return min(searchGrowth, r, max(0, p.known-r)) }
-
-// next is how long the next call has to wait, or 0 if it may be sent now. What it waits for may change meanwhile, so
-// it asks again each second.
+// next returns how long the next request has to wait, or takes its turn and returns 0.
 func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if held := p.held(); held > 0 {
+	if held := time.Until(p.until); held > 0 {
 		return held
 	}
 	turn := p.limiter.Reserve()
@@ -188,6 +157,9 @@ func (p *Pace) next() time.Duration {
 	}
 	return delay
 }
+
+// search is what an answer adds to a rate up to the known one.
+func (p *Pace) search(r rate.Limit) rate.Limit { return min(searchGrowth, r, max(0, p.known-r)) }
 
 // Answered is told of each answer that is no refusal, and of the place of its request.
 func (p *Pace) Answered(at Place) {
@@ -248,14 +220,16 @@ func (p *Pace) Refused(at Place, after time.Duration) {
 		p.jitter = mostJitter * rand.Float64() //nolint:gosec // jitter need not be unpredictable
 	}
 	p.limited.Store(true)
+	if asked := now.Add(after); asked.After(p.asked) {
+		p.asked = asked
+	}
 	if after == 0 {
 		after = time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 	}
 	if until := now.Add(after + time.Duration(p.jitter*float64(after))); until.After(p.until) {
 		p.until = until
-		for w := range p.waiting {
-			w.endIfLate(p.held())
-		}
+		close(p.later)
+		p.later = make(chan struct{})
 	}
 }
 

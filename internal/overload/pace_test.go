@@ -113,7 +113,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 		<-time.After(805 * time.Second) // a request takes ten, of which 80 without a refusal lift the limit
 		for range cap(gone) {
 			go func() {
-				_, err := p.Wait(t.Context(), false)
+				_, err := p.Wait(t.Context(), time.Hour)
 				assert.NoError(t, err)
 				gone <- time.Now()
 			}()
@@ -137,67 +137,65 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 50 {
-			_, err := p.Wait(gone, false)
+			_, err := p.Wait(gone, time.Hour)
 			require.ErrorIs(t, err, context.Canceled)
 		}
-		at, err := p.Wait(t.Context(), false)
+		at, err := p.Wait(t.Context(), time.Hour)
 		require.NoError(t, err)
 		assert.Zero(t, at.Waited)
 	})
 }
 
-// TestTurnsBefore a call: of the patient ones only one, however many wait.
-func TestTurnsBefore(t *testing.T) {
+// TestCallBesideWalks: it waits for one of their requests only, however many of them wait.
+func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
-	for within, inTime := range map[time.Duration]bool{time.Second: false, 2 * time.Second: true} {
-		synctest.Test(t, func(t *testing.T) {
-			p := NewPace()
-			play(p, "rarss") // to a request in 0.84 seconds
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			_, err := p.Wait(ctx, false)
-			require.NoError(t, err)
-			for range 8 {
-				go func() { _, _ = p.Wait(ctx, true) }()
-			}
-			synctest.Wait()
-			start := time.Now()
-			brief, end := context.WithTimeout(ctx, within)
-			defer end()
-			if _, err = p.Wait(brief, false); inTime {
-				require.NoError(t, err)
-				assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
-				return
-			}
-			require.ErrorAs(t, err, new(*HeldError))
-			assert.Zero(t, time.Since(start))
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rarss") // to a request in 0.84 seconds
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := p.Wait(ctx, time.Hour)
+		require.NoError(t, err)
+		for range 8 {
+			go func() { _, _ = p.WaitInWalk(ctx, time.Hour) }()
+		}
+		synctest.Wait()
+		start := time.Now()
+		_, err = p.Wait(ctx, time.Hour)
+		require.NoError(t, err)
+		assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
+	})
 }
 
-// TestWhileHeld: nobody goes, not after an answer to an earlier request, and not from a place in the line. Who has no
-// time for it is told at once.
+// TestWhileHeld: nobody goes, not after an answer to an earlier request, and not from a place in the line. A request
+// that will not wait for so long, or whose context ends before, fails at once, wherever it stands.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
 		p.Refused(first, 2*time.Second)
+		brief, end := context.WithTimeout(t.Context(), 10*time.Second)
+		defer end()
 		var all sync.WaitGroup
-		all.Go(func() {
-			_, err := p.Wait(t.Context(), false)
-			assert.NoError(t, err)
-			assert.GreaterOrEqual(t, time.Since(start), 301*time.Second)
-		})
-		all.Go(func() {
-			brief, end := context.WithTimeout(t.Context(), 10*time.Second)
-			defer end()
-			_, err := p.Wait(brief, false)
-			var held *HeldError
-			if assert.ErrorAs(t, err, &held) {
-				assert.InDelta(t, 315, held.After.Seconds(), 15)
+		for _, wait := range []func(context.Context, time.Duration) (Place, error){p.Wait, p.WaitInWalk} {
+			for range 2 {
+				all.Go(func() {
+					_, err := wait(t.Context(), time.Hour)
+					assert.NoError(t, err)
+					assert.GreaterOrEqual(t, time.Since(start), 301*time.Second)
+				})
+				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): 299 * time.Second} {
+					all.Go(func() {
+						_, err := wait(ctx, longest)
+						var held *HeldError
+						if assert.ErrorAs(t, err, &held) {
+							assert.InDelta(t, 315, held.After.Seconds(), 15)
+						}
+						assert.Equal(t, time.Second, time.Since(start))
+					})
+				}
 			}
-			assert.Equal(t, time.Second, time.Since(start))
-		})
+		}
 		<-time.After(time.Second)
 		p.Refused(Place{at: time.Now()}, 300*time.Second)
 		p.Refused(first, time.Second) // which does not shorten it
@@ -205,6 +203,34 @@ func TestWhileHeld(t *testing.T) {
 		p.Answered(first)
 		all.Wait()
 	})
+}
+
+// TestLongestWait is one for what the service asks for, not for the rate and the jitter.
+func TestLongestWait(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			for range 20 {
+				p := NewPace()
+				p.Refused(Place{}, after)
+				_, err := p.Wait(t.Context(), after)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestCauseOfTheContext: it may be the error of another call, and is not what became of this one.
+func TestCauseOfTheContext(t *testing.T) {
+	t.Parallel()
+	p := NewPace()
+	p.Refused(Place{}, time.Hour)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&HeldError{time.Minute})
+	for _, wait := range []func(context.Context, time.Duration) (Place, error){p.Wait, p.WaitInWalk} {
+		_, err := wait(ctx, 24*time.Hour)
+		require.Equal(t, context.Canceled, err)
+	}
 }
 
 // TestJitter: those that are refused at the same time do not come back at the same time.
@@ -235,7 +261,7 @@ type permits struct {
 // perform makes requests until one is performed.
 func (s *permits) perform(ctx context.Context, p *Pace) error {
 	for {
-		at, err := p.Wait(ctx, true)
+		at, err := p.WaitInWalk(ctx, time.Hour)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,9 @@ package transport
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -11,29 +12,98 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"time"
-
-	"example.com/payvault/internal/overload"
 )
 
-// call is the state of one operation over its attempts. It travels through the engine in the context.
-type call struct {
-	Request
+var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
 
-	ctx    context.Context //nolint:containedctx // of the attempts
-	max    int
-	waited int            // attempts that were refused and are waited out
-	place  overload.Place // of this attempt
-	again  bool           // another attempt is to follow
-	cost   int64          // of the last repetition
-	result Result         // of the attempts so far
-	err    error          // of the last attempt, or of the context that kept it from starting
+// attemptError is the error of an attempt, and how far its request came.
+type attemptError struct {
+	Delivery Delivery
+	Err      error
 }
 
-type callKey struct{}
+func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.Delivery) }
 
-func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
-	return c
+func (e *attemptError) Unwrap() error { return e.Err }
+
+// RoundTrip makes one attempt. The body of its response is in memory. Its error is an *attemptError, unless there was no
+// attempt because the wait for it failed.
+//
+// A call has no CloseIdleConnections on purpose: after a failure the engine would close the connections of all callers.
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := c.waitForTurn(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	resp, err := c.attempt(req)
+	c.took = time.Since(start)
+	if err == nil {
+		return resp, nil
+	}
+	if ended := c.ctx.Err(); ended != nil {
+		err = ended // net/http returns the cause of the context, which may be the error of another call
+	}
+	return nil, &attemptError{c.result.Delivery, err}
+}
+
+// waitForTurn waits for the rate limit.
+func (c *call) waitForTurn() (err error) {
+	if c.Place != nil && c.result.Attempts == 0 {
+		c.place = *c.Place
+	} else {
+		c.place, err = c.Pace.Wait(c.waits(), c.maxRetryAfter())
+	}
+	if err == nil && c.isStopped() {
+		err = ErrStopped
+	}
+	if err == nil {
+		err = c.ctx.Err()
+	}
+	return err
+}
+
+// attempt sends the request once and reads the whole response, within the deadline of an attempt.
+func (c *call) attempt(req *http.Request) (*http.Response, error) {
+	r := &c.result
+	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: c.mayBePerformed(), Keys: r.Keys}
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
+	defer cancel()
+	key, err := c.client.config.Authorization(ctx)
+	if err != nil {
+		return nil, &KeyError{err}
+	}
+	if c.isStopped() { // while the key was waited for
+		return nil, ErrStopped
+	}
+	if !slices.Contains(r.Keys, key) {
+		r.Keys = append(r.Keys, key)
+	}
+	var seen trace
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, seen.hooks()))
+	sent.Header = maps.Clone(req.Header) // the attempt before may still be writing its own
+	sent.Header["Authorization"] = []string{key}
+	body := c.setBody(sent)
+	defer body.end()
+
+	resp, err := c.client.base.RoundTrip(sent)
+	if err == nil && resp == nil {
+		err = errNoResponse
+	}
+	if err != nil {
+		r.Delivery = c.deliveryWithoutResponse(&seen, body)
+		return nil, err
+	}
+	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered
+	r.Unsure = r.Unsure || c.mayHaveResent(&seen)
+	if r.Status == http.StatusRequestTimeout && !seen.isNew() {
+		r.Delivery = Unknown // servers end idle connections so: it may have been written before the request came
+	}
+	r.Body, err = readBody(resp, c.maxBytes(resp))
+	if err != nil && r.Status < http.StatusBadRequest { // of a failure the status is enough
+		r.Delivery = Unknown
+		return nil, err
+	}
+	return c.responseInMemory(req), nil
 }
 
 // mayBePerformed reports whether the attempts so far may have performed the operation.
@@ -41,112 +111,44 @@ func (c *call) mayBePerformed() bool {
 	return c.result.Unsure || c.result.Delivery != NotSent && c.result.Status != http.StatusTooManyRequests
 }
 
-// attempts is the engine's transport: one round trip is one attempt. It has no CloseIdleConnections, which the engine
-// would call after a failure and which would close the connections of all other callers.
-type attempts struct{ client *Client }
+// uploadRate is the slowest, in bytes per second, at which a body is given time to be sent.
+const uploadRate = 256 << 10
 
-// RoundTrip makes one attempt. The engine sees neither redirects nor bodies, which http.Client would act upon.
-func (a attempts) RoundTrip(req *http.Request) (*http.Response, error) {
-	call := callOf(req.Context())
-	call.again = false
-	err := call.wait() //nolint:contextcheck // call.ctx is that of the attempts; req's ends with Sending too
-	if call.err = cmp.Or(call.ctx.Err(), err); call.err != nil {
-		return nil, call.err // and the result stays what it was
-	}
-	start := time.Now()
-	call.err = a.client.attempt(req, call) //nolint:contextcheck // as above
-	spent := a.client.decide(call)
-	if r := &call.result; call.Observe != nil {
-		call.Observe(Attempt{
-			r.Attempts, r.Status, r.Delivery, time.Since(start), call.place.Waited, spent, call.err,
-		})
-	}
-	if call.err != nil {
-		return nil, call.err
-	}
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+// timeout returns how long an attempt may take.
+func (c *call) timeout() time.Duration {
+	timeout := c.client.config.AttemptTimeout
+	longest := int64((math.MaxInt64 - timeout) / time.Second)
+	return timeout + time.Duration(min(c.Length/uploadRate, longest))*time.Second
 }
 
-// wait waits for the turn of an attempt. There is no further one after the end of Sending.
-func (c *call) wait() (err error) {
-	if c.place = (overload.Place{}); c.Pace.IsLimited() {
-		wait := func() (err error) { // of the two contexts, Sending is the one that has the deadline of a walk
-			c.place, err = c.Pace.Wait(cmp.Or(c.Sending, c.ctx), c.Patient)
-			return err
-		}
-		if c.Pause == nil || c.mayBePerformed() {
-			err = wait()
-		} else {
-			err = c.Pause(wait)
-		}
+// maxBytes returns how much is read of a response: little if another attempt may follow, after which nobody needs it.
+func (c *call) maxBytes(resp *http.Response) int64 {
+	limit := c.client.config.MaxResponseBytes
+	if c.isLeft() && c.mayPass(resp.StatusCode) {
+		return min(limit, mostAtOnce)
 	}
-	if c.isStopped() && !is[*overload.HeldError](err) {
-		return ErrStopped
-	}
-	return err
+	return limit
 }
 
-func (c *call) isStopped() bool { return c.Sending != nil && c.Sending.Err() != nil }
-
-// attempt sends the request once and reads the whole response, within the attempt's own deadline.
-func (c *Client) attempt(req *http.Request, call *call) error {
-	r := &call.result
-	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: call.mayBePerformed(), Keys: r.Keys}
-	timeout := c.config.AttemptTimeout
-	timeout += time.Duration(min(call.Length/uploadRate, int64((math.MaxInt64-timeout)/time.Second))) * time.Second
-	ctx, cancel := context.WithTimeout(call.ctx, timeout)
-	defer cancel()
-	key, err := c.config.Authorization(ctx)
-	if err != nil {
-		return &KeyError{err}
+// responseInMemory returns the response as the engine sees it. Without a Location, http.Client follows no redirect.
+func (c *call) responseInMemory(req *http.Request) *http.Response {
+	r := &c.result
+	header := r.Header
+	if header.Get("Location") != "" {
+		header = maps.Clone(header)
+		delete(header, "Location")
 	}
-	if call.isStopped() { // while the key was waited for
-		return ErrStopped
+	return &http.Response{
+		StatusCode: r.Status, Header: header, Body: io.NopCloser(bytes.NewReader(r.Body)),
+		ContentLength: int64(len(r.Body)), Request: req,
 	}
-	if !slices.Contains(r.Keys, key) {
-		r.Keys = append(r.Keys, key)
-	}
-	t := tracker{kind: c.kind}
-	own := req.WithContext(httptrace.WithClientTrace(ctx, t.hooks()))
-	own.Host = own.URL.Host
-	if own.Header = call.Header; r.Attempts > 1 { // the attempt before may still be writing its own
-		own.Header = maps.Clone(call.Header)
-	}
-	own.Header["Authorization"] = []string{key}
-	c.setBody(own, &call.Request, &t)
-	defer t.end()
-
-	resp, err := c.base.RoundTrip(own)
-	if err == nil && resp == nil {
-		err = errNoResponse
-	}
-	if err != nil {
-		r.Delivery = t.delivery(call.Length > 0)
-		return err
-	}
-	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered
-	r.Unsure = r.Unsure || t.resent(call.Replay)
-	if r.Status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0) {
-		r.Delivery = Unknown // perhaps written before the request came: servers end idle connections so
-	}
-	limit := c.config.MaxResponseBytes
-	if call.isLeft() && call.mayPass() { // after the next attempt nobody needs it
-		limit = min(limit, mostAtOnce)
-	}
-	r.Body, err = readBody(resp, limit)
-	if err == nil || r.Status >= http.StatusBadRequest { // of a failure the status is enough
-		return nil
-	}
-	r.Delivery = Unknown
-	return err
 }
 
-const (
-	uploadRate = 256 << 10 // the slowest, in bytes per second, at which a body is given time to be sent
-	mostAtOnce = 1 << 20   // bytes taken because they were announced, and read of an answer that may be followed
-)
+// mostAtOnce is how many bytes are allocated because a header announces them, and read of an answer that may be
+// followed by another attempt.
+const mostAtOnce = 1 << 20
 
-// readBody closes the body. One within the limit is read to its end, so that its connection can be used again.
+// readBody reads and closes the body. One within the limit is read to its end, so that its connection can be used again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil

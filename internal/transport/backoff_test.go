@@ -71,7 +71,7 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &Client{config: Config{Policy: policy}}
+			c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
 			for _, n := range []int{0, 1, 2, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
 				for range 20 {
 					wait := c.backoff(0, 0, n, nil)

@@ -29,7 +29,7 @@ func TestSentTwiceByNetHTTP(t *testing.T) {
 	})))
 	for _, unsure := range []bool{false, true} {
 		request := post(true).to(t, "http://service.test/")
-		request.Method, request.Open = http.MethodGet, nil
+		request.Method, request.Body, request.Length = http.MethodGet, nil, 0
 		result, err := c.Do(t.Context(), request)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusNotFound, result.Status)

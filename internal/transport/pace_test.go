@@ -79,46 +79,110 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-// TestPause: what may have been performed waits without it.
-func TestPause(t *testing.T) {
+// TestHeldBack: a call that cannot wait until its turn fails at once.
+func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		request, paused := post(true), 0
-		request.Pace = limited()
-		request.Pause = func(wait func() error) error {
-			paused++
-			return wait()
-		}
-		steps := []step{refused(errRefused), lost(errLost), answer(200, "")}
-		_, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, 2, paused)
+		sending, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		request, start := post(false), time.Now()
+		request.Pace, request.Sending = overload.NewPace(), sending
+		steps := []step{answer(429, "", "Retry-After", "1")}
+		result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
+		require.ErrorAs(t, err, new(*overload.HeldError))
+		assert.Zero(t, time.Since(start))
+		assert.Equal(t, 1, result.Attempts)
 	})
 }
 
-// TestHeldBack: who has no time for its turn is told so at once, also if Sending ends before Pause does.
-func TestHeldBack(t *testing.T) {
+// TestPlace: a caller that has waited for its place waits out a refusal by itself, unless an earlier attempt may have
+// performed the operation.
+func TestPlace(t *testing.T) {
 	t.Parallel()
-	for _, ends := range []bool{false, true} {
+	for name, test := range map[string]struct {
+		steps    []step
+		attempts int
+		status   int
+	}{
+		"refused":            {[]step{answer(429, "")}, 1, 429},
+		"not sent, refused":  {[]step{refused(errRefused), answer(429, "")}, 2, 429},
+		"lost, refused":      {[]step{lost(errLost), answer(429, ""), answer(200, "")}, 3, 200},
+		"lost, unavailable":  {[]step{lost(errLost), answer(503, ""), answer(200, "")}, 3, 200},
+		"refused, no budget": {[]step{answer(429, "")}, 1, 429},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			sending, cancel := context.WithTimeout(t.Context(), time.Second/2)
-			defer cancel()
-			request, start := post(false), time.Now()
-			request.Pace, request.Sending = overload.NewPace(), sending
-			request.Pause = func(wait func() error) error {
-				err := wait()
-				if assert.Zero(t, time.Since(start)); ends {
-					cancel()
-				}
-				return err
-			}
-			steps := []step{answer(429, "", "Retry-After", "1")}
-			result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
-			require.ErrorAs(t, err, new(*overload.HeldError))
-			assert.Zero(t, time.Since(start))
-			assert.Equal(t, 1, result.Attempts)
+			request := post(true)
+			request.Pace = limited()
+			place, err := request.Pace.WaitInWalk(t.Context(), time.Minute)
+			require.NoError(t, err)
+			request.Place = &place
+			var waited []time.Duration
+			request.Observe = func(a Attempt) { waited = append(waited, a.Waited) }
+			result, err := New(testConfig(&script{steps: test.steps})).Do(t.Context(), request)
+			require.NoError(t, err, name)
+			assert.Equal(t, test.attempts, result.Attempts, name)
+			assert.Equal(t, test.status, result.Status, name)
+			assert.Equal(t, place.Waited, waited[0])
 		})
 	}
+}
+
+// TestCauseOfTheContext: net/http returns it as the error of an attempt. It may be the error of another call.
+func TestCauseOfTheContext(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{&overload.HeldError{After: time.Minute}, &KeyError{errNoKey}, ErrTooLarge, ErrStopped} {
+		for _, late := range []func(*http.Request) (*http.Response, error){
+			func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) },
+			func(req *http.Request) (*http.Response, error) {
+				return answer(503, "")(req)
+			},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			config := testConfig(&script{steps: []step{func(req *http.Request) (*http.Response, error) {
+				cancel(cause)
+				return late(req)
+			}}})
+			config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
+			_, err := New(config).Do(ctx, post(true))
+			require.Equal(t, context.Canceled, err)
+		}
+	}
+}
+
+// TestBudgetOfACallThatHasEnded: it makes no further attempt, and takes nothing from the others.
+func TestBudgetOfACallThatHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := testConfig(nil)
+		config.Budget = new(overload.Budget)
+		for name, end := range map[string]func(ctx context.Context, r *Request) (context.Context, context.CancelFunc){
+			"deadline": func(ctx context.Context, _ *Request) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Millisecond)
+			},
+			"stopped": func(ctx context.Context, r *Request) (context.Context, context.CancelFunc) {
+				sending, cancel := context.WithTimeout(ctx, time.Millisecond)
+				r.Sending = sending
+				return ctx, cancel
+			},
+		} {
+			for _, lost := range []step{hang, func(req *http.Request) (*http.Response, error) {
+				<-time.After(time.Second)
+				return answer(503, "")(req)
+			}} {
+				for range 50 {
+					config.HTTP = &http.Client{Transport: &script{steps: times(1, lost)}}
+					request := post(true)
+					ctx, cancel := end(t.Context(), request)
+					_, err := New(config).Do(ctx, request)
+					require.Error(t, err, name)
+					cancel()
+				}
+			}
+		}
+		for range 100 {
+			require.Positive(t, config.Budget.Take(false))
+		}
+	})
 }
 
 // TestBudgetOfACall: what it takes, and what gives it back.

@@ -529,8 +529,8 @@ func TestStaleConnection(t *testing.T) {
 		for _, body := range []string{"", "{}"} {
 			for _, partial := range []int{0, 20} {
 				for _, replay := range []bool{false, true} {
-					if method == http.MethodGet && partial == 0 && !replay {
-						continue // as careful as with a part: see newRequest
+					if method == http.MethodGet && !replay && (partial == 0 || body != "") {
+						continue // net/http cannot send it again: see setBody
 					}
 					t.Run(fmt.Sprintf("%s, body %q, %d bytes written, replay %t", method, body, partial, replay), func(t *testing.T) {
 						t.Parallel()
@@ -671,7 +671,7 @@ func resetting(
 		transport.DialContext = (&tls.Dialer{Config: transport.TLSClientConfig.Clone()}).DialContext
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	c.base, c.kind = transport, kindOf(transport)
+	c.base, c.speaks = transport, protocolsOf(transport)
 	return c, scheme + "://" + listener.Addr().String(), streams
 }
 

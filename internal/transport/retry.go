@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -12,45 +14,98 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// decide says whether another attempt follows, and reports whether none does only because the budget is spent.
-func (c *Client) decide(call *call) (spent bool) {
-	after := overload.RetryAfter(call.result.Header)
-	bearable := after <= c.config.Policy.MaxRetryAfter
-	refused := call.err == nil && call.result.Status == http.StatusTooManyRequests
+// checkRetry says whether another attempt follows, and tells the rate limit, the budget and the observer about this one.
+func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
+	failed, attempted := errors.AsType[*attemptError](err)
+	if err != nil && !attempted {
+		return false, err // the wait before the attempt failed
+	}
+	var after time.Duration
+	if resp != nil {
+		after = overload.RetryAfter(resp.Header)
+	}
+	bearable := after <= c.maxRetryAfter()
+	c.tellPace(resp, after, bearable)
+	again = bearable && c.isLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
+	ended := ctx.Err()
+	spent := again && ended == nil && !c.payForRetry(resp, failed)
+	c.observe(failed, spent)
+	if again && ended != nil {
+		return false, ended
+	}
+	return again && !spent, nil
+}
+
+// tellPace tells the rate limit what became of an attempt. A wait that the caller does not bear holds nobody else back.
+func (c *call) tellPace(resp *http.Response, after time.Duration, bearable bool) {
 	switch {
-	case refused && bearable:
-		call.Pace.Refused(call.place, after)
-	case !refused && call.err == nil && call.result.Status < http.StatusInternalServerError:
-		call.Pace.Answered(call.place)
+	case resp == nil:
+	case isRefused(resp) && bearable:
+		c.Pace.Refused(c.place, after)
+	case !isRefused(resp) && resp.StatusCode < http.StatusInternalServerError:
+		c.Pace.Answered(c.place)
 	}
-	paced := refused && call.Pace != nil // which is what spares the service
-	if paced && call.Patient && call.max > 1 {
-		call.waited++
+}
+
+// observe tells Observe about the last attempt.
+func (c *call) observe(failed *attemptError, spent bool) {
+	if c.Observe == nil {
+		return
 	}
-	call.again = call.isLeft() && call.retryable() && bearable
-	if !call.again || paced {
-		return false
+	r := &c.result
+	a := Attempt{
+		Number: r.Attempts, Status: r.Status, Delivery: r.Delivery, Duration: c.took, Waited: c.place.Waited, Spent: spent,
 	}
-	failed, ok := errors.AsType[net.Error](call.err)
-	call.cost = c.config.Budget.Take(ok && failed.Timeout())
-	call.again = call.cost > 0
-	return !call.again
+	if failed != nil {
+		a.Err = failed.Err
+	}
+	c.Observe(a)
+}
+
+// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. After a refusal
+// the rate limit is enough to spare the service.
+func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
+	if isRefused(resp) && c.Pace != nil {
+		return true
+	}
+	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
+	return c.cost > 0
+}
+
+func isRefused(resp *http.Response) bool {
+	return resp != nil && resp.StatusCode == http.StatusTooManyRequests
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// maxRetryAfter returns the longest wait that the service may ask for.
+func (c *call) maxRetryAfter() time.Duration {
+	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
 // isLeft reports whether the call may make another attempt.
-func (c *call) isLeft() bool { return c.result.Attempts-c.waited < c.max }
+func (c *call) isLeft() bool { return c.result.Attempts < c.max }
 
-// retryable reports whether repeating is harmless and may help.
-func (c *call) retryable() bool {
-	if c.err != nil {
-		return !permanent(c.err) && (c.result.Delivery == NotSent || c.Replay)
-	}
-	return c.mayPass()
+// isWaitedOutByCaller reports whether the caller starts over after a refusal. It can do so only if no earlier attempt
+// may have performed the operation.
+func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
+	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
 
-// mayPass reports whether repeating what has such an answer is harmless and may help.
-func (c *call) mayPass() bool {
-	switch c.result.Status {
+// isRetryable reports whether repeating the request is harmless and may help.
+func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
+	if failed != nil {
+		return !isPermanent(failed.Err) && (failed.Delivery == NotSent || c.Replay)
+	}
+	return c.mayPass(resp.StatusCode)
+}
+
+// mayPass reports whether repeating a request that got this status is harmless and may help.
+func (c *call) mayPass(status int) bool {
+	switch status {
 	case http.StatusTooManyRequests:
 		return c.Replay || !c.result.Unsure
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -59,27 +114,23 @@ func (c *call) mayPass() bool {
 	return c.Replay && c.result.Delivery == Unknown
 }
 
-// permanent reports whether the same failure would follow again at once.
-func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || is[*KeyError](err) || trust.Failure(err) != nil
+// isPermanent reports whether the same failure would follow again at once.
+func isPermanent(err error) bool {
+	_, keyless := errors.AsType[*KeyError](err)
+	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
-// backoff is what the service asks for, or exponential with full jitter.
-func (c *Client) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
+// backoff returns the wait before the next attempt: what the service asks for, or exponential with full jitter.
+func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
+	if isRefused(resp) && c.Pace != nil {
+		return 0 // the attempt waits for the rate limit
+	}
 	if resp != nil {
-		call := callOf(resp.Request.Context())
-		if call.result.Status == http.StatusTooManyRequests && call.Pace != nil {
-			return 0 // it waits by its pace
-		}
-		if after := overload.RetryAfter(call.result.Header); after > 0 {
+		if after := overload.RetryAfter(resp.Header); after > 0 {
 			return after
 		}
 	}
-	ceiling := min(float64(c.config.Policy.MaxBackoff), math.Ldexp(float64(c.config.Policy.MinBackoff), n))
+	policy := c.client.config.Policy
+	ceiling := min(float64(policy.MaxBackoff), math.Ldexp(float64(policy.MinBackoff), n))
 	return time.Duration(rand.Float64() * ceiling) //nolint:gosec // jitter need not be unpredictable
 }

@@ -167,6 +167,7 @@ func connected(req *http.Request) {
 	trace := httptrace.ContextClientTrace(req.Context())
 	trace.GetConn("service.test:443")
 	trace.GotConn(httptrace.GotConnInfo{})
+	trace.WroteHeaders()
 }
 
 // testConfig has short waits.
@@ -204,16 +205,16 @@ func (r *Request) to(t *testing.T, address string) *Request {
 
 // text sets a body in memory; "" for none.
 func (r *Request) text(body string) *Request {
-	r.Open, r.Length = func() io.Reader { return bytes.NewReader([]byte(body)) }, int64(len(body))
+	r.Body, r.Length = []byte(body), int64(len(body))
 	if body == "" {
-		r.Open = nil
+		r.Body = nil
 	}
 	return r
 }
 
 // upload sets a body of any size that needs no memory.
 func (r *Request) upload(size int64) *Request {
-	r.Open, r.Length = func() io.Reader { return io.LimitReader(zeros{}, size) }, size
+	r.Body, r.Open, r.Length = nil, func() io.Reader { return io.LimitReader(zeros{}, size) }, size
 	return r
 }
 

@@ -1,9 +1,8 @@
-// Package transport sends one operation: attempts, retries, delivery, deadlines and caps. It knows no bodies of the
-// service.
+// Package transport sends one operation: attempts, retries, delivery, deadlines and size limits. It does not look into
+// the bodies of the service. go-retryablehttp drives the attempts of a call; each is one round trip of its http.Client.
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,39 +10,24 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/pool"
 )
 
 var (
-	// ErrStopped is returned for a request that is not sent, since its caller has stopped meanwhile.
+	// ErrStopped is returned for a request that was not sent, or not sent again, because Sending has ended.
 	ErrStopped = errors.New("stopped")
-	// ErrTooLarge is returned for a response body that exceeds the cap, counted after decompression.
+	// ErrTooLarge is returned for a response body over the size limit, counted after decompression.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
-
-	errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
-	errNotAgain   = errors.New("not sent again")
 )
 
-// KeyError is returned when no credentials could be had; that attempt sent nothing.
+// KeyError is returned when the key source failed. That attempt sent nothing.
 type KeyError struct{ Err error }
 
 func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 
-// Unwrap gives the error of the key source.
+// Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
-
-// Delivery is how far a request came.
-type Delivery uint8
-
-// Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
-const (
-	Unknown  Delivery = iota // bytes of it may have been written, and no response came
-	NotSent                  // not a byte was written
-	Answered                 // a response came
-)
 
 // Policy sets how often and how fast an operation is repeated.
 type Policy struct {
@@ -65,20 +49,20 @@ type Config struct {
 
 // Request is one operation.
 type Request struct {
-	Method      string
-	URL         *url.URL
-	Header      http.Header
-	Open        func() io.Reader // gives the body, more than once to some attempts; nil for none
-	Length      int64            // of the body
-	Replay      bool             // repeating it is harmless
-	MaxAttempts int              // 0 for the policy's
-	Pace        *overload.Pace   // of the operation; nil for none
-	// A refusal with status 429 is waited out, however often it comes, if there may be another attempt at all.
-	Patient bool
-	Sending context.Context //nolint:containedctx // when it ends, nothing more is waited for or repeated; nil for never
-	// Pause is called when a request that cannot have been performed has to wait for the pace, and calls wait. It is not
-	// sent if there is an error. Nil for wait alone.
-	Pause   func(wait func() error) error
+	Method        string
+	URL           *url.URL
+	Header        http.Header
+	Body          []byte           // nil for none, or for one that Open gives
+	Open          func() io.Reader // returns an upload from its start, more than once
+	Length        int64            // of Body, or of the upload
+	Replay        bool             // repeating it is harmless
+	MaxAttempts   int              // 0 for that of the policy
+	MaxRetryAfter time.Duration    // 0 for that of the policy
+	Pace          *overload.Pace   // of the operation; nil for none
+	// Place is that of the first attempt, if the caller has waited for it. Such a caller also waits out a refusal with
+	// status 429 by itself.
+	Place   *overload.Place
+	Sending context.Context //nolint:containedctx // when it ends, nothing is waited for or repeated; nil for never
 	Observe func(Attempt)
 }
 
@@ -88,8 +72,8 @@ type Attempt struct {
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
-	Waited   time.Duration // before it, for the pace
-	Spent    bool          // it would be followed by another if the budget of retries were not spent
+	Waited   time.Duration // before it, for the rate limit
+	Spent    bool          // another attempt would follow if the retry budget were not spent
 	Err      error
 }
 
@@ -106,16 +90,14 @@ type Result struct {
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	engine retryablehttp.Client
-	none   http.Header // of what the engine is given; nobody writes to it
 	base   http.RoundTripper
-	kind   kind
+	speaks protocols
 	config Config
 }
 
 // New returns a client. It does no I/O.
 func New(config Config) *Client {
-	c := &Client{config: config, none: http.Header{}}
+	c := &Client{config: config}
 	if own := config.HTTP; own != nil {
 		c.base = own.Transport
 		if own.Timeout > 0 {
@@ -125,15 +107,7 @@ func New(config Config) *Client {
 	if c.base == nil {
 		c.base = pool.New()
 	}
-	c.kind = kindOf(c.base)
-	c.engine = retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: attempts{c}},
-		RetryMax:   1 << 30, // decide counts
-		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
-			return callOf(ctx).again, nil
-		},
-		Backoff: c.backoff,
-	}
+	c.speaks = protocolsOf(c.base)
 	return c
 }
 
@@ -142,19 +116,9 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.base}).CloseIdleConnections()
 }
 
-// Do sends the request until it is answered for good. The result is set with an error too.
+// Do sends the request until the answer is final. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
-	call := &call{Request: *r, ctx: ctx, result: Result{Delivery: NotSent}}
-	call.max = cmp.Or(r.MaxAttempts, c.config.Policy.MaxAttempts)
-	req := http.Request{Method: r.Method, URL: r.URL, Header: c.none}
-	between := context.WithValue(cmp.Or(r.Sending, ctx), callKey{}, call) // attempts
-	//nolint:bodyclose,contextcheck // http.NoBody; Sending ends no later
-	_, err := c.engine.Do(&retryablehttp.Request{Request: req.WithContext(between)})
-	if err != nil && call.again && ctx.Err() == nil {
-		err = ErrStopped // in a back-off
-	}
-	if err == nil && call.result.Status < http.StatusBadRequest {
-		c.config.Budget.Refund(call.cost)
-	}
+	call := newCall(ctx, c, r)
+	err := call.run()
 	return call.result, err
 }

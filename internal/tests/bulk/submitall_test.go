@@ -123,7 +123,7 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 		go func() { done <- collect(seq) }()
 		concurrency = cmp.Or(concurrency, 4)
 		synctest.Wait()
-		assert.Len(t, j.known, min(concurrency+concurrency/4+1, 2*concurrency-1))
+		assert.Len(t, j.known, concurrency)
 		ahead := 2*concurrency - 1
 		for ended := range ahead {
 			if ended > 0 {
@@ -664,7 +664,7 @@ func TestJournalThatFails(t *testing.T) {
 		assert.Len(t, got, map[bool]int{true: 13, false: 12}[test.step == "end" && test.at > 10], "it is told once")
 		if test.step == "begin" {
 			assert.False(t, payvault.SafeToRetry(got[test.at].Err), "only the journal knows of earlier runs")
-			assert.Less(t, slices.Max(append(sent, -1)), test.at, "nothing is sent after it")
+			assert.Less(t, slices.Max(append(sent, -1)), test.at+4, "nothing is sent but what was being begun")
 		}
 	})
 }
@@ -756,9 +756,7 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 					waited++
 				}
 				assert.LessOrEqual(t, flying, int64(32))
-				if flying < 32 { // else some are begun for when these are answered
-					assert.EqualValues(t, flying, j.open())
-				}
+				assert.EqualValues(t, flying, j.open())
 			}
 		}()
 		accepted := 0
@@ -794,7 +792,7 @@ func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 			assert.Equal(t, earlier(100), got)
 		} else {
 			require.ErrorIs(t, got[0].Err, errDisk)
-			assert.ErrorContains(t, got[0].Err, "status 429 Too Many Requests: the walk was stopped: journal: disk full")
+			assert.False(t, payvault.SafeToRetry(got[0].Err), "the journal was not asked")
 		}
 	})
 }

@@ -147,7 +147,8 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 	}
 	opts := []payvault.Option{
 		payvault.WithRetryPolicy(payvault.RetryPolicy{
-			MaxAttempts: attemptsAtMost, MinBackoff: 1, MaxBackoff: 2, MaxRetryAfter: time.Second, IgnoreOverload: true,
+			MaxAttempts: attemptsAtMost, MinBackoff: 1, MaxBackoff: 2, MaxRetryAfter: time.Second,
+			MaxBulkRetryAfter: time.Second, IgnoreOverload: true,
 		}),
 		payvault.WithMaxResponseBytes(sizeLimit), payvault.WithHTTPClient(hc),
 		payvault.WithObserver(payvault.Observer{

@@ -432,7 +432,7 @@ func TestAllocations(t *testing.T) {
 		opts   []payvault.Option
 		call   func(c *payvault.Client) error
 	}{
-		"tokenize": {52, answer, nil, tokenize}, "tokenize with a logger": {53, answer, []payvault.Option{quiet}, tokenize},
+		"tokenize": {60, answer, nil, tokenize}, "tokenize with a logger": {60, answer, []payvault.Option{quiet}, tokenize},
 		"a page of no customers": {
 			60, `{"code":0,"totalPages":0,"totalRecords":0,"data":[]}`, nil, func(c *payvault.Client) error {
 				_, err := c.Customers.List(t.Context(), nil)
@@ -440,7 +440,7 @@ func TestAllocations(t *testing.T) {
 			},
 		},
 		"a submission of 100 cards": {
-			52, `{"code":0,"data":{"request_id":"r1"}}`, nil, func(c *payvault.Client) error {
+			60, `{"code":0,"data":{"request_id":"r1"}}`, nil, func(c *payvault.Client) error {
 				_, err := c.AccountUpdater.Submit(t.Context(), cards)
 				return err
 			},

@@ -189,7 +189,7 @@ func (r *run) client(base *http.Transport) (*payvault.Client, error) {
 		payvault.WithTimeout(r.Client.Timeout), payvault.WithMaxResponseBytes(r.Client.MaxBytes),
 		payvault.WithRetryPolicy(payvault.RetryPolicy{
 			MaxAttempts: r.Client.Attempts, MinBackoff: time.Millisecond, MaxBackoff: r.Client.MaxBackoff,
-			MaxRetryAfter: r.Client.MaxRetryAfter,
+			MaxRetryAfter: r.Client.MaxRetryAfter, MaxBulkRetryAfter: r.Client.MaxRetryAfter,
 		}),
 		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }

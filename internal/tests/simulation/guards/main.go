@@ -23,15 +23,15 @@ import (
 type guard struct{ name, file, old, broken string }
 
 const (
-	deliver = "internal/transport/deliver.go"
-	attempt = "internal/transport/attempt.go"
-	retry   = "internal/transport/retry.go"
-	redact  = "internal/redact/redact.go"
+	delivery = "internal/transport/delivery.go"
+	attempt  = "internal/transport/attempt.go"
+	retry    = "internal/transport/retry.go"
+	redact   = "internal/redact/redact.go"
 )
 
 func guards() []guard {
 	return []guard{
-		{"replay class, after a lost connection", retry, "c.result.Delivery == NotSent || c.Replay", "true"},
+		{"replay class, after a lost connection", retry, "failed.Delivery == NotSent || c.Replay", "true"},
 		{
 			"replay class, after 502, 503, 504", retry,
 			"http.StatusGatewayTimeout:\n\t\treturn c.Replay",
@@ -42,30 +42,34 @@ func guards() []guard {
 			`"/platform/invoice/{invoice_id}/send", ReplayNever`,
 			`"/platform/invoice/{invoice_id}/send", ReplaySame`,
 		},
-		{"GetBody only for what was not written", deliver, "if !t.rewindable.Load()", "if false"},
 		{
-			"a body that cannot be had anew, on HTTP/2", deliver,
-			"open == nil && again && c.kind.onlyH1 {",
-			"open == nil {",
+			"GetBody only on HTTP/1", delivery,
+			"case !c.client.speaks.http1, isSafe",
+			"case isSafe",
+		},
+		{
+			"an empty body that cannot be had anew, on HTTP/2", delivery,
+			"req.Body, req.GetBody = attemptReader{content, body}, nil",
+			"if req.Body != nil {\n\t\t\treq.Body, req.GetBody = attemptReader{content, body}, nil\n\t\t}",
 		},
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.result.Unsure", "return true"},
-		{"most attempts", retry, "c.result.Attempts-c.waited < c.max", "c.result.Attempts-c.waited <= c.max"},
-		{"budget of retries", retry, "call.again = call.cost > 0", ""},
-		{"a refusal is waited for", retry, "call.Pace.Refused(call.place, after)", ""},
+		{"most attempts", "internal/transport/call.go", "max: cmp.Or(r.", "max: 1 + cmp.Or(r."},
+		{"budget of retries", retry, "return again && !spent, nil", "return again, nil"},
+		{"a refusal is waited for", retry, "c.Pace.Refused(c.place, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
 			"c.core.paces[op.Op]",
 			"c.core.paces[OpCall]",
 		},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
-		{"Retry-After beyond the cap", retry, "bearable := after <= c.config.Policy.MaxRetryAfter", "bearable := true"},
+		{"Retry-After beyond the cap", retry, "bearable := after <= c.maxRetryAfter()", "bearable := true"},
 		{
 			"deadline of the attempt, body included", attempt,
-			"context.WithTimeout(call.ctx, timeout)",
-			"context.WithTimeout(call.ctx, 100*timeout)",
+			"context.WithTimeout(c.ctx, c.timeout())",
+			"context.WithTimeout(c.ctx, 100*c.timeout())",
 		},
 		{
-			"the caller's context", "internal/transport/transport.go",
+			"the caller's context", "internal/transport/call.go",
 			"ctx: ctx,",
 			"ctx: context.WithoutCancel(ctx),",
 		},
@@ -75,18 +79,24 @@ func guards() []guard {
 			"\tdefer resp.Body.Close()\n\tif resp.StatusCode == http.StatusSwitchingProtocols {",
 			"\tif resp.StatusCode != http.StatusSwitchingProtocols {\n\t\tdefer resp.Body.Close()\n\t} else {",
 		},
-		{"redirects", attempt, "c.base.RoundTrip(own)", "(&http.Client{Transport: c.base}).Do(own)"},
-		{"not sent: a connection was had", deliver, "t.asked.Load() && t.connections.Load() == 0", "t.asked.Load()"},
-		{"not sent: the body was taken, or there is none", deliver, " && !t.taken && (body || t.kind.standard)", ""},
-		{"sticky unknown: an earlier attempt", attempt, "Unsure: call.mayBePerformed(), ", ""},
+		{"redirects", attempt, "c.client.base.RoundTrip(sent)", "(&http.Client{Transport: c.client.base}).Do(sent)"},
+		{"not sent: no headers were written", delivery, "case seen.wroteHeaders.Load():", "case false:"},
+		{"not sent: net/http was asked", delivery, "case !seen.asked.Load():", "case false:"},
+		{"not sent: the body was not read", delivery, "c.Length > 0 && untouched", "c.Length > 0"},
+		{
+			"not sent: no connection for what has no body", delivery,
+			"c.client.speaks.standard && seen.connections.Load() == 0",
+			"seen.connections.Load() == 0",
+		},
+		{"sticky unknown: an earlier attempt", attempt, "Unsure: c.mayBePerformed(), ", ""},
 		{
 			"sticky unknown: sent twice by the RoundTripper", attempt,
-			"r.Unsure = r.Unsure || t.resent(call.Replay)",
+			"r.Unsure = r.Unsure || c.mayHaveResent(&seen)",
 			"",
 		},
 		{
 			"status 408 on a connection that was idle", attempt,
-			"r.Status == http.StatusRequestTimeout && (t.reused.Load() || t.connections.Load() == 0)",
+			"r.Status == http.StatusRequestTimeout && !seen.isNew()",
 			"false",
 		},
 		{
@@ -175,13 +185,13 @@ func guards() []guard {
 		},
 		{
 			"journal: a batch is recorded before it is sent", "submitall.go",
-			"\tif w.admit(b, turn, next) {\n",
-			"\t<-turn\n\tw.submit(b, cards)\n\tcards = nil\n\tif w.admit(b, turn, next) {\n",
+			"\t\tif w.begin(b) {\n\t\t\tw.submit(b, cards, opts)\n",
+			"\t\tw.submit(b, cards, opts)\n\t\tsent := b.Err\n\t\tif w.begin(b) {\n\t\t\tb.Err = sent\n",
 		},
 		{
 			"journal: a batch that waited is recorded anew", "submitall.go",
-			"if err == nil && !w.begin(b) {",
-			"if err != nil && !w.begin(b) {",
+			"if w.begin(b) {",
+			"if b.begun || w.begin(b) {",
 		},
 		{
 			"journal: the end is recorded only of a whole stream", "submitall.go",

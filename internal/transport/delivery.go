@@ -1,0 +1,153 @@
+package transport
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// This file says what may have become of a request, and keeps net/http from sending it twice.
+//
+// net/http repeats a request by itself. On HTTP/1 it does so if it could write nothing to a connection that was used
+// before, or if the method is safe or there is an Idempotency-Key, which a RoundTripper of the caller's may add. On
+// HTTP/2 it also repeats what a server has reset, although that may have been performed. Either way it needs a body that
+// it can read again. So a request has one only where net/http speaks HTTP/1 alone and nobody stands in between.
+// Everywhere else its body can be read once, and the call itself repeats what was provably not sent.
+
+// Delivery is how far a request came.
+type Delivery uint8
+
+// Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
+const (
+	Unknown  Delivery = iota // it may have been performed, and no response came
+	NotSent                  // too little of it was written for the operation to be performed
+	Answered                 // a response came
+)
+
+// String returns the name of a delivery.
+func (d Delivery) String() string {
+	return [...]string{Unknown: "unknown", NotSent: "not sent", Answered: "answered"}[d]
+}
+
+// protocols is what is known of a RoundTripper.
+type protocols struct {
+	standard bool // it is an *http.Transport without upgrades of the caller's, so its hooks tell of every connection
+	http1    bool // and it speaks nothing but HTTP/1
+}
+
+// protocolsOf asks net/http. Clone sets an *http.Transport up, as its first request may do at this moment, and has only
+// the caller's own upgrades; from then on a name in TLSNextProto says that it speaks HTTP/2.
+func protocolsOf(rt http.RoundTripper) protocols {
+	t, ok := rt.(*http.Transport)
+	if !ok || len(t.Clone().TLSNextProto) > 0 {
+		return protocols{}
+	}
+	unencryptedHTTP2 := t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
+	return protocols{standard: true, http1: len(t.TLSNextProto) == 0 && !unencryptedHTTP2}
+}
+
+// trace records what net/http tells about one attempt.
+type trace struct {
+	asked, reused, wroteHeaders atomic.Bool
+	connections                 atomic.Int32
+}
+
+func (t *trace) hooks() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { t.asked.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			t.reused.Store(info.Reused)
+			t.connections.Add(1)
+		},
+		WroteHeaders: func() { t.wroteHeaders.Store(true) }, // on HTTP/1 before their end leaves the buffer
+	}
+}
+
+// isNew reports whether the last connection is known not to have been used before.
+func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
+
+// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 the end of its headers was
+// not written then. Elsewhere nothing was read of its body besides, and net/http was asked to send it: a RoundTripper
+// that calls no hooks proves nothing. Without a body, an *http.Transport must have got no connection.
+func (c *call) deliveryWithoutResponse(seen *trace, body *attemptBody) Delivery {
+	untouched := body.end()
+	switch {
+	case seen.wroteHeaders.Load():
+		return Unknown
+	case c.client.speaks.http1:
+		return NotSent
+	case !seen.asked.Load():
+		return Unknown
+	case c.Length > 0 && untouched, c.client.speaks.standard && seen.connections.Load() == 0:
+		return NotSent
+	}
+	return Unknown
+}
+
+// mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
+// another one only if nothing was written to the first, or for a request that is harmless to repeat.
+func (c *call) mayHaveResent(seen *trace) bool {
+	return seen.connections.Load() > 1 && (c.Replay || !c.client.speaks.standard)
+}
+
+// isSafe reports whether net/http sends a method again by itself, written or not.
+func isSafe(method string) bool {
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
+}
+
+// setBody gives an attempt its body.
+func (c *call) setBody(req *http.Request) *attemptBody {
+	body := &attemptBody{}
+	content := io.Reader(http.NoBody)
+	if req.Body != nil {
+		content = req.Body
+	}
+	switch {
+	case !c.client.speaks.http1, isSafe(req.Method) && !c.Replay:
+		// An empty body is set too: without one net/http would repeat the request as if it could read it again.
+		req.Body, req.GetBody = attemptReader{content, body}, nil
+	case c.Open != nil:
+		req.Body = attemptReader{content, body}
+		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
+	default:
+		// What is in memory stays as it is: net/http knows its type, and sends it together with the headers.
+	}
+	return body
+}
+
+// attemptBody is the body of one attempt, in however many readers. Nothing is read from it after its attempt, as
+// net/http would on HTTP/2: from then on its content is the caller's to change.
+type attemptBody struct {
+	mu    sync.Mutex
+	read  bool
+	ended bool
+}
+
+// end waits for a read that is under way, allows no further one, and reports whether there was none at all.
+func (b *attemptBody) end() (untouched bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	return !b.read
+}
+
+// attemptReader reads the body of an attempt.
+type attemptReader struct {
+	content io.Reader
+	body    *attemptBody
+}
+
+func (r attemptReader) Read(p []byte) (int, error) {
+	r.body.mu.Lock()
+	defer r.body.mu.Unlock()
+	if r.body.ended {
+		return 0, io.ErrClosedPipe
+	}
+	r.body.read = true
+	return r.content.Read(p)
+}
+
+func (attemptReader) Close() error { return nil }
