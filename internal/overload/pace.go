@@ -74,8 +74,8 @@ type Place struct {
 	at time.Time // zero if there was no limit
 }
 
-// Wait returns when the request may be sent. It fails with a [HeldError] as soon as the service has asked for a wait that
-// is longer than longest, or than the context lasts, and with the error of the context if that ends first.
+// Wait returns when the request may be sent. It fails with a [HeldError] as soon as the service has asked for a wait
+// that is longer than longest, or than the context lasts, and with the error of the context if that ends first.
 func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -129,7 +129,8 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 }
 
 // mayWait returns an error for a request that cannot wait until something is sent again, and otherwise a channel that
-// is closed when that time is put off. It leaves the cause of the context alone, which may be the error of another call.
+// is closed when that time is put off. It leaves the cause of the context alone, which may be the error of another
+// call.
 func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (later <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

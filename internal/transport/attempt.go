@@ -26,8 +26,8 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 
 func (e *attemptError) Unwrap() error { return e.Err }
 
-// RoundTrip makes one attempt. The body of its response is in memory. Its error is an *attemptError, unless there was no
-// attempt because the wait for it failed.
+// RoundTrip makes one attempt. The body of its response is in memory. Its error is an *attemptError, unless there was
+// no attempt because the wait for it failed.
 //
 // A call has no CloseIdleConnections on purpose: after a failure the engine would close the connections of all callers.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -148,7 +148,8 @@ func (c *call) responseInMemory(req *http.Request) *http.Response {
 // followed by another attempt.
 const mostAtOnce = 1 << 20
 
-// readBody reads and closes the body. One within the limit is read to its end, so that its connection can be used again.
+// readBody reads and closes the body. One within the limit is read to its end, so that its connection can be used
+// again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 //
 // net/http repeats a request by itself. On HTTP/1 it does so if it could write nothing to a connection that was used
 // before, or if the method is safe or there is an Idempotency-Key, which a RoundTripper of the caller's may add. On
-// HTTP/2 it also repeats what a server has reset, although that may have been performed. Either way it needs a body that
-// it can read again. So a request has one only where net/http speaks HTTP/1 alone and nobody stands in between.
+// HTTP/2 it also repeats what a server has reset, although that may have been performed. Either way it needs a body
+// that it can read again. So a request has one only where net/http speaks HTTP/1 alone and nobody stands in between.
 // Everywhere else its body can be read once, and the call itself repeats what was provably not sent.
 
 // Delivery is how far a request came.
@@ -69,9 +69,9 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 // isNew reports whether the last connection is known not to have been used before.
 func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 the end of its headers was
-// not written then. Elsewhere nothing was read of its body besides, and net/http was asked to send it: a RoundTripper
-// that calls no hooks proves nothing. Without a body, an *http.Transport must have got no connection.
+// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 the end of its headers
+// was not written then. Elsewhere nothing was read of its body besides, and net/http was asked to send it: a
+// RoundTripper that calls no hooks proves nothing. Without a body, an *http.Transport must have got no connection.
 func (c *call) deliveryWithoutResponse(seen *trace, body *attemptBody) Delivery {
 	untouched := body.end()
 	switch {

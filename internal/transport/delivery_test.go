@@ -155,8 +155,8 @@ func (c *dying) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestDeadIdleConnection: a call survives it on a Transport that speaks only HTTP/1, with a body and without one, and is
-// performed once. On another one net/http has no means to send it again, and does not say that it wrote nothing.
+// TestDeadIdleConnection: a call survives it on a Transport that speaks only HTTP/1, with a body and without one, and
+// is performed once. On another one net/http has no means to send it again, and does not say that it wrote nothing.
 func TestDeadIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {

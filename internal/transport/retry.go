@@ -14,7 +14,8 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// checkRetry says whether another attempt follows, and tells the rate limit, the budget and the observer about this one.
+// checkRetry says whether another attempt follows, and tells the rate limit, the budget and the observer about this
+// one.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {

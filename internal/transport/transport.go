@@ -119,6 +119,6 @@ func (c *Client) CloseIdleConnections() {
 // Do sends the request until the answer is final. The result is set with an error too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := newCall(ctx, c, r)
-	err := call.run()
+	err := call.run() //nolint:contextcheck // the call has two contexts
 	return call.result, err
 }
