@@ -386,7 +386,7 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 		e.readFailure(ctx, r)
 	}
 	e.cause = safeCause(ctx, err)
-	if held, ok := errors.AsType[*overload.HeldError](err); ok {
+	if held, ok := errors.AsType[*overload.HeldError](err); ok && ctx.Err() == nil {
 		e.RetryAfter, e.cause = held.After, fmt.Errorf("%w: %w", ErrRateLimited, held)
 	}
 	return e
@@ -567,13 +567,23 @@ func onPage(page int, err error) error {
 
 var errStopped = errors.New("the walk was stopped")
 
-// safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer.
+// endError is the end of a context. The cause of that end is only shown: it may be the error of another call, as
+// errgroup makes it, and that says nothing about this one.
+type endError struct{ end, cause error }
+
+func (e *endError) Error() string { return e.end.Error() + ": " + e.cause.Error() }
+
+// Unwrap returns what the context itself ended with.
+func (e *endError) Unwrap() error { return e.end }
+
+// safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer. When the context
+// has ended, err is not looked at: net/http gives the cause of the context for its own error.
 func safeCause(ctx context.Context, err error) error {
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		if cause := context.Cause(ctx); !errors.Is(cause, ctxErr) {
-			return fmt.Errorf("%w: %w", ctxErr, cause)
+	if end := ctx.Err(); end != nil {
+		if cause := context.Cause(ctx); cause != end { //nolint:errorlint // what wraps the end says more
+			return &endError{end, cause}
 		}
-		return ctxErr
+		return end
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return ErrResponseTooLarge

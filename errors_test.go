@@ -171,7 +171,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		}, payvault.ErrRateLimited, payvault.ErrRejected)
 		assert.True(t, payvault.SafeToRetry(err))
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errShutdown)
+		require.ErrorContains(t, err, errShutdown.Error())
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -186,7 +186,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		Op: payvault.OpInvoicesSend, StatusCode: 404, Delivery: payvault.Answered, Attempts: 1,
 	}, payvault.ErrNotFound)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, errShutdown)
+	require.ErrorContains(t, err, errShutdown.Error())
 }
 
 func TestSafeToRetry(t *testing.T) {

@@ -195,10 +195,11 @@ func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptio
 	sending, stop := context.WithCancelCause(ctx)
 	w.sending, w.stop = sending, stop
 	w.why = func() error {
+		cause := context.Cause(sending) // before ctx is asked, whose cause may be the error of another call
 		if ctx.Err() != nil {
 			return safeCause(ctx, ctx.Err())
 		}
-		return context.Cause(sending)
+		return cause
 	}
 	w.requests, w.end = context.WithoutCancel(ctx), func() {}
 	if o.Journal == nil {

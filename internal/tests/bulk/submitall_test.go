@@ -214,7 +214,7 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 		whole := n / 100
 		assert.Len(t, j.known, whole, "the end is not recorded")
 		require.Len(t, got, whole+1)
-		require.ErrorIs(t, got[whole].Err, errDisk)
+		require.ErrorContains(t, got[whole].Err, errDisk.Error())
 		got[whole].Err = nil
 		assert.Equal(t, append(batchesOf(whole*100), batch{
 			Index: whole, Start: whole * 100, End: n, Status: payvault.BatchNotSent,

@@ -1,0 +1,153 @@
+package payvault_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+)
+
+// inGroup runs a call beside a sibling, as errgroup.WithContext does: the error of the sibling cancels the context of
+// both, and is its cause. The sibling runs once the call waits for its answer.
+func inGroup(t *testing.T, call func(ctx context.Context) error, sibling func() error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	failed := make(chan error, 1)
+	go func() { failed <- call(ctx) }()
+	synctest.Wait()
+	cause := sibling()
+	require.Error(t, cause)
+	cancel(cause)
+	return <-failed
+}
+
+// silent is a client of a service that receives each request and never answers, except a 429 for the creation of
+// payees.
+func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
+	t.Helper()
+	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/payee") {
+			w.Header().Set("Retry-After", "20")
+			service.Say(w, http.StatusTooManyRequests, "")
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client leaves
+		<-r.Context().Done()
+	})
+	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
+		append([]payvault.Option{payvault.WithHTTPClient(pool)}, opts...)...)
+	require.NoError(t, err)
+	return client
+}
+
+// besideEach runs a test for each sibling, in a bubble of its own.
+func besideEach(t *testing.T, name string, test func(t *testing.T, client *payvault.Client, sibling func() error)) {
+	t.Helper()
+	for _, sibling := range []string{"a failed local check", "a 429"} {
+		t.Run(name+" beside "+sibling, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := silent(t, payvault.WithObserver(payvault.Observer{
+					Attempt: func(_ context.Context, info payvault.CallInfo, r payvault.CallResult) {
+						if info.Op != payvault.OpPayeesCreate {
+							service.AssertMatches(t, r.Err)
+						}
+					},
+				}))
+				test(t, client, siblings(t, client)[sibling])
+			})
+		})
+	}
+}
+
+// siblings fail in ways that mean something else for a call beside them: nothing was sent, or it was turned away.
+func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
+	t.Helper()
+	return map[string]func() error{
+		"a failed local check": func() error {
+			_, err := client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{})
+			assert.ErrorIs(t, err, payvault.ErrInvalidRequest)
+			return err
+		},
+		"a 429": func() error { // that cannot be waited out
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme"})
+			assert.ErrorIs(t, err, payvault.ErrRateLimited)
+			return err
+		},
+	}
+}
+
+// assertOwn wants an error to say what became of its own call, whatever canceled the context.
+func assertOwn(t *testing.T, err error, want payvault.Error) {
+	t.Helper()
+	unknown := want.Delivery == payvault.Unknown
+	if unknown {
+		service.AssertError(t, err, want, payvault.ErrOutcomeUnknown)
+	} else {
+		service.AssertError(t, err, want)
+	}
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, unknown, strings.HasSuffix(err.Error(), " (outcome unknown)"), err)
+	assert.Equal(t, !unknown, strings.HasSuffix(err.Error(), " (not sent)"), err)
+	assert.Equal(t, !unknown, payvault.SafeToRetry(err), err)
+	class := payvault.CallResult{Err: err}.ErrorClass()
+	assert.NotContains(t, []string{"invalid_request", "rate_limited"}, class)
+}
+
+// TestError_causeIsTheErrorOfASibling: a call that was sent is of unknown outcome, whatever its siblings failed with.
+func TestError_causeIsTheErrorOfASibling(t *testing.T) {
+	t.Parallel()
+	calls := map[payvault.Operation]func(context.Context, *payvault.Client) error{
+		payvault.OpInvoicesSend: func(ctx context.Context, c *payvault.Client) error { return c.Invoices.Send(ctx, "I1", nil) },
+		payvault.OpPayeesDelete: func(ctx context.Context, c *payvault.Client) error { return c.Payees.Delete(ctx, 3001) },
+	}
+	for op, call := range calls {
+		besideEach(t, string(op), func(t *testing.T, client *payvault.Client, sibling func() error) {
+			t.Helper()
+			err := inGroup(t, func(ctx context.Context) error { return call(ctx, client) }, sibling)
+			assertOwn(t, err, payvault.Error{Op: op, Attempts: 1})
+			assert.ErrorContains(t, err, "payees.create", "the text may say why")
+		})
+	}
+}
+
+// TestError_causeIsTheErrorOfASiblingOfSubmitAll: batches that were sent are of unknown outcome, and the others were not
+// sent.
+func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
+	t.Parallel()
+	const inFlight = 4
+	besideEach(t, "SubmitAll", func(t *testing.T, client *payvault.Client, sibling func() error) {
+		t.Helper()
+		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
+		var batches []payvault.AccountUpdaterBatch
+		err := inGroup(t, func(ctx context.Context) error {
+			options := &payvault.SubmitAllOptions{Concurrency: inFlight}
+			for b := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), options) {
+				batches = append(batches, *b)
+			}
+			return ctx.Err()
+		}, sibling)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, batches, 10)
+		for i, b := range batches {
+			want := payvault.Error{Op: payvault.OpAccountUpdaterSubmit, Attempts: 1}
+			if i >= inFlight {
+				want.Delivery, want.Attempts = payvault.NotSent, 0
+			}
+			assertOwn(t, b.Err, want)
+		}
+	})
+}
