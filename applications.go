@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"strconv"
 )
@@ -38,11 +37,11 @@ type ApplicationCreated struct {
 	Pricing Pricing     `json:"pricing,omitzero"`
 }
 
-func (a *ApplicationCreated) missing() string {
+func (a *ApplicationCreated) missing() (string, bool) {
 	if a.App.ID == 0 {
-		return "app/app_id"
+		return "app/app_id", true
 	}
-	return ""
+	return "", true
 }
 
 // Application is a merchant application.
@@ -67,11 +66,11 @@ type savedData struct {
 	Fields []SavedField `json:"fields"`
 }
 
-func (d *savedData) missing() string {
+func (d *savedData) missing() (string, bool) {
 	if d.Fields == nil {
-		return "fields"
+		return "fields", false
 	}
-	return ""
+	return "", false
 }
 
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
@@ -124,8 +123,7 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 		return nil, err
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
-		r.problems = saidOf(r.Data.Value)
-		maps.DeleteFunc(r.problems, func(_ string, texts []string) bool { return len(texts) == 0 })
+		r.problems = problemsBeside(r.Data.Value)
 	}
 	return &Validation{Problems: r.problems}, nil
 }
@@ -140,7 +138,13 @@ type validationReply struct {
 
 func (r *validationReply) result() codes { return r.codes }
 
-func (*validationReply) missing() string { return "" }
+// missing refuses data that is too long to look for messages in.
+func (r *validationReply) missing() (string, bool) {
+	if r.Data.isLeft {
+		return "/data", true
+	}
+	return "", true
+}
 
 func (r *validationReply) accept(e *Error, private []string) bool {
 	answer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity

@@ -592,7 +592,7 @@ type callReply struct {
 
 func (r *callReply) result() codes { return r.codes }
 
-func (*callReply) missing() string { return "" }
+func (*callReply) missing() (string, bool) { return "", true }
 
 // read decodes the codes, and then the caller's type.
 func (r *callReply) read(first *reader, body []byte) error {

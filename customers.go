@@ -72,11 +72,17 @@ type Customer struct {
 	BillingCards      []BillingCard     `json:"billing_cards,omitempty"`
 }
 
-func (c *Customer) missing() string {
+func (c *Customer) missing() (string, bool) {
 	if c.ID == "" {
-		return "customer_id"
+		return "customer_id", true
 	}
-	return ""
+	return "", true
+}
+
+// settle wants the ID of a record of a list.
+func (c *Customer) settle() (missing string, ok bool) {
+	name, _ := c.missing()
+	return name, name == ""
 }
 
 // ShippingAddress is an address of a customer, the same in requests and in results.
@@ -176,5 +182,5 @@ func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...Ca
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{clientOf(s), OpCustomersList, input{}}
+	return list[Customer]{clientOf(s), OpCustomersList, input{}, (*Customer).settle}
 }

@@ -121,8 +121,14 @@ func (c codes) check(op OperationInfo) error {
 // reply is the success shape of an operation.
 type reply interface {
 	result() codes
-	// missing names a documented value that the caller cannot do without and that is not there.
-	missing() string
+	lacking
+}
+
+// lacking is an answer, or the record in it, that may lack something.
+type lacking interface {
+	// missing names a documented value that is not there, and reports whether the caller cannot go on without it, as
+	// without the ID of what was created. If the caller can, the code decides.
+	missing() (name string, needed bool)
 }
 
 // platformReply is the success envelope of platform operations.
@@ -134,23 +140,24 @@ type platformReply[T any] struct {
 
 func (r *platformReply[T]) result() codes { return r.codes }
 
-// missing asks the record too: one that has just been created is of no use without its ID.
-func (r *platformReply[T]) missing() string {
-	switch record := any(r.Data).(type) {
-	case *ignored:
-	case interface{ missing() string }:
-		if r.Data == nil {
-			return "/data"
-		}
-		if field := record.missing(); field != "" {
-			return "/data/" + field
-		}
-	default:
-		if r.Data == nil {
-			return "/data"
-		}
+// missing asks the record.
+func (r *platformReply[T]) missing() (string, bool) {
+	isThere := r.Data != nil
+	if !isThere {
+		r.Data = new(T)
 	}
-	return ""
+	record, ok := any(r.Data).(lacking)
+	if !ok {
+		return "", false
+	}
+	name, needed := record.missing()
+	switch {
+	case !isThere:
+		return "/data", needed
+	case name != "":
+		return "/data/" + name, needed
+	}
+	return "", false
 }
 
 // ignored is the data of operations for which none is documented.
@@ -178,16 +185,25 @@ func readReply(ctx context.Context, op OperationInfo, body []byte, into reply) (
 	if err != nil {
 		return r.unread, err
 	}
-	field := into.missing()
+	field, needed := into.missing()
 	if field == "" {
 		return r.unread, nil
 	}
 	for i, at := range r.unread {
-		if strings.HasPrefix(field+"/", at+"/") {
+		if !strings.HasPrefix(field+"/", at+"/") {
+			continue
+		}
+		if needed {
 			return r.unread, r.reasons[i]
 		}
+		return r.unread, nil
 	}
-	return r.unread, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
+	err = fmt.Errorf("%w: %s is missing", ErrMalformedResponse, field)
+	if needed {
+		return r.unread, err
+	}
+	r.note(field, err)
+	return r.unread, nil
 }
 
 // reader decodes an answer within bounds of memory and time, and takes what services really send for what is
@@ -393,12 +409,13 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	}
 	_, isFrom := pointer.(json.UnmarshalerFrom)
 	number, isNumber := pointer.(*stdjson.Number) // which v2 knows from Go 1.27 on
-	switch own, ok := pointer.(formReader); {
+	own, isOwn := pointer.(formReader)
+	switch {
 	case isNumber && kind == '0':
 		raw, err := dec.ReadValue()
 		*number = stdjson.Number(raw)
 		return err
-	case ok && (kind == '{' || r.open):
+	case isOwn && (kind == '{' || r.open):
 		defer func(open bool) { r.open = open }(r.open)
 		r.open = false // what it holds is documented
 		return own.readForm(r, dec)
@@ -429,7 +446,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return r.end(errTooMany)
 	}
 	nullRecord := kind == 'n' && isElement
-	if err = scalar(raw, v, pointer); err == nil && !nullRecord {
+	isNoRecord := isElement && isOwn && kind != '{'
+	if err = scalar(raw, v, pointer); err == nil && !nullRecord && !isNoRecord {
 		return nil
 	}
 	r.allocated += oddValue

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -426,11 +427,16 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 const mostSaid = 64 << 10
 
 // excerpt is JSON of at most mostSaid.
-type excerpt struct{ jsontext.Value }
+type excerpt struct {
+	jsontext.Value
+
+	isLeft bool // to the raw answer
+}
 
 // UnmarshalJSON keeps the text of a value.
 func (e *excerpt) UnmarshalJSON(b []byte) error {
-	if e.Value = e.Value[:0]; len(b) <= mostSaid {
+	e.Value, e.isLeft = e.Value[:0], len(b) > mostSaid
+	if !e.isLeft {
 		e.Value = append(e.Value, b...)
 	}
 	return nil
@@ -493,10 +499,30 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 }
 
-// saidOf gives what the data of a success says of fields, cleared of card numbers.
-func saidOf(data jsontext.Value) map[string][]string {
-	e := &Error{}
-	e.readData(data)
+// problemsBeside gives the messages that stand in the data of a success, cleared of card numbers: every text, list or
+// object that is not empty, except for data.message, by the name of its member. One that has no name is under "".
+func problemsBeside(data jsontext.Value) map[string][]string {
+	var members map[string]jsontext.Value
+	if data.Kind() != '{' || json.Unmarshal(data, &members, tolerantForm) != nil {
+		members = map[string]jsontext.Value{"": data}
+	}
+	if members["message"].Kind() == '"' {
+		delete(members, "message")
+	}
+	e := &Error{Fields: map[string][]string{}}
+	for name, member := range members {
+		kind := member.Kind()
+		if kind == 't' || kind == '0' || isNone(member, reflect.Invalid) {
+			continue
+		}
+		texts, _ := messages(member)
+		if texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" }); len(texts) > 0 {
+			e.Fields[name] = texts
+		}
+	}
+	if len(e.Fields) == 0 {
+		return nil
+	}
 	e.clear(nil)
 	return e.Fields
 }

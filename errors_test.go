@@ -65,7 +65,6 @@ func TestError_text(t *testing.T) {
 		{598, ``, `598` + unknown},
 		{200, `{`, `200 OK: ` + malformed + `not JSON, or cut off` + unknown},
 		{200, `{}`, `200 OK: ` + malformed + `no result code` + unknown},
-		{200, `{"code":0}`, `200 OK: code 0: ` + malformed + `/data is missing` + unknown},
 		{
 			200, `{"code":0,"rcode":"051","data":{}}`,
 			`200 OK: code 0: ` + malformed + `it says both success and failure` + unknown,

@@ -73,9 +73,6 @@ func do[T any, S ~struct{ client *Client }](
 	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
-	if r.Data == nil {
-		r.Data = new(T)
-	}
 	return r.Data, nil
 }
 

@@ -204,6 +204,8 @@ type pageReply[T any] struct {
 	TotalPages   int        `json:"totalPages"`
 	TotalRecords int        `json:"totalRecords"`
 	Data         records[T] `json:"data"`
+
+	settle func(record *T) (missing string, ok bool)
 }
 
 func (r *pageReply[T]) result() codes { return r.codes }
@@ -214,12 +216,17 @@ func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
 		counter[Timestamp](r))
 }
 
-// missing accepts null for no records.
-func (r *pageReply[T]) missing() string {
+// missing accepts null for no records. Each record is settled.
+func (r *pageReply[T]) missing() (string, bool) {
 	if !r.Data.given || r.Data.list == nil && r.TotalRecords > 0 {
-		return "/data"
+		return "/data", true
 	}
-	return ""
+	for i := range r.Data.list {
+		if name, ok := r.settle(&r.Data.list[i]); !ok {
+			return strings.TrimSuffix("/data/"+strconv.Itoa(i)+"/"+name, "/"), true
+		}
+	}
+	return "", true
 }
 
 // records are those of a page, if the answer has any.
@@ -244,11 +251,12 @@ type list[T any] struct {
 	client *Client
 	op     Operation
 	in     input
+	settle func(record *T) (missing string, ok bool) // names what a record lacks, if anything; "" is the record
 }
 
 // page gets one page.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
-	var r pageReply[T]
+	r := pageReply[T]{settle: l.settle}
 	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}

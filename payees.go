@@ -37,11 +37,11 @@ type Payee struct {
 	Account PayeeAccount `json:"payee_account,omitzero"`
 }
 
-func (p *Payee) missing() string {
+func (p *Payee) missing() (string, bool) {
 	if p.ID == 0 {
-		return "payee_id"
+		return "payee_id", true
 	}
-	return ""
+	return "", true
 }
 
 // PayeeAddress is the address of a payee.

@@ -61,6 +61,8 @@ type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }
 
+func (*Confirmation) missing() (string, bool) { return "", false }
+
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
 // Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
 // comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is
@@ -88,7 +90,18 @@ func (s *SubscriptionsService) AllTransactions(
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{clientOf(s), OpSubscriptionsTransactions, with(id)}
+	return list[Transaction]{clientOf(s), OpSubscriptionsTransactions, with(id), (*Transaction).settle}
+}
+
+// settle reports an empty record as missing. An rcode of 0 is what is left of 000 where it was sent as a number.
+func (t *Transaction) settle() (missing string, ok bool) {
+	if *t == (Transaction{}) {
+		return "", false
+	}
+	if t.RCode == codeSuccess {
+		t.RCode = rcodeSuccess
+	}
+	return "", true
 }
 
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID

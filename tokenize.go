@@ -88,6 +88,8 @@ type TokenizeResponse struct {
 type tokenizeReply struct {
 	codes
 
+	updates bool // the card of a CardID, which the caller knows
+
 	RMsg       string `json:"rmsg"`
 	PGID       string `json:"pg_id"`
 	CardID     string `json:"card_id"`
@@ -97,11 +99,11 @@ type tokenizeReply struct {
 
 func (r *tokenizeReply) result() codes { return r.codes }
 
-func (r *tokenizeReply) missing() string {
+func (r *tokenizeReply) missing() (string, bool) {
 	if r.CardID == "" {
-		return "/card_id"
+		return "/card_id", !r.updates
 	}
-	return ""
+	return "", true
 }
 
 // Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates
@@ -118,10 +120,11 @@ func (s *TokensService) Tokenize(
 	ctx context.Context, req *TokenizeRequest, opts ...CallOption,
 ) (*TokenizeResponse, error) {
 	op := OpTokensTokenize.info()
+	var r tokenizeReply
 	if req != nil && req.CardID != "" {
 		op.Replay = ReplaySame
+		r.updates = true
 	}
-	var r tokenizeReply
 	if err := exchange(ctx, clientOf(s), op, send(req), &r, opts); err != nil {
 		return nil, err
 	}

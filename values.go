@@ -399,10 +399,10 @@ var behindDay = regexp.MustCompile(`(?i)^(?:[T ](?:(?:[01]\d|2[0-3]):?[0-5]\d(?:
 	`(?: ?(?:Z|[+-](?:[01]?\d|2[0-3])(?::?[0-5]\d)?))?(?: ?(?:UTC|GMT))?$`)
 
 // UnmarshalJSON reads YYYY-MM-DD, also without leading zeros in month and day and with a time, an offset or a Z behind
-// it, YYYYMMDD and YYYYMMDDhhmmss. An empty string, null, false, 0 and 0000-00-00 are no date.
+// it, YYYYMMDD and YYYYMMDDhhmmss. An empty string, null, false, 0, 0000-00-00 and 0001-01-01 are no date.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	text := bytes.TrimSuffix(textOrNone(b), []byte(".0")) // of a number
-	if len(text) == 0 && len(b) > 0 || string(text) == "0" {
+	if len(text) == 0 && len(b) > 0 || string(text) == "0" || isNoDay(text) {
 		*d = Date{}
 		return nil
 	}
@@ -434,10 +434,16 @@ func isCompact(text []byte) bool {
 }
 
 const (
-	noDay        = "0000-00-00"          // what some databases write for none
-	noTime       = "0001-01-01T00:00:00" // what .NET writes for none
-	longestValue = 64                    // of an instant or an amount
+	noDay        = "0000-00-00" // what some databases write for none
+	firstDay     = "0001-01-01" // what .NET writes for none, with a midnight behind it
+	longestValue = 64           // of an instant or an amount
 )
+
+// isNoDay reports whether a text is a day that stands for none, or a time on it.
+func isNoDay(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(noDay)) && behindDay.Match(text[len(noDay):]) ||
+		bytes.HasPrefix(text, []byte(firstDay)) && behindDay.Match(text[len(firstDay):])
+}
 
 // checkDate refuses a date that is not in the calendar. No date is left to the service.
 func checkDate(path string, d Date, p *problems) {
@@ -449,8 +455,8 @@ func checkDate(path string, d Date, p *problems) {
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form, and read
 // from ISO 8601 with Z, UTC, GMT, +07:00, +0700 or +07, with or without seconds and a fraction, and in its basic form;
 // without an offset it is no instant and cannot be read. 24:00:00 is the end of the day, the second 60 the next one.
-// The zero value is no time: it is read from an empty string, from null, false and 0, from the day 0000-00-00, and from
-// 0001-01-01T00:00:00 without an offset.
+// The zero value is no time: it is read from an empty string, from null, false and 0, and from the days 0000-00-00 and
+// 0001-01-01.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -458,8 +464,7 @@ type Timestamp struct {
 // UnmarshalJSON reads an instant or no time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	text := textOrNone(b)
-	if len(text) == 0 && len(b) > 0 || string(text) == "0" || bytes.HasPrefix(text, []byte(noDay)) ||
-		string(text) == noTime {
+	if len(text) == 0 && len(b) > 0 || string(text) == "0" || isNoDay(text) {
 		*t = Timestamp{}
 		return nil
 	}
@@ -517,10 +522,17 @@ func parseInstant(b []byte) (t time.Time, err error) {
 		text = slices.Insert(text, at+len("+07"), ':')
 	}
 	more := beyond(text)
-	if t.UnmarshalText(text) != nil || t.Add(more).Year() > 9999 {
+	// Package time reads an offset of a whole day, and then refuses to write it.
+	if t.UnmarshalText(text) != nil || t.Add(more).Year() > 9999 || isWholeDay(t) {
 		return time.Time{}, errNotInstant // the standard error would repeat the text
 	}
 	return t.Add(more), nil
+}
+
+// isWholeDay reports whether the offset of a time is a day.
+func isWholeDay(t time.Time) bool {
+	_, offset := t.Zone()
+	return max(offset, -offset) >= 24*60*60
 }
 
 // beyond writes 24:00:00 and the second 60, which package time does not know, as what it knows, and gives the rest.

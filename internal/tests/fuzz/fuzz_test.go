@@ -63,13 +63,13 @@ func FuzzReply(f *testing.F) {
 			if c.Op == payvault.OpTokensTokenize {
 				member, want = "rcode", "000"
 			}
-			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() {
-				want = "2" // is an answer
-			} else {
-				assert.Equal(t, 2, status/100, c.Name)
+			got := codes(body, member)
+			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() && slices.Equal(got, []string{"2"}) {
+				continue // is an answer, whatever the status
 			}
+			assert.Equal(t, 2, status/100, c.Name)
 			if !strings.Contains(c.Name, " by ") { // a list may have no page
-				assert.Equal(t, []string{want}, codes(body, member), "%s: %q", c.Name, body)
+				assert.Equal(t, []string{want}, got, "%s: %q", c.Name, body)
 			}
 		}
 	})

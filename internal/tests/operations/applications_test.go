@@ -37,6 +37,22 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
+		// Whatever their shape is: with messages it does not pass.
+		{200, `{"code":0,"data":{"tax_id":"is required"}}`, required, nil},
+		{200, `{"code":0,"data":{"tax_id":["is required"],"count":1,"passed":true}}`, required, nil},
+		{200, `{"code":0,"data":["is required",""]}`, service.Fields{"": {"is required"}}, nil},
+		{200, `{"code":0,"data":"is required"}`, service.Fields{"": {"is required"}}, nil},
+		{
+			200, `{"code":0,"data":{"errors":{"tax_id":["is required"]}}}`,
+			service.Fields{"errors": {`{"tax_id":["is required"]}`}},
+			nil,
+		},
+		{200, `{"code":0,"data":[{"tax_id":"is required"}]}`, service.Fields{"": {`{"tax_id":"is required"}`}}, nil},
+		{200, `{"code":0,"data":{"tax_id":"","legal_name":[""],"owner":null,"a":false,"b":{},"c":[]}}`, nil, nil},
+		{
+			200, `{"code":0,"data":{"tax_id":["` + strings.Repeat("x", 64<<10) + `"]}}`, nil,
+			[]error{payvault.ErrMalformedResponse},
+		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
 		{ // 4004 is the application too
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
@@ -73,7 +89,7 @@ func TestApplicationsValidate(t *testing.T) {
 		}
 		require.NoError(t, err, test.answer)
 		assert.Equal(t, &payvault.Validation{Problems: test.want}, got)
-		assert.Equal(t, test.want == nil, got.OK())
+		assert.Equal(t, test.want == nil, got.OK(), test.answer)
 		assert.Regexp(t, `^{"code":"?`+observed.Code+`[",}]`, test.answer)
 	}
 }
