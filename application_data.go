@@ -74,7 +74,8 @@ const (
 
 // ApplicationData is the data of an application, one field per documented key, and Extra for other keys. Fields that
 // are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what would be
-// taken for empty. Its JSON form is the list of pairs {key, value} of the wire.
+// taken for empty. An empty text that replaces a saved one goes into Extra, by the key of its field. Its JSON form is
+// the list of pairs {key, value} of the wire.
 //
 // Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend
 // on the business type.
@@ -118,8 +119,8 @@ type ApplicationData struct {
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have. A value that must not be
-// seen is best a [Secret].
+// ApplicationField is a pair for a key that [ApplicationData] does not have, or for one that is to become empty: then
+// its Value is "". A value that must not be seen is best a [Secret].
 type ApplicationField struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
@@ -164,7 +165,7 @@ func (d *ApplicationData) readForm(r *reader, dec *jsontext.Decoder) error {
 }
 
 func (r *reader) readPair(key string, raw jsontext.Value, d *ApplicationData) error {
-	if i, ok := fieldOf(key); ok {
+	if i, ok := fieldOf(key); ok && string(raw) != `""` {
 		return r.readField(raw, reflect.ValueOf(d).Elem().Field(i))
 	}
 	if isMarked(raw) {
@@ -191,14 +192,16 @@ func fieldOf(key string) (i int, ok bool) {
 	return 0, false
 }
 
-// checkKeys refuses data without a field, and keys in Extra that are empty, given twice, or have a field of their own.
+// checkKeys refuses data without a field, and keys in Extra that are empty, given twice, or have a field of their own,
+// unless that field is to become empty.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.fields()) == 0 {
 		p.add("data", "has no field")
 	}
 	seen := make(map[string]bool, len(d.Extra))
 	for _, field := range d.Extra {
-		_, known := fieldOf(field.Key)
+		i, known := fieldOf(field.Key)
+		known = known && (field.Value != "" || !reflect.ValueOf(d).Field(i).IsZero())
 		switch {
 		case field.Key == "":
 			p.add("data", "has a field without a key")
@@ -438,8 +441,8 @@ type DeliveryMethods struct {
 
 // Ownership lists the owners of a business.
 type Ownership struct {
-	InterestCount int64   `json:"interestCount"` // sent as given
-	Owners        []Owner `json:"owners,omitempty"`
+	InterestCount int64   `json:"interestCount"`   // sent as given
+	Owners        []Owner `json:"owners,omitzero"` // nil is not sent, an empty list is
 }
 
 // Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The
@@ -463,7 +466,7 @@ type Owner struct {
 	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the form is not shown
 	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
 	// Raw JSON; its shape is not shown.
-	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitempty"`
+	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
 	CbExp             string             `json:"cbExp,omitzero"`
 	Legal             *bool              `json:"legal,omitzero"` // nil is not sent
 	LegalExp          string             `json:"legalExp,omitzero"`

@@ -37,11 +37,11 @@ type ApplicationCreated struct {
 	Pricing Pricing     `json:"pricing,omitzero"`
 }
 
-func (a *ApplicationCreated) missing() (string, bool) {
+func (a *ApplicationCreated) missing() string {
 	if a.App.ID == 0 {
-		return "app/app_id", true
+		return "app/app_id"
 	}
-	return "", true
+	return ""
 }
 
 // Application is a merchant application.
@@ -66,15 +66,15 @@ type savedData struct {
 	Fields []SavedField `json:"fields"`
 }
 
-func (d *savedData) missing() (string, bool) {
+func (d *savedData) missing() string {
 	if d.Fields == nil {
-		return "fields", false
+		return "fields"
 	}
-	return "", false
+	return ""
 }
 
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
-// by field name, whatever the code of the answer is.
+// by field name, whatever the code of the answer is. Messages that name no field have the key "".
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
@@ -105,11 +105,12 @@ func (s *ApplicationsService) Create(
 func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
-	saved, err := do[savedData](ctx, s, OpApplicationsSaveData, with(id).send(applicationDataBody{data}), opts)
-	if err != nil {
+	r := platformReply[savedData]{informs: true}
+	in := with(id).send(applicationDataBody{data})
+	if err := exchange(ctx, clientOf(s), OpApplicationsSaveData.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
-	return saved.Fields, nil
+	return r.Data.Fields, nil
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:

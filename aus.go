@@ -51,11 +51,11 @@ type AccountUpdaterRequest struct {
 	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
 
-func (r *AccountUpdaterRequest) missing() (string, bool) {
+func (r *AccountUpdaterRequest) missing() string {
 	if r.RequestID == "" {
-		return "request_id", true
+		return "request_id"
 	}
-	return "", true
+	return ""
 }
 
 // Submit submits 1 to 100 cards. Another number of cards, a card without a number, and an expiration date that is not

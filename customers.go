@@ -72,17 +72,16 @@ type Customer struct {
 	BillingCards      []BillingCard     `json:"billing_cards,omitempty"`
 }
 
-func (c *Customer) missing() (string, bool) {
+func (c *Customer) missing() string {
 	if c.ID == "" {
-		return "customer_id", true
+		return "customer_id"
 	}
-	return "", true
+	return ""
 }
 
 // settle wants the ID of a record of a list.
 func (c *Customer) settle() (missing string, ok bool) {
-	name, _ := c.missing()
-	return name, name == ""
+	return c.missing(), c.missing() == ""
 }
 
 // ShippingAddress is an address of a customer, the same in requests and in results.
@@ -99,8 +98,8 @@ type ShippingAddress struct {
 	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"shipping_country,omitzero"`      // name
 	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
-	Primary     bool       `json:"primary,omitzero"`
-	MerchantID  MerchantID `json:"merchant_id,omitzero"` // requests only
+	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent, or was not told
+	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // requests only
 }
 
 // BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
@@ -124,9 +123,9 @@ type BillingCardRequest struct {
 	Zip4        string     `json:"billing_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"billing_country,omitzero"`      // the form is not shown
 	CountryCode string     `json:"billing_country_code,omitzero"` // the form is not shown
-	Verify      bool       `json:"verify,omitzero"`
-	Primary     bool       `json:"primary,omitzero"`
-	MerchantID  MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant
+	Verify      *bool      `json:"verify,omitzero"`               // nil is not sent
+	Primary     *bool      `json:"primary,omitzero"`              // nil is not sent
+	MerchantID  MerchantID `json:"merchant_id,omitzero"`          // when acting for another merchant
 }
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.

@@ -121,43 +121,32 @@ func (c codes) check(op OperationInfo) error {
 // reply is the success shape of an operation.
 type reply interface {
 	result() codes
-	lacking
-}
-
-// lacking is an answer, or the record in it, that may lack something.
-type lacking interface {
 	// missing names a documented value that is not there, and reports whether the caller cannot go on without it, as
 	// without the ID of what was created. If the caller can, the code decides.
-	missing() (name string, needed bool)
+	missing() (place string, needed bool)
 }
 
 // platformReply is the success envelope of platform operations.
 type platformReply[T any] struct {
 	codes
 
-	Data *T `json:"data"`
+	Data    *T   `json:"data"`
+	informs bool // the caller can go on without the data
 }
 
 func (r *platformReply[T]) result() codes { return r.codes }
 
 // missing asks the record.
-func (r *platformReply[T]) missing() (string, bool) {
-	isThere := r.Data != nil
-	if !isThere {
-		r.Data = new(T)
-	}
-	record, ok := any(r.Data).(lacking)
-	if !ok {
-		return "", false
-	}
-	name, needed := record.missing()
+func (r *platformReply[T]) missing() (place string, needed bool) {
+	record, ok := any(r.Data).(interface{ missing() string })
 	switch {
-	case !isThere:
-		return "/data", needed
-	case name != "":
-		return "/data/" + name, needed
+	case !ok: // no data is documented
+	case r.Data == nil:
+		place, r.Data = "/data", new(T)
+	case record.missing() != "":
+		place = "/data/" + record.missing()
 	}
-	return "", false
+	return place, !r.informs
 }
 
 // ignored is the data of operations for which none is documented.

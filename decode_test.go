@@ -135,7 +135,8 @@ func TestReading_oddValues(t *testing.T) {
 	t.Parallel()
 	eachAnswer(t, odd, func(r reading) {
 		require.NoError(t, r.err, "%s %s", r.place, r.form)
-		assert.JSONEq(t, r.want, r.got, "%s %s", r.place, r.form)
+		notPrimary := strings.NewReplacer(`,"primary":false`, "") // which may also not be told
+		assert.JSONEq(t, notPrimary.Replace(r.want), notPrimary.Replace(r.got), "%s %s", r.place, r.form)
 		assert.Empty(t, r.unread, "%s %s", r.place, r.form)
 	})
 }

@@ -111,8 +111,12 @@ func assertOwn(t *testing.T, err error, want payvault.Error) {
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	calls := map[payvault.Operation]func(context.Context, *payvault.Client) error{
-		payvault.OpInvoicesSend: func(ctx context.Context, c *payvault.Client) error { return c.Invoices.Send(ctx, "I1", nil) },
-		payvault.OpPayeesDelete: func(ctx context.Context, c *payvault.Client) error { return c.Payees.Delete(ctx, 3001) },
+		payvault.OpInvoicesSend: func(ctx context.Context, c *payvault.Client) error {
+			return c.Invoices.Send(ctx, "I1", nil)
+		},
+		payvault.OpPayeesDelete: func(ctx context.Context, c *payvault.Client) error {
+			return c.Payees.Delete(ctx, 3001)
+		},
 	}
 	for op, call := range calls {
 		besideEach(t, string(op), func(t *testing.T, client *payvault.Client, sibling func() error) {
@@ -124,7 +128,7 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	}
 }
 
-// TestError_causeIsTheErrorOfASiblingOfSubmitAll: batches that were sent are of unknown outcome, and the others were not
+// TestError_causeIsTheErrorOfASiblingOfSubmitAll: batches that were sent are of unknown outcome. The others were not
 // sent.
 func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
 	t.Parallel()

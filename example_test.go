@@ -163,7 +163,7 @@ func ExampleCustomersService_Create() {
 	customer, err := client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
 		ID: "JANE1", FirstName: "Jane", LastName: "Doe",
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), Primary: true},
+			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), Primary: new(true)},
 		},
 	})
 	if err != nil {

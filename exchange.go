@@ -76,6 +76,17 @@ func do[T any, S ~struct{ client *Client }](
 	return r.Data, nil
 }
 
+// confirm performs an operation whose code decides: what the service says besides may be missing.
+func confirm[S ~struct{ client *Client }](
+	ctx context.Context, s *S, op Operation, in input, opts []CallOption,
+) (*Confirmation, error) {
+	r := platformReply[Confirmation]{informs: true}
+	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
+		return nil, err
+	}
+	return r.Data, nil
+}
+
 // exchange checks and sends an operation and decodes its success.
 func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into reply, opts []CallOption) (err error) {
 	if c == nil || c.core == nil {

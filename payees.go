@@ -37,11 +37,11 @@ type Payee struct {
 	Account PayeeAccount `json:"payee_account,omitzero"`
 }
 
-func (p *Payee) missing() (string, bool) {
+func (p *Payee) missing() string {
 	if p.ID == 0 {
-		return "payee_id", true
+		return "payee_id"
 	}
-	return "", true
+	return ""
 }
 
 // PayeeAddress is the address of a payee.

@@ -61,7 +61,7 @@ type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }
 
-func (*Confirmation) missing() (string, bool) { return "", false }
+func (*Confirmation) missing() string { return "" }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
 // Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
@@ -116,5 +116,5 @@ func (t *Transaction) settle() (missing string, ok bool) {
 func (s *SubscriptionsService) Cancel(
 	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
 ) (*Confirmation, error) {
-	return do[Confirmation](ctx, s, OpSubscriptionsCancel, with(id).send(req), opts)
+	return confirm(ctx, s, OpSubscriptionsCancel, with(id).send(req), opts)
 }

@@ -40,7 +40,7 @@ type TokenizeRequest struct {
 	TypeID              TypeID   `json:"type_id,omitzero"`                // ACH account type
 	PayloadWalletOnePay Secret   `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
 	PayloadWalletTwoPay Secret   `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
-	SingleUse           bool     `json:"single_use,omitzero"`             // response setting
+	SingleUse           *bool    `json:"single_use,omitzero"`             // response setting; nil is not sent
 	EchoFields          Pairs    `json:"echo_fields,omitempty"`           // returned unchanged
 	SessionID           string   `json:"session_id,omitzero"`             // response setting
 	UserID              int64    `json:"user_id,omitzero"`                // response setting

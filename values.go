@@ -48,6 +48,7 @@ var (
 	errNotDate    = errors.New("not a date of the form YYYY-MM-DD")
 	errNotInstant = errors.New("not an ISO 8601 time with an offset")
 	errNotCompact = errors.New("not a date and time of 14 digits")
+	errNoBSON     = errors.New("has no form in BSON; store its text")
 	errNotPairs   = errors.New("not a JSON array of single-pair objects")
 )
 
@@ -182,11 +183,14 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// GobEncode returns the mark, so that gob does not refuse what holds a Secret.
-func (s Secret) GobEncode() ([]byte, error) { return s.MarshalText() }
+// MarshalBinary returns the mark, for gob and CBOR.
+func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }
 
-// GobDecode reads no text. The mark is an error.
-func (s *Secret) GobDecode(text []byte) error { return s.UnmarshalText(text) }
+// UnmarshalBinary reads the text. The mark is an error.
+func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON looks for no other method, and would store nothing.
+func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalText reads the text, also from a JSON string. The mark is an error.
 func (s *Secret) UnmarshalText(text []byte) error {
@@ -283,7 +287,7 @@ func (a Amount) Decimal() decimal.Decimal { return a.d }
 // String returns the number with all digits of its scale, without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
-// MarshalText returns what String returns, for YAML, XML and gob.
+// MarshalText returns what String returns, for YAML and XML.
 func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
 
 // UnmarshalText reads what [ParseAmount] reads.
@@ -292,11 +296,14 @@ func (a *Amount) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// GobEncode is [Amount.MarshalText].
-func (a Amount) GobEncode() ([]byte, error) { return a.MarshalText() }
+// MarshalBinary is [Amount.MarshalText], for gob and CBOR.
+func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
 
-// GobDecode is [Amount.UnmarshalText].
-func (a *Amount) GobDecode(text []byte) error { return a.UnmarshalText(text) }
+// UnmarshalBinary is [Amount.UnmarshalText].
+func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON looks for no other method, and would store 0. Store the text instead.
+func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }

@@ -34,7 +34,7 @@ const (
 func (s *WebhooksService) AddEvent(
 	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
 ) (*Confirmation, error) {
-	return do[Confirmation](ctx, s, OpWebhooksAddEvent, with(string(id), string(event)), opts)
+	return confirm(ctx, s, OpWebhooksAddEvent, with(string(id), string(event)), opts)
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor

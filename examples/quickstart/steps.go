@@ -45,13 +45,13 @@ func (q *quickstart) customers(ctx context.Context) error {
 		ShippingAddresses: []payvault.ShippingAddress{
 			{
 				FirstName: "Jane", LastName: "Doe", Addr1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",
-				Primary: true,
+				Primary: new(true),
 			},
 		},
 		BillingCards: []payvault.BillingCardRequest{
 			{
 				CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031),
-				CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: true,
+				CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: new(true),
 			},
 		},
 	})

@@ -599,7 +599,7 @@ func (p *tab) fill() {
 		ID: "JANE1", FirstName: "Jane", LastName: "Doe", Email: "jane@example.com",
 		BillingCards: []payvault.BillingCardRequest{{
 			CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230",
-			Verify: true,
+			Verify: new(true),
 		}},
 	})
 	require.NoError(p, err)

@@ -217,6 +217,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		{data{BankAccountNumber: payvault.NewSecret("0004445550")}, service.Fields{"bank_routing": {together}}},
 		{data{Extra: fields{{Key: "bank_routing", Value: "021000021"}}}, service.Fields{"bank_routing": {typed}}},
 		{data{TaxID: payvault.NewSecret("1"), Extra: fields{{Key: "TAX_id"}}}, service.Fields{"TAX_id": {typed}}},
+		{data{LegalName: "A", Extra: fields{{Key: "legal_name", Value: ""}}}, service.Fields{"legal_name": {typed}}},
 		{data{Extra: fields{{Key: "k"}, {Key: "l"}, {Key: "k"}}}, service.Fields{"k": {"is set twice"}}},
 		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
 		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},

@@ -343,7 +343,8 @@ func TestHostileTexts(t *testing.T) {
 func TestHonestPage(t *testing.T) {
 	const record = `{"customer_id":"C1","customer_first_name":"Ann","billing_cards":[{"card_id":"a"},{"card_id":"b"}],` +
 		`"shipping_addresses":[{"shipping_city":"X"},{"shipping_city":"Y"}]`
-	full, sparse := record+`,"comments":"`+strings.Repeat("null ", 100)+`"`, `{"customer_id":"C1","billing_cards":[{},{},{},{"card_id":"b"}]`
+	full := record + `,"comments":"` + strings.Repeat("null ", 100) + `"`
+	const sparse = `{"customer_id":"C1","billing_cards":[{},{},{},{"card_id":"b"}]`
 	answer := func(records int, record, last string) payvault.Option {
 		return service.Over(service.Canned(200, `{"code":"0","totalPages":1,"data":[`+
 			strings.Repeat(record+"},", records-1)+record+last+`}]}`))

@@ -280,6 +280,43 @@ func TestFilled(t *testing.T) {
 	}
 }
 
+// TestExplicitZeros: what differs from nothing can be sent.
+func TestExplicitZeros(t *testing.T) {
+	t.Parallel()
+	for body, test := range map[string]struct {
+		op      payvault.Operation
+		request any
+	}{
+		`{"merchant_id":"1","single_use":false}`: {
+			payvault.OpTokensTokenize, &payvault.TokenizeRequest{MerchantID: 1, SingleUse: new(false)},
+		},
+		`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":false}],` +
+			`"billing_cards":[{"verify":false,"primary":false}]}`: {
+			payvault.OpCustomersCreate,
+			&payvault.CustomerCreateRequest{
+				ID: "C", FirmName: "F", ShippingAddresses: []payvault.ShippingAddress{{Primary: new(false)}},
+				BillingCards: []payvault.BillingCardRequest{{Verify: new(false), Primary: new(false)}},
+			},
+		},
+		`{"data":[{"key":"ownership","value":{"interestCount":0,"owners":[]}},{"key":"fulfillment_name","value":""}]}`: {
+			payvault.OpApplicationsSaveData,
+			payvault.ApplicationData{
+				Ownership: payvault.Ownership{Owners: []payvault.Owner{}},
+				Extra:     []payvault.ApplicationField{{Key: "fulfillment_name", Value: ""}},
+			},
+		},
+	} {
+		got, _, err := exchange(t, find(test.op), test.request, find(test.op).Answer())
+		require.NoError(t, err)
+		assert.JSONEq(t, body, string(got.Body))
+		wire, err := payvault.MarshalWire(test.request)
+		require.NoError(t, err)
+		back := reflect.New(reflect.TypeOf(test.request))
+		require.NoError(t, json.Unmarshal(wire, back.Interface()))
+		assert.Equal(t, test.request, back.Elem().Interface(), "a request that waits in a queue")
+	}
+}
+
 // TestRefused names every problem of a request at once, or that there is no context, and sends nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
