@@ -1,5 +1,5 @@
 # "make check" is what has to pass; the steps of .ci/run can be run one by one.
-.PHONY: check test lint fuzz simulate bench cover fmt temporal-soak
+.PHONY: check test lint fuzz simulate bench cover fmt update temporal-soak
 
 check:
 	.ci/run
@@ -24,6 +24,10 @@ cover:
 
 fmt:
 	go tool -modfile=tools/go.mod golangci-lint fmt
+
+# make update MODULE=golang.org/x/time VERSION=v0.15.0
+update:
+	.ci/update "$(MODULE)" "$(VERSION)"
 
 # A real server of Temporal; building it takes about 8 minutes the first time.
 temporal-soak:
