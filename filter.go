@@ -112,10 +112,11 @@ type ListOptions struct {
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
 	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. Memory is bounded by that many pages besides the one in use. A page of 100 customers takes less than 1 MB;
-	// with the default of [WithMaxResponseBytes] none takes more than 100 MB, whatever the service answers, since what
-	// decoding allocates is counted. So a hostile service can make 32 pages take 3.3 GB: with one that is not trusted,
-	// choose fewer.
+	// used up. When the totals of the service show that the list has changed, the iterator goes on one page after
+	// another, so that it misses no record; see docs/paging.md. Memory is bounded by that many pages besides the one
+	// in use. A page of 100 customers takes less than 1 MB; with the default of [WithMaxResponseBytes] none takes more
+	// than 100 MB, whatever the service answers, since what decoding allocates is counted. So a hostile service can make
+	// 32 pages take 3.3 GB: with one that is not trusted, choose fewer.
 	Prefetch int
 }
 
@@ -206,6 +207,7 @@ type pageReply[T any] struct {
 	Data         records[T] `json:"data"`
 
 	settle func(record *T) (missing string, ok bool)
+	number int // of the page, as it was asked for
 }
 
 func (r *pageReply[T]) result() codes { return r.codes }
@@ -216,9 +218,10 @@ func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
 		counter[Timestamp](r))
 }
 
-// missing accepts null for no records. Each record is settled.
+// missing accepts null for no records, unless the service claims that the page has some. Each record is settled.
 func (r *pageReply[T]) missing() (string, bool) {
-	if !r.Data.given || r.Data.list == nil && r.TotalRecords > 0 {
+	claimed := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
+	if !r.Data.given || r.Data.list == nil && claimed {
 		return "/data", true
 	}
 	for i := range r.Data.list {
@@ -257,14 +260,13 @@ type list[T any] struct {
 // page gets one page.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
 	r := pageReply[T]{settle: l.settle}
+	if o != nil {
+		r.number = o.Page
+	}
 	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}
-	p := &Page[T]{Items: r.Data.list, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}
-	if o != nil {
-		p.Number = o.Page
-	}
-	return p, nil
+	return &Page[T]{Items: r.Data.list, Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
 }
 
 // all walks over the records of all pages from o.Page on. It holds no state between two walks.
@@ -293,90 +295,141 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages. It ends with the last page that the service claims. A page that repeats the one before
-// it, or that is empty although more are claimed, is an error.
+// pages walks over the pages from o.Page on.
 func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
-	type fetched struct {
-		page *Page[T]
-		raw  Response
-		err  error
-	}
 	opts = slices.Clone(opts) // what the caller changes later does not change the walk
-	keepRaw := newCallOptions(opts).response
 	return func(yield func(*Page[T], error) bool) {
-		ctx, cancel := cancelable(ctx)
-		first, next, known := o.Page, 0, 1 // the first page is fetched alone: it tells how many there are
-		var failed atomic.Bool             // the walk will end with a page that has been asked for
-		w := newWindow(o.Prefetch, func() (func() fetched, bool) {
-			if next >= known || failed.Load() {
-				return nil, false
-			}
-			o := o
-			o.Page += next
-			next++
-			return func() (f fetched) {
-				own := opts
-				if keepRaw != nil {
-					own = append(slices.Clip(opts), WithResponse(&f.raw))
-				}
-				f.err = l.client.callInTurn(ctx, l.op, own, func(opts []CallOption) (err error) {
-					f.page, err = l.page(ctx, &o, opts)
-					return err
-				})
-				if f.err != nil {
-					failed.Store(true)
-				}
-				return f
-			}, true
-		})
-		defer w.running.Wait()
-		defer cancel()
-		var before []T
-		for at := 0; at < known; at++ {
-			f, _ := w.pop()
-			if f.err != nil {
-				f.err = onPage(first+at, f.err)
-			} else {
-				f.err = l.checkWalk(f.page, &before)
-			}
-			if f.err == nil {
-				known = f.page.pagesKnown() - first
-				w.fill()
-			}
-			if keepRaw != nil {
-				*keepRaw = f.raw
-			}
-			if !yield(f.page, f.err) || f.err != nil {
-				return
-			}
+		w := &pageWalk[T]{list: l, options: o, opts: opts, yield: yield}
+		if changed := w.run(ctx); changed {
+			w.options.Page, w.options.Prefetch = w.before.Number+1, 1 // each page is asked for after the one before it has come
+			w.run(ctx)
 		}
 	}
 }
 
-// pagesKnown is how many pages there are, as far as p tells. Where the service claims none, records mean that
-// there may be another page.
-func (p *Page[T]) pagesKnown() int {
-	if p.TotalPages <= 0 && len(p.Items) > 0 {
-		return p.Number + 2
-	}
-	return max(p.TotalPages, 0)
+// pageWalk is one walk over the pages of a list.
+type pageWalk[T any] struct {
+	list    list[T]
+	options ListOptions // Page is the first page to get
+	opts    []CallOption
+	yield   func(*Page[T], error) bool
+
+	before  *Page[T] // the last page that was yielded, with records of its own; nil before the first one
+	records int      // yielded so far
+	total   int      // the latest number of all records that the service claims; 0 if it claims none
 }
 
-// checkWalk refuses a page on which the walk would go on for ever, and keeps its records for the next.
-func (l list[T]) checkWalk(p *Page[T], before *[]T) error {
-	more := p.Number+1 < p.TotalPages
-	records := ownRecords(p.Items)
-	repeated := len(records) > 0 && reflect.DeepEqual(records, *before)
-	*before = records
+// fetched is what came of asking for a page.
+type fetched[T any] struct {
+	page *Page[T]
+	raw  Response
+	err  error
+}
+
+// run gets the pages from options.Page on and yields them, until the walk ends. With pages ahead it ends too, and
+// reports that, before the first page whose totals are not those of the page before it.
+//
+// Records that are added move others to later pages. A page that was answered before they were added, while the page
+// before it was answered after, lacks what has moved from one to the other. Then the totals of the two pages differ.
+func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
+	ctx, cancel := cancelable(ctx)
+	keepRaw := newCallOptions(w.opts).response
+	next, end := w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
+	var failed atomic.Bool                        // the walk will end with a page that has been asked for
+	ahead := newWindow(w.options.Prefetch, func() (func() fetched[T], bool) {
+		if next >= end || failed.Load() {
+			return nil, false
+		}
+		o := w.options
+		o.Page = next
+		next++
+		return func() (f fetched[T]) {
+			own := w.opts
+			if keepRaw != nil {
+				own = append(slices.Clip(w.opts), WithResponse(&f.raw))
+			}
+			f.err = w.list.client.callInTurn(ctx, w.list.op, own, func(opts []CallOption) (err error) {
+				f.page, err = w.list.page(ctx, &o, opts)
+				return err
+			})
+			if f.err != nil {
+				failed.Store(true)
+			}
+			return f
+		}, true
+	})
+	defer ahead.running.Wait()
+	defer cancel()
+	for at := w.options.Page; ; at++ {
+		f, _ := ahead.pop()
+		if f.err == nil && w.options.Prefetch > 1 && w.differs(f.page) {
+			return true
+		}
+		if f.err == nil {
+			f.err = w.take(f.page)
+		} else {
+			f.err = onPage(at, f.err)
+		}
+		last := f.err != nil || w.isLast(f.page)
+		if !last {
+			end = f.page.pagesKnown()
+			ahead.fill()
+		}
+		if keepRaw != nil {
+			*keepRaw = f.raw
+		}
+		if !w.yield(f.page, f.err) || last {
+			return false
+		}
+	}
+}
+
+// differs reports whether the list has changed between p and the page before it, as far as the totals tell.
+func (w *pageWalk[T]) differs(p *Page[T]) bool {
+	return w.before != nil && (p.TotalRecords != w.before.TotalRecords || p.TotalPages != w.before.TotalPages)
+}
+
+// take counts the records of a page. It refuses one on which the walk would go on for ever.
+func (w *pageWalk[T]) take(p *Page[T]) error {
+	own := *p
+	own.Items = ownRecords(p.Items)
+	repeats := w.before != nil && own.repeats(w.before)
+	if w.before == nil { // the pages that the walk leaves out are as full as this one
+		w.records = p.Number * len(p.Items)
+	}
+	w.before = &own
+	w.records += len(p.Items)
+	if p.TotalRecords > 0 {
+		w.total = p.TotalRecords
+	}
 	switch {
-	case len(p.Items) == 0 && more:
-		return walkError(l.op, fmt.Sprintf("page %d of %d is empty", p.Number, p.TotalPages))
-	case repeated:
-		return walkError(l.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
-	case p.Number >= lastPage && p.pagesKnown() > p.Number+1:
-		return walkError(l.op, fmt.Sprintf("there are more than %d pages", lastPage))
+	case repeats:
+		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case p.Number >= lastPage && !w.isLast(p):
+		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", lastPage))
 	}
 	return nil
+}
+
+// isLast reports whether the walk ends with p: it is empty, or all pages and all records that the service claims have
+// come. One of the two numbers is not enough: there are services that round the number of pages down.
+func (w *pageWalk[T]) isLast(p *Page[T]) bool {
+	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
+}
+
+// repeats reports whether a page has the records of the page before it, though as many were not added since.
+func (p *Page[T]) repeats(before *Page[T]) bool {
+	added := p.TotalRecords - before.TotalRecords
+	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, before.Items)
+}
+
+// pagesKnown is how many pages may be asked for when p, which is not the last one, has come. Without totals that
+// would tell of changes it is the next one only.
+func (p *Page[T]) pagesKnown() int {
+	if p.TotalRecords <= 0 {
+		return p.Number + 2
+	}
+	return max(p.TotalPages, p.Number+2)
 }
 
 // ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a

@@ -111,7 +111,11 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			}
 			walks()
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
-			for page := first + 1; page < n; page++ {
+			last := n
+			if first == n-1 {
+				last++ // the last page alone does not tell how many records there are before it
+			}
+			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
 			}
 			assert.Equal(t, want, s.queries(), "each page once")
@@ -237,24 +241,36 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		most int // requests, besides those that are prefetched
 	}{
 		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
-		"claims 2^62 pages, has none":      {always(pageBody(1<<62, 0)), nil, malformed, 1},
+		"claims 2^31-1 pages, has none":    {always(pageBody(math.MaxInt32, 0)), nil, nil, 1},
 		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
-		"claims 2^31 pages, has two":       {claims(2, 1<<31), allIDs(0, 2), malformed, 3},
+		"claims 2^31-1 pages, has two":     {claims(2, math.MaxInt32), allIDs(0, 2), nil, 3},
 		"claims no pages, has some":        {claims(4, 0), allIDs(0, 4), nil, 5},
 		"claims a negative number":         {claims(4, -3), allIDs(0, 4), nil, 5},
 		"claims on the first page only":    {claims(4, 4, 0), allIDs(0, 4), nil, 5},
 		"has no pages":                     {always(pageBody(0, 0)), nil, nil, 1},
 		"has an empty page":                {always(pageBody(1, 0)), nil, nil, 1},
 		"has null on a page":               {always(`{"code":0,"data":null,"totalPages":1}`), nil, nil, 1},
-		"claims -2^63 pages, has none":     {always(pageBody(math.MinInt, 0)), nil, nil, 1},
+		"claims -2^31 pages, has none":     {always(pageBody(math.MinInt32, 0)), nil, nil, 1},
 		"empty last page":                  {claims(3, 4), allIDs(0, 3), nil, 4},
 		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
-		"shrinks, empty beyond":            {claims(3, 9, 3), allIDs(0, 3), nil, 3},
+		"null beyond its last page": {lying(func(page int) string {
+			if page < 3 {
+				return pageBody(2, 99, recordIDs(page, 4)...)
+			}
+			return `{"code":0,"totalPages":2,"totalRecords":99,"data":null}`
+		}), allIDs(0, 4)[:9], nil, 4},
+		"null before its last page": {lying(func(page int) string {
+			if page < 1 {
+				return pageBody(3, 8, recordIDs(page, 3)...)
+			}
+			return `{"code":0,"totalPages":3,"totalRecords":8,"data":null}`
+		}), allIDs(0, 3)[:3], malformed, 2},
+		"shrinks, empty beyond": {claims(3, 9, 3), allIDs(0, 3), nil, 3},
 		"repeats a page in the middle": {
 			lying(func(page int) string { return correct(min(page, 3), 7) }), allIDs(0, 7)[:4*perPage], malformed, 5,
 		},
 		"repeats a page with other totals": {
-			lying(func(page int) string { return pageBody(page+5, page, "A") }), []string{"A"}, malformed, 2,
+			lying(func(page int) string { return pageBody(page+5, 7*page, "A") }), []string{"A"}, malformed, 2,
 		},
 		"shrinks, not found beyond": {lying(func(page int) string {
 			return []string{pageBody(9, 0, recordIDs(0, 3)...), correct(1, 3), correct(2, 3), ""}[min(page, 3)]
