@@ -49,11 +49,19 @@ type CallResult struct {
 	Err         error // what the caller gets, with what the service says; for an attempt why no complete answer came
 }
 
-// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error: invalid_request,
-// merchant_not_supported, no_key, canceled, timeout, rejected (a code, with a status below 500), response_too_large,
-// malformed_response, status (of HTTP from 400 on: without a code, or with any from 500 on), rate_limited (held back
-// for a status 429 to others), stopped (not sent or not repeated, since the walk of SubmitAll was over), panic (of a
-// key source or a transport), certificate, dns or connection.
+// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. Of several that apply it
+// is the first of these:
+//
+//   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
+//   - outcome_unknown: the operation may have been performed, whatever the reason; an attempt has the reason instead
+//   - rate_limited: status 429, or not sent because of one that other calls got
+//   - no_key, canceled, timeout
+//   - rejected: the service gave a code, with a status below 500
+//   - response_too_large, malformed_response
+//   - status: HTTP status 400 or above, without a code or from 500 on
+//   - stopped: not sent or not repeated, because the walk of SubmitAll was over
+//   - panic: of a key source or a transport
+//   - certificate, dns, connection
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -62,6 +70,10 @@ func (r CallResult) ErrorClass() string {
 		return "invalid_request"
 	case errors.Is(err, ErrMerchantNotSupported):
 		return "merchant_not_supported"
+	case errors.Is(err, ErrOutcomeUnknown):
+		return "outcome_unknown"
+	case errors.Is(err, ErrRateLimited):
+		return "rate_limited"
 	case is[*transport.KeyError](err): // whatever the key source fails with
 		return "no_key"
 	case errors.Is(err, context.Canceled):
@@ -76,8 +88,6 @@ func (r CallResult) ErrorClass() string {
 		return "malformed_response"
 	case r.StatusCode >= http.StatusBadRequest:
 		return "status"
-	case errors.Is(err, ErrRateLimited): // held back, and not sent
-		return "rate_limited"
 	case errors.Is(err, errStopped):
 		return "stopped"
 	case errors.Is(err, errPanic):

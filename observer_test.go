@@ -67,9 +67,9 @@ func TestObserver_callInfo(t *testing.T) {
 // TestObserver_panic: a call ends also when the caller's own code panics in it.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string][2]string{
-		"webhooks.add_event":    {"level=ERROR", "webhooks.add_event: panic (outcome unknown)"},
-		"applications.validate": {"level=WARN", "applications.validate: panic"},
+	for name, want := range map[string][3]string{
+		"webhooks.add_event":    {"level=ERROR", "webhooks.add_event: panic (outcome unknown)", "outcome_unknown"},
+		"applications.validate": {"level=WARN", "applications.validate: panic", "panic"},
 	} {
 		var d diary
 		var log bytes.Buffer
@@ -80,7 +80,7 @@ func TestObserver_panic(t *testing.T) {
 		require.Len(t, d.ends, 1)
 		assert.EqualError(t, d.ends[0].Err, "payvault: "+want[1])
 		assert.Equal(t, payvault.Unknown, d.ends[0].Delivery)
-		assert.Equal(t, "panic", d.ends[0].ErrorClass())
+		assert.Equal(t, want[2], d.ends[0].ErrorClass())
 		assert.Contains(t, log.String(), want[0])
 		assert.Contains(t, log.String(), want[1])
 	}
@@ -174,22 +174,68 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
-	for want, result := range map[string]payvault.CallResult{
-		"":                       {StatusCode: http.StatusServiceUnavailable},
-		"invalid_request":        {Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)},
-		"merchant_not_supported": {Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))},
-		"canceled":               {Err: context.Canceled},
-		"timeout":                {Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}},
-		"rejected":               {StatusCode: 400, Err: &payvault.Error{StatusCode: 400, Code: "7"}},
-		"status":                 {StatusCode: 503, Err: &payvault.Error{StatusCode: 503}},
-		"response_too_large":     {StatusCode: 200, Err: payvault.ErrResponseTooLarge},
-		"malformed_response":     {StatusCode: 200, Err: payvault.ErrMalformedResponse},
-		"no_key":                 {Err: noKey},
-		"certificate":            {Err: x509.UnknownAuthorityError{}},
-		"dns":                    {Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}},
-		"connection":             {Err: io.ErrUnexpectedEOF},
+	refused := &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.Answered}
+	for _, test := range []struct {
+		want   string
+		result payvault.CallResult
+	}{
+		{"", payvault.CallResult{StatusCode: http.StatusServiceUnavailable}},
+		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
+		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
+		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
+		}}},
+		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: 503}}},
+		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
+			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.Answered,
+		}}},
+		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{Op: payvault.OpCustomersList, StatusCode: 429}}},
+		{"canceled", payvault.CallResult{Err: context.Canceled}},
+		{"timeout", payvault.CallResult{Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}}},
+		{"rejected", payvault.CallResult{StatusCode: 409, Err: refused}},
+		{"status", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{Op: payvault.OpCustomersList, StatusCode: 503}}},
+		{"response_too_large", payvault.CallResult{StatusCode: 200, Err: payvault.ErrResponseTooLarge}},
+		{"malformed_response", payvault.CallResult{StatusCode: 200, Err: payvault.ErrMalformedResponse}},
+		{"no_key", payvault.CallResult{Err: noKey}},
+		{"certificate", payvault.CallResult{Err: x509.UnknownAuthorityError{}}},
+		{"dns", payvault.CallResult{Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}}},
+		{"connection", payvault.CallResult{Err: io.ErrUnexpectedEOF}},
 	} {
-		assert.Equal(t, want, result.ErrorClass())
+		assert.Equal(t, test.want, test.result.ErrorClass())
+	}
+}
+
+// TestErrorClass_ofCalls: an unknown outcome and a refusal for the rate are not taken for a rejection.
+func TestErrorClass_ofCalls(t *testing.T) {
+	t.Parallel()
+	const lost = 0
+	for _, test := range []struct {
+		statuses []int
+		want     string
+	}{
+		{[]int{lost, http.StatusConflict}, "outcome_unknown"},
+		{[]int{lost}, "outcome_unknown"},
+		{[]int{http.StatusServiceUnavailable}, "outcome_unknown"},
+		{[]int{http.StatusTooManyRequests}, "rate_limited"},
+		{[]int{http.StatusConflict}, "rejected"},
+	} {
+		var d diary
+		var log bytes.Buffer
+		statuses := test.statuses
+		answers := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			status := statuses[0]
+			if statuses = statuses[1:]; status == lost {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return service.Reply(status, `{"code":7,"message":"no"}`), nil
+		})
+		client := service.Client(t, service.Nowhere, d.option(), service.Over(answers),
+			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		err := client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), payvault.WithAttempts(len(test.statuses)))
+		require.Error(t, err)
+		require.Len(t, d.ends, 1)
+		assert.Equal(t, test.want, d.ends[0].ErrorClass(), "%v: %v", test.statuses, err)
+		assert.Contains(t, log.String(), "error_class="+test.want+" ")
 	}
 }
 
@@ -247,15 +293,15 @@ func TestLogger(t *testing.T) {
 		{[]int{429}, write, []string{
 			"DEBUG payvault attempt webhooks.add_event 429  1 answered took",
 			"DEBUG payvault attempt webhooks.add_event 429  2 answered took",
-			"WARN payvault call webhooks.add_event 429 0 2 answered took status error",
+			"WARN payvault call webhooks.add_event 429 0 2 answered took rate_limited error",
 		}},
 		{[]int{0}, write, []string{
 			"DEBUG payvault attempt webhooks.add_event 0  1 unknown took connection error",
-			"ERROR payvault call webhooks.add_event 0  1 unknown took connection error",
+			"ERROR payvault call webhooks.add_event 0  1 unknown took outcome_unknown error",
 		}},
 		{[]int{302}, write, []string{
 			"DEBUG payvault attempt webhooks.add_event 302  1 unknown took",
-			"ERROR payvault call webhooks.add_event 302 0 1 unknown took malformed_response error",
+			"ERROR payvault call webhooks.add_event 302 0 1 unknown took outcome_unknown error",
 		}},
 		{nil, refused, []string{"WARN payvault call payees.delete 0  0 not sent took invalid_request error"}},
 	} {

@@ -52,13 +52,18 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 	return nil
 }
 
-// errorType is the status of an answer that refuses, as the conventions want it, and otherwise the class of the error.
+// errorType is the class of an unknown outcome or of a refusal for the rate, else the status of an answer that refuses,
+// as the conventions want it, and else the class of the error. An attempt that is answered has no class.
 // Code 2 of Validate is its answer and no error if the status is 2xx, 400 or 422; there is no Err then, but a Code.
 func errorType(r payvault.CallResult) string {
-	if r.StatusCode >= http.StatusBadRequest && (r.Err != nil || r.Code == "") {
+	class := r.ErrorClass()
+	switch {
+	case class == "outcome_unknown", class == "rate_limited":
+		return class
+	case r.StatusCode >= http.StatusBadRequest && (r.Err != nil || r.Code == ""):
 		return strconv.Itoa(r.StatusCode)
 	}
-	return r.ErrorClass()
+	return class
 }
 
 // code is one of the platform, or "other": it is text of the service, of any length, and could hold anything.

@@ -14,11 +14,14 @@
 //	server.address              calls, attempts   host of the base URL
 //	server.port                 calls, attempts   port of the base URL
 //	http.response.status_code   calls, attempts   none if no response arrived
-//	error.type                  calls, attempts   status from 400 on, or CallResult.ErrorClass; none without an error
+//	error.type                  calls, attempts   see below; none without an error
 //	payvault.delivery           calls, attempts   "not sent", "unknown" or "answered"
 //	http.request.resend_count   attempts          from the second attempt on, 1 for that
 //	payvault.attempts           calls             how many there were
 //	payvault.code               calls             platform code or rcode; "" for none, "other" for a longer text
+//
+// error.type of an attempt is the status from 400 on, as the conventions want it, else CallResult.ErrorClass. Of a call
+// it is "outcome_unknown" for a write that may have been performed, and "rate_limited" for a 429, whatever the status.
 //
 // The span of a call is in the context of its HTTP requests, so what a transport of [payvault.WithHTTPClient] traces
 // comes below it. An attempt is told when it is over; its span is made then, with the times that it had. An attempt for

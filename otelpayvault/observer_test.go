@@ -159,7 +159,7 @@ func TestSpansOfAFailure(t *testing.T) {
 	for i, want := range map[int][]attribute.KeyValue{
 		0: {attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown")},
 		1: {
-			attribute.String("error.type", "connection"), attribute.String("payvault.delivery", "unknown"),
+			attribute.String("error.type", "outcome_unknown"), attribute.String("payvault.delivery", "unknown"),
 			attribute.Int("payvault.attempts", 1),
 		},
 		3: {
@@ -173,6 +173,32 @@ func TestSpansOfAFailure(t *testing.T) {
 	} {
 		assert.Equal(t, sdktrace.Status{Code: codes.Error}, spans[i].Status)
 		assert.Subset(t, spans[i].Attributes, want)
+	}
+}
+
+// TestErrorTypeOfACall: an unknown outcome and a 429 are told as such, by the span and by the metric of the call.
+func TestErrorTypeOfACall(t *testing.T) {
+	t.Parallel()
+	for want, faults := range map[string][]payvaulttest.Fault{
+		"outcome_unknown": {
+			{Kind: payvaulttest.DropAfterCommit, Times: 1},
+			{Kind: payvaulttest.OtherCode, Status: 409, Code: 7},
+		},
+		"rate_limited": {{Kind: payvaulttest.OtherCode, Status: 429, Code: 7}},
+		"409":          {{Kind: payvaulttest.OtherCode, Status: 409, Code: 7}},
+	} {
+		r := newRig(t)
+		for _, fault := range faults {
+			inject(t, r.server, fault)
+		}
+		err := r.client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), payvault.WithAttempts(len(faults)))
+		require.Error(t, err)
+		spans := r.spans.GetSpans()
+		attempt, call := spans[len(spans)-2], spans[len(spans)-1]
+		assert.Contains(t, call.Attributes, attribute.String("error.type", want))
+		last := strconv.Itoa(faults[len(faults)-1].Status)
+		assert.Contains(t, attempt.Attributes, attribute.String("error.type", last), "as the conventions want it")
+		assert.Contains(t, fmt.Sprintf("%+v", r.metrics(t)["payvault.client.operation.duration"]), want)
 	}
 }
 
