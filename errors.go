@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.com/payvault/internal/formdata"
 	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/redact"
 	"example.com/payvault/internal/transport"
@@ -619,6 +620,9 @@ func safeCause(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, transport.ErrStopped) {
 		return errStopped
+	}
+	if upload, ok := errors.AsType[*formdata.FileError](err); ok {
+		return upload
 	}
 	if safe := systemError(err); safe != nil {
 		return safe

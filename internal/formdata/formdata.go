@@ -4,9 +4,12 @@ package formdata
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/textproto"
+	"runtime"
 	"strings"
 	"unicode"
 )
@@ -65,8 +68,62 @@ func (b *Body) ContentType() string { return b.contentType }
 // Len is the exact length in bytes.
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
-// Open returns a new reader over the whole body.
+// Open returns a new reader over the whole body. It fails with a [FileError] before the end of the form if the file
+// cannot be read as a whole: who gets the body never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
-	return io.MultiReader(prefix, io.NewSectionReader(b.file, 0, b.size), suffix)
+	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
+}
+
+// FileError is returned when the file of a body cannot be read as a whole.
+type FileError struct {
+	reason string // without what the file or its path holds
+	err    error
+}
+
+// Error gives the reason, and nothing of the file.
+func (e *FileError) Error() string { return e.reason }
+
+// Unwrap returns the error of the file, [io.ErrUnexpectedEOF] if it has become shorter.
+func (e *FileError) Unwrap() error { return e.err }
+
+// Format writes the text of Error under every verb.
+func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
+
+// fileReader reads a file to its size.
+type fileReader struct {
+	file *io.SectionReader
+	left int64 // bytes that are still to come
+}
+
+// Read also turns a panic of the file into an error: net/http reads a body in a goroutine of its own, where a panic
+// would end the process.
+func (r *fileReader) Read(p []byte) (n int, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			n, err = 0, panicError(value)
+		}
+	}()
+	n, err = r.file.Read(p)
+	r.left -= int64(n)
+	switch {
+	case err == io.EOF && r.left > 0: //nolint:errorlint // a reader returns io.EOF itself
+		err = &FileError{"the file has become shorter", io.ErrUnexpectedEOF}
+	case err != nil && err != io.EOF: //nolint:errorlint // likewise
+		err = &FileError{"the file cannot be read", err}
+	}
+	return n, err
+}
+
+// panicError shows the text of a panic of the runtime only: any other value may hold anything.
+func panicError(value any) error {
+	reason := "the file cannot be read: panic in ReadAt"
+	err, ok := value.(error)
+	if !ok {
+		err = fmt.Errorf("panic: %v", value)
+	}
+	if broken, ok := errors.AsType[runtime.Error](err); ok {
+		reason += ": " + broken.Error()
+	}
+	return &FileError{reason, err}
 }

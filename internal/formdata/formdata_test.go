@@ -2,6 +2,7 @@ package formdata
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -207,9 +208,11 @@ func TestContentOfAnotherSize(t *testing.T) {
 	assert.Equal(t, "%PDF-", parts(t, long)[0].content, "what is beyond the size is not sent")
 
 	short := New(nil, &File{Field: "file", Name: "a.pdf", Content: strings.NewReader("%PDF-"), Size: 500})
-	assert.Less(t, int64(len(allOf(t, short))), short.Len())
-	_, err := post(t, short)
-	require.Error(t, err, "fails instead of waiting for the rest")
+	sent, err := io.ReadAll(short.Open())
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.True(t, strings.HasSuffix(string(sent), "%PDF-"), "it fails before the end of the form")
+	_, err = post(t, short)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "it fails instead of waiting for the rest")
 
 	broken := New(nil, &File{Field: "file", Name: "a.pdf", Content: failing{}, Size: 500})
 	_, err = io.ReadAll(broken.Open())
@@ -217,6 +220,28 @@ func TestContentOfAnotherSize(t *testing.T) {
 	_, err = post(t, broken)
 	require.ErrorIs(t, err, errDisk)
 }
+
+// TestContentThatPanics: the error shows the text of a panic of the runtime only, since any other may hold anything.
+func TestContentThatPanics(t *testing.T) {
+	t.Parallel()
+	var none []byte
+	for want, read := range map[string]func() int{
+		"the file cannot be read: panic in ReadAt":                                                      func() int { panic("4111111111111111") },
+		"the file cannot be read: panic in ReadAt: runtime error: index out of range [0] with length 0": func() int { return int(none[0]) },
+	} {
+		broken := New(nil, &File{Field: "file", Name: "a.pdf", Content: panicking(read), Size: 500})
+		sent, err := io.ReadAll(broken.Open())
+		require.EqualError(t, err, want)
+		assert.Equal(t, want, fmt.Sprintf("%+v", err))
+		assert.NotContains(t, string(sent), "--\r\n", "it fails before the end of the form")
+		_, err = post(t, broken)
+		require.ErrorContains(t, err, want, "and the process goes on")
+	}
+}
+
+type panicking func() int
+
+func (f panicking) ReadAt([]byte, int64) (int, error) { return f(), nil }
 
 var errDisk = errors.New("the disk is on fire")
 

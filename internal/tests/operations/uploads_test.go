@@ -1,0 +1,227 @@
+package operations
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+	"example.com/payvault/payvaulttest"
+)
+
+// formEnd ends a form: what comes before it is complete, whatever length was announced.
+const formEnd = "--\r\n"
+
+// careless is a service that performs a form as soon as its end has come. It keeps what it got.
+type careless struct {
+	url    string
+	client *http.Client // nil for the SDK's own
+	got    chan []byte  // of each request
+}
+
+func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.got <- body
+	service.Say(w, http.StatusOK, `{"code":0}`)
+}
+
+// newRaw keeps the bytes that come through one connection, and never answers.
+func newRaw(t *testing.T) *careless {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	require.NoError(t, err)
+	s := &careless{url: "http://" + listener.Addr().String(), got: make(chan []byte, 1)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		all, _ := io.ReadAll(conn)
+		s.got <- all
+		_ = conn.Close()
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-ended
+	})
+	return s
+}
+
+func newHTTP(t *testing.T, http2 bool) *careless {
+	t.Helper()
+	s := &careless{got: make(chan []byte, 1)}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(s.handler))
+	server.EnableHTTP2 = http2
+	if http2 {
+		server.StartTLS()
+		s.client = server.Client()
+	} else {
+		server.Start()
+	}
+	s.url = server.URL
+	t.Cleanup(server.Close)
+	return s
+}
+
+// eachService runs a test against services over HTTP/1.1 and HTTP/2.
+func eachService(t *testing.T, test func(t *testing.T, s *careless)) {
+	t.Helper()
+	for name, start := range map[string]func(t *testing.T) *careless{
+		"raw":      newRaw,
+		"HTTP/1.1": func(t *testing.T) *careless { t.Helper(); return newHTTP(t, false) },
+		"HTTP/2":   func(t *testing.T) *careless { t.Helper(); return newHTTP(t, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
+}
+
+// upload answers a dispute with a file, which fails, and returns the error and what the service got.
+func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err error) {
+	t.Helper()
+	var opts []payvault.Option
+	if s.client != nil {
+		opts = append(opts, payvault.WithHTTPClient(s.client))
+	}
+	err = service.Client(t, s.url, opts...).Disputes.Respond(t.Context(), 5002, retrieval(file))
+	require.Error(t, err)
+	return <-s.got, err
+}
+
+// shrinking is a file of the system that is truncated when it is read.
+type shrinking struct {
+	*os.File
+
+	when func(off int64) bool
+	to   int64
+}
+
+func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.File.ReadAt(p, off)
+	if f.when(off) {
+		if err := f.Truncate(f.to); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// newShrinking returns a PDF that is truncated after it was checked, when the byte at this place is reached.
+func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "evidence.pdf")
+	content := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("x"), int(size)-9)...)
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	checked := false // whose last step is to read the last byte
+	when := func(off int64) bool {
+		now := checked && off >= at
+		checked = checked || off == size-1
+		return now || off == size-1 && at == 0
+	}
+	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, to}, Size: size}
+}
+
+// TestUploadOfAFileThatBecomesShorter: the service never gets a form that looks complete.
+func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
+	t.Parallel()
+	const large = 4 << 20
+	for name, file := range map[string]func(t *testing.T) *payvault.File{
+		"small, before the upload": func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, 2000, 0, 1000) },
+		"emptied before":           func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, 2000, 0, 0) },
+		"large, before the upload": func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, large, 0, large-1) },
+		"large, amid the upload":   func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, large, large/2, large-1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachService(t, func(t *testing.T, s *careless) {
+				got, err := s.upload(t, file(t))
+				t.Logf("%d bytes came, which end with %q", len(got), got[max(0, len(got)-40):])
+				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
+				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+				assert.ErrorContains(t, err, "the file has become shorter")
+			})
+		})
+	}
+	t.Run("emulator", func(t *testing.T) {
+		t.Parallel()
+		server := payvaulttest.NewServer()
+		defer server.Close()
+		dispute := server.Disputes.Seed(payvaulttest.Dispute{})
+		err := server.Client().Disputes.Respond(t.Context(), dispute.ID, retrieval(newShrinking(t, large, large/2, large-1)))
+		require.Error(t, err)
+		answered, _ := server.Disputes.Get(dispute.ID)
+		assert.Nil(t, answered.Response)
+		assert.Zero(t, server.Commits(payvault.OpDisputesRespond))
+	})
+}
+
+// content is a PDF whose second half is read by a function of the caller.
+type content struct {
+	size int64
+	read func(p []byte, off int64) (int, error)
+	done *atomic.Bool // the local check, which reads the last byte
+}
+
+func (c content) ReadAt(p []byte, off int64) (int, error) {
+	if c.done.Load() && off >= c.size/2 {
+		return c.read(p, off)
+	}
+	if off == c.size-1 {
+		c.done.Store(true)
+	}
+	n := copy(p, strings.Repeat(" ", len(p)))
+	if off == 0 {
+		copy(p, "%PDF-1.7\n")
+	}
+	return n, nil
+}
+
+// TestUploadOfContentThatPanics: net/http reads an upload in a goroutine of its own, where a panic would end the process.
+func TestUploadOfContentThatPanics(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("a secret of the file")
+	for name, test := range map[string]struct {
+		read func(p []byte, off int64) (int, error)
+		want string
+	}{
+		"a text":      {func([]byte, int64) (int, error) { panic("a secret of the file") }, "panic in ReadAt"},
+		"an error":    {func([]byte, int64) (int, error) { panic(broken) }, "panic in ReadAt"},
+		"the runtime": {func(p []byte, _ int64) (int, error) { return int(p[len(p)]), nil }, "panic in ReadAt: runtime error: index"},
+		"no panic":    {func([]byte, int64) (int, error) { return 0, broken }, "the file cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachService(t, func(t *testing.T, s *careless) {
+				file := &payvault.File{Name: "a.pdf", Content: content{4 << 20, test.read, new(atomic.Bool)}, Size: 4 << 20}
+				got, err := s.upload(t, file)
+				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
+				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+				require.ErrorContains(t, err, test.want)
+				assert.NotContains(t, err.Error(), "secret")
+				if name == "an error" || name == "no panic" {
+					assert.ErrorIs(t, err, broken)
+				}
+			})
+		})
+	}
+}
