@@ -184,7 +184,9 @@ func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches
 		p := launch(t, func(stdout, stderr io.Writer) int {
 			return runUntilSignal([]string{"-addr", "localhost:0"}, stdout, stderr)
 		})
-		require.NoError(t, syscall.Kill(os.Getpid(), signal))
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(signal))
 		assert.Equal(t, exitOK, <-p.exit)
 	}
 }

@@ -89,7 +89,7 @@ func TestGoLine(t *testing.T) {
 		Operation, Kind string
 		Delay           time.Duration
 		AfterCommit     bool
-		Times           int
+		Times           int64
 		Rate            float64
 		RetryAfter      string
 		Header          map[string][]string
