@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -185,7 +186,7 @@ func TestTexts(t *testing.T) {
 		t.Helper()
 		j := opened(t, place, sqlpayvault.WithoutLease())
 		outcome := payvault.BatchOutcome{
-			Status: payvault.BatchRefused, Cards: 1 << 40, StatusCode: 1 << 40, Code: "5\x00", Message: "a\x00b\xff",
+			Status: payvault.BatchRefused, Cards: math.MaxInt, StatusCode: math.MaxInt, Code: "5\x00", Message: "a\x00b\xff",
 		}
 		require.NoError(t, j.End(t.Context(), job, 0, outcome))
 		state, err := j.Begin(t.Context(), job, 0)
