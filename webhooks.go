@@ -59,9 +59,13 @@ func (n Notification) LogValue() slog.Value {
 const maxNotification = 1 << 20
 
 // NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
-// answers 204 when f returns nil, so that the service knows that the notification has arrived, and 500 otherwise. The
-// interface shows no retries and no signatures of deliveries: f may be called more than once for the same event, and
-// by anyone who knows the URL. It panics if f is nil.
+// calls f. If f returns nil, it answers 204, so that the service knows that the notification has arrived. Otherwise it
+// answers 500 and logs the error at Error to [slog.Default], with the context of the request. The sender does not see
+// the error. It panics if f is nil.
+//
+// A notification is a hint and not the truth: the interface documents no signature, so anyone who knows the URL can send
+// one. Look up the record that it is about before you act on it. The URL is a secret: make it long and random, and keep
+// it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")
@@ -82,6 +86,7 @@ func NotificationHandler(f func(context.Context, *Notification) error) http.Hand
 			return
 		}
 		if err := f(r.Context(), &Notification{Header: r.Header, Body: body}); err != nil {
+			slog.ErrorContext(r.Context(), "payvault notification", slog.Any("error", err))
 			http.Error(w, "not processed", http.StatusInternalServerError)
 			return
 		}

@@ -1,9 +1,11 @@
 package operations
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,4 +62,26 @@ func TestNotificationHandler(t *testing.T) {
 		assert.Equal(t, want, got)
 	}
 	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
+}
+
+// TestNotificationHandler_reports the error of the function, with the context of the request, and not to the sender.
+func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
+	fails := errors.New("the database is full")
+	handler := payvault.NotificationHandler(func(context.Context, *payvault.Notification) error { return fails })
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/secret-url", strings.NewReader("canary")))
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.NotContains(t, w.Body.String(), "database")
+	assert.Contains(t, log.String(), `"level":"ERROR","msg":"payvault notification","error":"the database is full"`)
+	assert.NotContains(t, log.String(), "secret-url")
+	assert.NotContains(t, log.String(), "canary")
+
+	log.Reset()
+	fails = nil
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("")))
+	assert.Empty(t, log.String())
 }
