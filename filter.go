@@ -17,6 +17,8 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-querystring/query"
+
+	"example.com/payvault/internal/window"
 )
 
 // Conditional is the middle part of a filter. The interface shows [CondBetweenDates] only; any other that the service
@@ -336,7 +338,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	keepRaw := newCallOptions(w.opts).response
 	next, end := w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
 	var failed atomic.Bool                        // the walk will end with a page that has been asked for
-	ahead := newWindow(w.options.Prefetch, func() (func() fetched[T], bool) {
+	ahead := window.New(w.options.Prefetch, func() (func() fetched[T], bool) {
 		if next >= end || failed.Load() {
 			return nil, false
 		}
@@ -358,10 +360,10 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 			return f
 		}, true
 	})
-	defer ahead.running.Wait()
+	defer ahead.Wait()
 	defer cancel()
 	for at := w.options.Page; ; at++ {
-		f, _ := ahead.pop()
+		f, _ := ahead.Pop()
 		if f.err == nil && w.options.Prefetch > 1 && w.differs(f.page) {
 			return true
 		}
@@ -373,7 +375,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		last := f.err != nil || w.isLast(f.page)
 		if !last {
 			end = f.page.pagesKnown()
-			ahead.fill()
+			ahead.Fill()
 		}
 		if keepRaw != nil {
 			*keepRaw = f.raw
@@ -445,4 +447,12 @@ func ownRecords[T any](records []T) []T {
 		}
 	}
 	return own
+}
+
+// cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
+func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		return nil, func() {}
+	}
+	return context.WithCancel(ctx)
 }
