@@ -1,24 +1,16 @@
 package payvault
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"math"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-querystring/query"
-
-	"example.com/payvault/internal/window"
 )
 
 // Conditional is the middle part of a filter. The interface shows [CondBetweenDates] only; any other that the service
@@ -137,11 +129,8 @@ func (o ListOptions) LogValue() slog.Value {
 // Format writes what LogValue logs, under every verb.
 func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.LogValue().String()) }
 
-// maxPage leaves a walk room to count on; lastPage is where a walk ends whatever the service claims.
-const (
-	maxPage  = math.MaxInt - 2
-	lastPage = 1 << 20
-)
+// maxPage leaves a walk room to count on.
+const maxPage = math.MaxInt - 2
 
 // listQuery is the wire form of ListOptions.
 type listQuery struct {
@@ -190,269 +179,4 @@ func (o *ListOptions) check(p *problems) {
 	if o.Prefetch < 0 {
 		p.add("Prefetch", "is negative")
 	}
-}
-
-// Page is one page of a list.
-type Page[T any] struct {
-	Items        []T `json:"data"`         // in the order of the service
-	Number       int `json:"-"`            // zero-based index, as it was asked for
-	TotalPages   int `json:"totalPages"`   // 0 if the service claims none
-	TotalRecords int `json:"totalRecords"` // of all pages
-}
-
-// pageReply is the success envelope of a page.
-type pageReply[T any] struct {
-	codes
-
-	TotalPages   int        `json:"totalPages"`
-	TotalRecords int        `json:"totalRecords"`
-	Data         records[T] `json:"data"`
-
-	settle func(record *T) (missing string, ok bool)
-	number int // of the page, as it was asked for
-}
-
-func (r *pageReply[T]) result() codes { return r.codes }
-
-// counters are for all that lists in a page have.
-func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
-	return json.JoinUnmarshalers(counter[T](r), counter[BillingCard](r), counter[ShippingAddress](r), counter[string](r),
-		counter[Timestamp](r))
-}
-
-// missing accepts null for no records, unless the service claims that the page has some. Each record is settled.
-func (r *pageReply[T]) missing() (string, bool) {
-	claimed := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
-	if !r.Data.given || r.Data.list == nil && claimed {
-		return "/data", true
-	}
-	for i := range r.Data.list {
-		if name, ok := r.settle(&r.Data.list[i]); !ok {
-			return strings.TrimSuffix("/data/"+strconv.Itoa(i)+"/"+name, "/"), true
-		}
-	}
-	return "", true
-}
-
-// records are those of a page, if the answer has any.
-type records[T any] struct {
-	list  []T
-	given bool
-}
-
-func (records[T]) elements() reflect.Type { return reflect.TypeFor[[]T]() }
-
-// UnmarshalJSONFrom reads a list or null, which does not take back a list.
-func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if r.given && dec.PeekKind() == 'n' {
-		return dec.SkipValue()
-	}
-	r.given = true
-	return json.UnmarshalDecode(dec, &r.list)
-}
-
-// list is an operation that returns pages.
-type list[T any] struct {
-	client *Client
-	op     Operation
-	in     input
-	settle func(record *T) (missing string, ok bool) // names what a record lacks, if anything; "" is the record
-}
-
-// page gets one page.
-func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
-	r := pageReply[T]{settle: l.settle}
-	if o != nil {
-		r.number = o.Page
-	}
-	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
-		return nil, err
-	}
-	return &Page[T]{Items: r.Data.list, Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
-}
-
-// all walks over the records of all pages from o.Page on. It holds no state between two walks.
-func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
-	var start ListOptions
-	if o != nil {
-		start = *o
-		start.Filters = slices.Clone(o.Filters) // what the caller changes later does not change the walk
-		for i := range start.Filters {
-			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
-		}
-	}
-	opts = slices.Clone(opts)
-	return func(yield func(*T, error) bool) {
-		for p, err := range l.pages(ctx, start, opts) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range p.Items {
-				if !yield(&p.Items[i], nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// pages walks over the pages from o.Page on.
-func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
-	opts = slices.Clone(opts) // what the caller changes later does not change the walk
-	return func(yield func(*Page[T], error) bool) {
-		w := &pageWalk[T]{list: l, options: o, opts: opts, yield: yield}
-		if changed := w.run(ctx); changed {
-			w.options.Page, w.options.Prefetch = w.before.Number+1, 1 // each page is asked for after the one before it has come
-			w.run(ctx)
-		}
-	}
-}
-
-// pageWalk is one walk over the pages of a list.
-type pageWalk[T any] struct {
-	list    list[T]
-	options ListOptions // Page is the first page to get
-	opts    []CallOption
-	yield   func(*Page[T], error) bool
-
-	before  *Page[T] // the last page that was yielded, with records of its own; nil before the first one
-	records int      // yielded so far
-	total   int      // the latest number of all records that the service claims; 0 if it claims none
-}
-
-// fetched is what came of asking for a page.
-type fetched[T any] struct {
-	page *Page[T]
-	raw  Response
-	err  error
-}
-
-// run gets the pages from options.Page on and yields them, until the walk ends. With pages ahead it ends too, and
-// reports that, before the first page whose totals are not those of the page before it.
-//
-// Records that are added move others to later pages. A page that was answered before they were added, while the page
-// before it was answered after, lacks what has moved from one to the other. Then the totals of the two pages differ.
-func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
-	ctx, cancel := cancelable(ctx)
-	keepRaw := newCallOptions(w.opts).response
-	next, end := w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
-	var failed atomic.Bool                        // the walk will end with a page that has been asked for
-	ahead := window.New(w.options.Prefetch, func() (func() fetched[T], bool) {
-		if next >= end || failed.Load() {
-			return nil, false
-		}
-		o := w.options
-		o.Page = next
-		next++
-		return func() (f fetched[T]) {
-			own := w.opts
-			if keepRaw != nil {
-				own = append(slices.Clip(w.opts), WithResponse(&f.raw))
-			}
-			f.err = w.list.client.callInTurn(ctx, w.list.op, own, func(opts []CallOption) (err error) {
-				f.page, err = w.list.page(ctx, &o, opts)
-				return err
-			})
-			if f.err != nil {
-				failed.Store(true)
-			}
-			return f
-		}, true
-	})
-	defer ahead.Wait()
-	defer cancel()
-	for at := w.options.Page; ; at++ {
-		f, _ := ahead.Pop()
-		if f.err == nil && w.options.Prefetch > 1 && w.differs(f.page) {
-			return true
-		}
-		if f.err == nil {
-			f.err = w.take(f.page)
-		} else {
-			f.err = onPage(at, f.err)
-		}
-		last := f.err != nil || w.isLast(f.page)
-		if !last {
-			end = f.page.pagesKnown()
-			ahead.Fill()
-		}
-		if keepRaw != nil {
-			*keepRaw = f.raw
-		}
-		if !w.yield(f.page, f.err) || last {
-			return false
-		}
-	}
-}
-
-// differs reports whether the list has changed between p and the page before it, as far as the totals tell.
-func (w *pageWalk[T]) differs(p *Page[T]) bool {
-	return w.before != nil && (p.TotalRecords != w.before.TotalRecords || p.TotalPages != w.before.TotalPages)
-}
-
-// take counts the records of a page. It refuses one on which the walk would go on for ever.
-func (w *pageWalk[T]) take(p *Page[T]) error {
-	own := *p
-	own.Items = ownRecords(p.Items)
-	repeats := w.before != nil && own.repeats(w.before)
-	if w.before == nil { // the pages that the walk leaves out are as full as this one
-		w.records = p.Number * len(p.Items)
-	}
-	w.before = &own
-	w.records += len(p.Items)
-	if p.TotalRecords > 0 {
-		w.total = p.TotalRecords
-	}
-	switch {
-	case repeats:
-		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
-	case p.Number >= lastPage && !w.isLast(p):
-		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", lastPage))
-	}
-	return nil
-}
-
-// isLast reports whether the walk ends with p: it is empty, or all pages and all records that the service claims have
-// come. One of the two numbers is not enough: there are services that round the number of pages down.
-func (w *pageWalk[T]) isLast(p *Page[T]) bool {
-	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
-}
-
-// repeats reports whether a page has the records of the page before it, though as many were not added since.
-func (p *Page[T]) repeats(before *Page[T]) bool {
-	added := p.TotalRecords - before.TotalRecords
-	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, before.Items)
-}
-
-// pagesKnown is how many pages may be asked for when p, which is not the last one, has come. Without totals that
-// would tell of changes it is the next one only.
-func (p *Page[T]) pagesKnown() int {
-	if p.TotalRecords <= 0 {
-		return p.Number + 2
-	}
-	return max(p.TotalPages, p.Number+2)
-}
-
-// ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a
-// record. What is left has its ID in it.
-func ownRecords[T any](records []T) []T {
-	own := slices.Clone(records)
-	for i := range own {
-		record := reflect.ValueOf(&own[i]).Elem()
-		for _, field := range record.Fields() {
-			if field.Kind() == reflect.Slice {
-				field.SetZero()
-			}
-		}
-	}
-	return own
-}
-
-// cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
-func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx == nil {
-		return nil, func() {}
-	}
-	return context.WithCancel(ctx)
 }

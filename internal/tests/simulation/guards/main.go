@@ -156,7 +156,7 @@ func guards() []guard {
 			"func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {",
 			"func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) any {\n\tr.MerchantID++",
 		},
-		{"a page that repeats the one before", "filter.go", "case repeats:", "case repeats && p.Number > 1000:"},
+		{"a page that repeats the one before", "page.go", "case repeats:", "case repeats && p.Number > 1000:"},
 		{
 			"batches at a time", "submitall.go",
 			"make(chan struct{}, o.Concurrency)",
