@@ -3,6 +3,8 @@ package payvault
 import (
 	"context"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // AccountUpdaterService submits cards so that card networks refresh their data.
@@ -18,11 +20,37 @@ type AccountUpdaterCard struct {
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
 }
 
-func (c *AccountUpdaterCard) check(p *problems) {
-	require(p, "card_number", c.CardNumber)
+// Check returns nil if the card can be sent. Otherwise it returns an *[Error] that matches [ErrInvalidRequest] and
+// names the fields. The number has to be 12 to 19 digits and the expiration date MMYY, and the CardID has to be valid
+// UTF-8.
+func (c AccountUpdaterCard) Check() error {
+	var p problems
+	c.check(&p)
+	return p.err(OpAccountUpdaterSubmit)
+}
+
+func (c AccountUpdaterCard) check(p *problems) {
+	number := c.CardNumber.Reveal()
+	switch {
+	case number == "":
+		p.add("card_number", "is required")
+	case hasMark(number):
+		p.add("card_number", markedText)
+	case len(number) < 12 || len(number) > 19 || strings.Trim(number, "0123456789") != "":
+		p.add("card_number", "is not 12 to 19 digits")
+	}
 	require(p, "exp_date", c.ExpDate)
 	checkExpDate("exp_date", c.ExpDate, p)
+	switch {
+	case hasMark(c.CardID):
+		p.add("card_id", markedText)
+	case !utf8.ValidString(c.CardID):
+		p.add("card_id", "is not valid UTF-8")
+	}
 }
+
+// markedText is the problem of a text that holds the mark of a [Secret], such as one that json.Marshal wrote.
+const markedText = "cannot be written as JSON: a redacted secret, whose text is lost"
 
 // accountUpdaterBody is the body of a submission.
 type accountUpdaterBody struct {
@@ -46,26 +74,27 @@ func (b accountUpdaterBody) prepare(_ *Client, p *problems) any {
 	return &b
 }
 
-// AccountUpdaterRequest is a submission that the service has accepted. Its typical turnaround is 3 to 4 business days.
-type AccountUpdaterRequest struct {
+// AccountUpdaterSubmission is a submission that the service has accepted. Its typical turnaround is 3 to 4 business
+// days.
+type AccountUpdaterSubmission struct {
 	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
 
-func (r *AccountUpdaterRequest) missing() string {
+func (r *AccountUpdaterSubmission) missing() string {
 	if r.RequestID == "" {
 		return "request_id"
 	}
 	return ""
 }
 
-// Submit submits 1 to 100 cards. Another number of cards, a card without a number, and an expiration date that is not
-// MMYY fail before anything is sent.
+// Submit submits 1 to 100 cards. It fails before anything is sent if there are more, or none, or if a card fails
+// [AccountUpdaterCard.Check].
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
-) (*AccountUpdaterRequest, error) {
-	return do[AccountUpdaterRequest](ctx, s, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
+) (*AccountUpdaterSubmission, error) {
+	return do[AccountUpdaterSubmission](ctx, s, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
 }

@@ -63,8 +63,6 @@ var (
 	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer, in the last attempt or in
 	// one before it. An operation that only reads has no outcome to be unsure of, and never matches.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrOtherCards is a job of SubmitAll whose [Journal] knows other cards under its name, and will each time.
-	ErrOtherCards = errors.New("the job is of other cards")
 )
 
 // Delivery answers the question whether a request reached the service.
@@ -286,11 +284,11 @@ func (e *Error) rejected() bool {
 // SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have
 // been performed, since nothing was sent or the service turned the request away (429), or the operation is replayable
 // by what it does, so that performing it twice changes nothing, and the failure may pass. [WithReplay] does not count
-// here: it is for the attempts of one call. It is false for a request that failed a local check and for
-// [ErrOtherCards], since the same request would fail again, and for errors of other packages.
+// here: it is for the attempts of one call. It is false for a request that failed a local check, since the same request
+// would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e == nil || e.refusedLocally() || e.unasked || errors.Is(e.cause, ErrOtherCards) {
+	if !ok || e == nil || e.refusedLocally() || e.unasked {
 		return false
 	}
 	turnedAway := e.StatusCode == http.StatusTooManyRequests

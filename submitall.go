@@ -19,12 +19,11 @@ type SubmitAllOptions struct {
 	Concurrency int
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
-	// Job names the cards in the Journal, and is required with one, and only then: the same in each run of the
-	// same cards, in the same order, for the same service and merchant. Under another name all cards are sent. A walk over
-	// other cards ends with ErrOtherCards as soon as the Journal shows it, at the end at the latest: fewer batches than
-	// earlier runs have begun, more than one that came to the end, another number of cards in a batch that was decided.
-	// As many other cards do not show, nor more of them after a run that did not come to the end, nor fewer if none of
-	// the missing batches was begun. If fewer were taken for all, submit the cards after them under another name.
+	// Job names the cards in the Journal, and is required with one, and only then. It has to be the same in each run of
+	// the same cards, in the same order, for the same service and merchant. Under another name all cards are sent. Other
+	// cards under the same name are taken for those that were sent before, so make the name from the cards: see
+	// [JobName]. A batch with another number of cards than in an earlier run ends the walk: its error matches
+	// ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -42,20 +41,45 @@ const streamPatience = time.Second
 // AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
 // the last of a walk that did not begin, that ended before its stream, or whose journal failed: it has the error.
 type AccountUpdaterBatch struct {
-	Index     int         // zero-based, counted from the start of the stream
-	Start     int         // position of the first card in the stream, zero-based; data[42] of an error is Start + 42
-	End       int         // position after the last card
-	Status    BatchStatus // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
-	RequestID string      // set if it is accepted
-	Err       error       // an *Error, unless it is accepted
-	Earlier   bool        // the journal has it from an earlier run, and nothing was sent in this one
+	Index       int           // zero-based, counted from the start of the stream
+	Start       int           // position of the first card in the stream, zero-based
+	End         int           // position after the last card
+	Invalid     []InvalidCard // cards that cannot be sent, in the order of the stream; the others are sent without them
+	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
+	RequestID   string        // set if it is accepted
+	Err         error         // an *Error, unless it is accepted
+	FromJournal bool          // the journal has it from an earlier run, and nothing was sent in this one
 }
+
+// InvalidCard is a card that cannot be sent.
+type InvalidCard struct {
+	Position int   // in the stream, zero-based
+	Err      error // of AccountUpdaterCard.Check
+}
+
+// Position returns the position in the stream of the card that an error of the batch calls data[i]. Invalid cards are
+// not sent, so the service does not count them.
+func (b *AccountUpdaterBatch) Position(i int) int {
+	position := b.Start + i
+	for _, invalid := range b.Invalid {
+		if invalid.Position <= position {
+			position++
+		}
+	}
+	return position
+}
+
+// sent returns how many cards a request of the batch has.
+func (b *AccountUpdaterBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
 // SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch exactly once
 // and in the order of the stream, with the RequestID or with the error, as soon as it and those before it are
 // decided, however slowly the stream comes. A batch whose outcome is unknown is never sent again by itself; with
 // [WithReplay], which says that this does no harm, a lost request is repeated. Arguments that are invalid are one batch
 // without cards, with the error, and the stream is not read.
+//
+// A card that cannot be sent is left out and named in Invalid; the rest of its batch is sent. A batch of nothing but
+// such cards is not begun in the journal. It is yielded as not sent, with an error that matches [ErrInvalidRequest].
 //
 // Memory does not grow with the stream: 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
 // one more is being read. While it is sent, a batch takes what its cards take; then what its error or RequestID takes,
@@ -64,16 +88,17 @@ type AccountUpdaterBatch struct {
 // Concurrency answers of a hostile service take together.
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
-// journal knows as Earlier, and sends the rest. What a killed process had begun and not ended is of unknown outcome for
-// good: the requests in flight, Concurrency / 4 + 1 batches more while so many are, and those whose answers were just
-// being recorded. What waits since the service limits the rate is not begun. Without a Journal, what was sent and not
-// yielded yet is lost with the process.
+// journal knows as FromJournal, and sends the rest. What a killed process had begun and not ended is of unknown outcome
+// for good: the requests in flight, Concurrency / 4 + 1 batches more while so many are, and those whose answers were
+// just being recorded. What waits since the service limits the rate is not begun. Without a Journal, what was sent and
+// not yielded yet is lost with the process.
 //
-// The stream is read in a goroutine of its own, each time from its beginning. When it panics, so does the loop,
-// after the batches that were read have been yielded. When it returns, what it has given is taken for all cards there
-// are, unless that is none: with a Journal, one that fails half way, as a file may, has to cancel ctx before it
-// returns, as in the example; without one it is enough to look at its error after the loop. A panic of a transport, a
-// key source or the journal ends the walk in the same way.
+// The stream is read in a goroutine of its own, each time from its beginning. When it returns, the cards that it has
+// given are taken for all cards. So with a Journal, a stream that fails half way, as a file may, has to cancel ctx
+// before it returns, as in the example: otherwise its last batch is sent with too few cards, and the others of that
+// batch never are. Without a Journal it is enough to look at the error of the stream after the loop. When the stream
+// panics, so does the loop, after the batches that were read have been yielded. A panic of a transport, a key source or
+// the journal ends the walk in the same way.
 //
 // A walk sends nothing more, and yields the rest of the stream as not sent, when
 //
@@ -226,17 +251,22 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		}
 	}()
 	var next AccountUpdaterBatch
-	var batch []AccountUpdaterCard
+	var batch []AccountUpdaterCard // those that can be sent
 	start := func() {
-		next.End = next.Start + len(batch)
 		w.start(next, batch)
-		next.Index, next.Start = next.Index+1, next.End
+		next = AccountUpdaterBatch{Index: next.Index + 1, Start: next.End, End: next.End}
 		batch = make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 	}
 stream:
 	for card := range cards {
 		w.given.Add(1)
-		if batch = append(batch, card); len(batch) == MaxAccountUpdaterCards {
+		if err := card.Check(); err != nil {
+			next.Invalid = append(next.Invalid, InvalidCard{Position: next.End, Err: err})
+		} else {
+			batch = append(batch, card)
+		}
+		next.End++
+		if next.End-next.Start == MaxAccountUpdaterCards {
 			start()
 		}
 		select {
@@ -246,10 +276,16 @@ stream:
 		}
 	}
 	w.whole = w.over() == nil
-	if len(batch) > 0 {
+	if next.End > next.Start {
 		start()
 	}
 	returned = true
+}
+
+// noCardError is the error of a batch whose cards are all invalid.
+func noCardError() error {
+	p := problems{"data": {"has no card that can be sent"}}
+	return p.err(OpAccountUpdaterSubmit)
 }
 
 // start has a batch decided in a goroutine of its own, when there is room for it.
@@ -259,6 +295,11 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 	case <-w.left:
 		return
 	case w.queue <- decided:
+	}
+	if len(cards) == 0 {
+		batch.Status, batch.Err = BatchNotSent, noCardError()
+		decided <- &submitted{AccountUpdaterBatch: batch}
+		return
 	}
 	w.slots <- struct{}{}
 	go func() {
@@ -286,7 +327,7 @@ func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard) {
 		if w.begin(b) {
 			w.submit(b, cards, opts)
 		}
-		if b.Earlier {
+		if b.FromJournal {
 			return nil
 		}
 		b.Status = statusOf(b.Err)
@@ -295,7 +336,7 @@ func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard) {
 		}
 		return b.Err
 	})
-	if b.Earlier {
+	if b.FromJournal {
 		return
 	}
 	over := w.over()
@@ -326,23 +367,15 @@ func (w *bulkWalk) stopped(err error) error {
 // run yields the batches in their order.
 func (w *bulkWalk) run(yield func(*submitted) bool) {
 	last := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{Index: -1}}
-	complete := true
 	for decided := range w.started() {
 		if last = <-decided; !yield(last) {
 			return
 		}
-		complete = complete && !last.unsent
 	}
 	w.rethrow()
 	end := &submitted{AccountUpdaterBatch: AccountUpdaterBatch{
 		Index: last.Index + 1, Start: last.End, End: last.End, Status: BatchNotSent,
 	}}
-	if complete && !w.blocked && w.whole && w.failed.Load() == nil {
-		w.record(end.Index, BatchOutcome{Status: BatchEnd})
-		if end.Index == 0 && w.failed.Load() == nil { // earlier runs saw no cards either, and a later one may
-			w.record(0, BatchOutcome{Status: BatchNotSent})
-		}
-	}
 	switch failed := w.failed.Load(); {
 	case failed != nil && !errors.Is(last.Err, *failed):
 		end.Err = unsentError(OpAccountUpdaterSubmit, *failed)
@@ -423,17 +456,19 @@ func (w *bulkWalk) begin(b *submitted) bool {
 		return true
 	}
 	known, err := w.Journal.Begin(w.sending, w.Job, b.Index)
-	if err == nil {
-		err = known.check(b.End - b.Start)
-	}
 	if err != nil {
 		if w.why() == nil { // else it may have failed because the walk is over
 			w.fail(err)
 		}
 		return w.begin(b)
 	}
+	if b.Err = known.check(b.Index, b.sent()); b.Err != nil {
+		b.unsent = true
+		w.stop(fmt.Errorf("the job %s %d", otherCards, b.Index))
+		return false
+	}
 	if b.begun = !known.Begun; !b.begun {
-		b.Earlier = true
+		b.FromJournal = true
 		b.Status, b.RequestID, b.Err = known.result()
 	}
 	return b.begun

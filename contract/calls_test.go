@@ -347,6 +347,17 @@ func submit(cards ...payvault.AccountUpdaterCard) call {
 	return func(ctx context.Context, e *env) (any, error) { return e.client.AccountUpdater.Submit(ctx, cards) }
 }
 
+// submitRefused is refused by the service: the client lets no card through that the emulator would refuse.
+func submitRefused(ctx context.Context, e *env) (any, error) {
+	_, err := e.srv.Inject(payvaulttest.Fault{
+		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.OtherCode, Status: 400, Code: 400,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return submit(newUpdate(payvault.NewSecret("4111111111111111")))(ctx, e)
+}
+
 func newUpdate(number payvault.Secret) payvault.AccountUpdaterCard {
 	return payvault.AccountUpdaterCard{CardNumber: number, ExpDate: payvault.ExpDate(12, 2030)}
 }

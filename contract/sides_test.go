@@ -50,7 +50,7 @@ func sdkSide(s source, c *contract) side {
 			{"Confirmation", []string{"Confirmation.data"}, nil},
 			{"InvoiceSendRequest", []string{"InvoiceSendRequest"}, nil},
 			{"accountUpdaterBody", []string{"AccountUpdaterSubmitRequest"}, nil},
-			{"AccountUpdaterRequest", []string{"AccountUpdaterSubmitted.data"}, nil},
+			{"AccountUpdaterSubmission", []string{"AccountUpdaterSubmitted.data"}, nil},
 		},
 		unions: map[string]string{
 			"ShippingAddress": "for requests and results; Create refuses the shipping_id",

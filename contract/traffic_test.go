@@ -67,7 +67,7 @@ func allCalls(t *testing.T) []operationCalls {
 		{payvault.OpInvoicesSend, send(1, nil), sendFull(t), send(2, nil), 409},
 		{
 			payvault.OpAccountUpdaterSubmit, submit(newUpdate(payvault.NewSecret("4111111111111111"))), submitFull(t),
-			submit(newUpdate(payvault.NewSecret("4111"))), 400,
+			submitRefused, 400,
 		},
 		{
 			payvault.OpWebhooksAddEvent, addEvent(payvault.EventTransactionStatusUpdated), addEvent("some_other_event"),

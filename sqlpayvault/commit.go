@@ -127,9 +127,6 @@ func (j *Journal) apply(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		switch {
 		case o.outcome != nil:
-			if o.err, err = checkEnd(ctx, tx, o); err != nil {
-				return err
-			}
 		case !j.shared && !held[o.job]:
 			o.err = ErrRunning
 			j.disclaim(o.job)
@@ -251,21 +248,6 @@ func read(ctx context.Context, tx *sql.Tx, ops map[key]*op) error {
 		}
 	}
 	return found.Err()
-}
-
-// checkEnd refuses an end of the stream where an earlier run saw more batches.
-func checkEnd(ctx context.Context, tx *sql.Tx, o *op) (refused, err error) {
-	if o.outcome.Status != payvault.BatchEnd {
-		return nil, nil
-	}
-	var more bool
-	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM payvault_batches WHERE job = $1 AND batch >= $2
-		AND status <> '`+string(payvault.BatchNotSent)+`'
-		AND NOT (batch = $2 AND status = '`+string(payvault.BatchEnd)+`'))`, o.job, o.batch).Scan(&more)
-	if more {
-		refused = errOtherCards
-	}
-	return refused, err
 }
 
 // end records outcomes.

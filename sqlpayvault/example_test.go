@@ -33,7 +33,7 @@ func Example() {
 		options := &payvault.SubmitAllOptions{Journal: journal, Job: "cards of November"}
 		earlier, unknown := 0, 0
 		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
-			if batch.Earlier {
+			if batch.FromJournal {
 				earlier++
 			}
 			if errors.Is(batch.Err, payvault.ErrOutcomeUnknown) {

@@ -23,8 +23,7 @@ var (
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 
-	errOtherCards = fmt.Errorf("sqlpayvault: %w: an earlier run saw more batches", payvault.ErrOtherCards)
-	errJobName    = errors.New("sqlpayvault: the name of the job is empty, has a NUL, or is not valid UTF-8")
+	errJobName = errors.New("sqlpayvault: the name of the job is empty, has a NUL, or is not valid UTF-8")
 )
 
 const (
@@ -163,7 +162,7 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 
 func isStatus(s payvault.BatchStatus) bool {
 	switch s {
-	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchUnknown, payvault.BatchNotSent, payvault.BatchEnd:
+	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchUnknown, payvault.BatchNotSent:
 		return true
 	}
 	return false

@@ -146,15 +146,12 @@ func TestBatches(t *testing.T) {
 			{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"},
 			{Status: payvault.BatchRefused, Cards: 7, StatusCode: 200, Code: "5", Message: "Example 'refusal' é"},
 			{Status: payvault.BatchUnknown, Cards: 100, Message: "unexpected EOF"},
-			{Status: payvault.BatchEnd},
 		}
 		first := opened(t, place)
 		for i, outcome := range outcomes {
-			if outcome.Status != payvault.BatchEnd {
-				state, err := first.Begin(ctx, job, i)
-				require.NoError(t, err)
-				assert.Zero(t, state, "nothing is known of it")
-			}
+			state, err := first.Begin(ctx, job, i)
+			require.NoError(t, err)
+			assert.Zero(t, state, "nothing is known of it")
 			require.NoError(t, first.End(ctx, job, i, outcome))
 		}
 		lost := len(outcomes)
@@ -312,8 +309,8 @@ func TestSubmitAll(t *testing.T) {
 			require.Len(t, got, 21)
 			for i := range got {
 				require.NoError(t, got[i].Err)
-				assert.Equal(t, batch == 1, got[i].Earlier)
-				got[i].Earlier = false
+				assert.Equal(t, batch == 1, got[i].FromJournal)
+				got[i].FromJournal = false
 			}
 			if batch == 0 {
 				first = got
@@ -321,11 +318,6 @@ func TestSubmitAll(t *testing.T) {
 			assert.Equal(t, first, got)
 			require.NoError(t, j.Close())
 		}
-		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
-
-		options := &payvault.SubmitAllOptions{Journal: opened(t, place), Job: job}
-		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(3000), options))
-		require.ErrorIs(t, got[len(got)-1].Err, payvault.ErrOtherCards)
 		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	})
 }
@@ -542,7 +534,7 @@ func TestClosed(t *testing.T) {
 		require.NoError(t, j.Close())
 		_, err = j.Begin(t.Context(), job, 0)
 		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
-		ended := payvault.BatchOutcome{Status: payvault.BatchEnd}
+		ended := payvault.BatchOutcome{Status: payvault.BatchAccepted}
 		require.ErrorIs(t, j.End(t.Context(), job, 0, ended), sqlpayvault.ErrClosed)
 		state, err := opened(t, place).Begin(t.Context(), job, 0)
 		require.NoError(t, err)
@@ -570,39 +562,6 @@ func TestLockedFile(t *testing.T) {
 	state, err := j.Begin(t.Context(), job, 0)
 	require.NoError(t, err, "no other run is at work")
 	assert.Equal(t, payvault.BatchState{Begun: true}, state)
-}
-
-// TestEnd: it is recorded, again and again, unless an earlier run saw more batches.
-func TestEnd(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		j := opened(t, place)
-		end := payvault.BatchOutcome{Status: payvault.BatchEnd}
-		for at := range 7 {
-			name := fmt.Sprint("job ", at)
-			for i, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "", "not sent"} {
-				_, err := j.Begin(t.Context(), name, i)
-				require.NoError(t, err)
-				if status != "" {
-					require.NoError(t, j.End(t.Context(), name, i, payvault.BatchOutcome{Status: status, RequestID: "REQ"}))
-				}
-			}
-			if at < 4 {
-				require.ErrorContains(t, j.End(t.Context(), name, at, end), "an earlier run saw more batches")
-				continue
-			}
-			for range 2 {
-				require.NoError(t, j.End(t.Context(), name, at, end))
-			}
-			state, err := j.Begin(t.Context(), name, at)
-			require.NoError(t, err)
-			assert.Equal(t, payvault.BatchState{Begun: true, Outcome: &end}, state)
-			state, err = j.Begin(t.Context(), name, 0)
-			require.NoError(t, err)
-			assert.Equal(t, "REQ", state.Outcome.RequestID)
-		}
-	})
 }
 
 // TestSubmitAllOfALease: the context ends a walk that waits for the lease of a dead run.
@@ -724,13 +683,11 @@ func TestConnectionThatDrops(t *testing.T) {
 			db = sql.OpenDB(d)
 			j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
 			require.NoError(t, err)
-			for k, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "not sent", "end"} {
+			for k, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "not sent"} {
 				batch := 10*i + k
 				outcome := payvault.BatchOutcome{Status: status, Cards: 100}
-				if status != payvault.BatchEnd {
-					_, err = j.Begin(t.Context(), job, batch)
-					require.NoError(t, err)
-				}
+				_, err = j.Begin(t.Context(), job, batch)
+				require.NoError(t, err)
 				d.armed.Store(true)
 				if err = j.End(t.Context(), job, batch, outcome); status == payvault.BatchNotSent {
 					require.ErrorIs(t, err, io.ErrUnexpectedEOF)

@@ -275,7 +275,7 @@ func (s *submission) run(ctx context.Context, a *Activities) {
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s, Job: s.Job}
 	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.cards(ctx, a.Cards), options) {
 		switch {
-		case b.Earlier:
+		case b.FromJournal:
 		case b.Err == nil:
 			s.refusals = 0
 		default:
@@ -298,6 +298,7 @@ func (s *submission) sourceFailed(err error) {
 func (s *submission) consider(b *payvault.AccountUpdaterBatch) {
 	e, _ := errors.AsType[*payvault.Error](b.Err)
 	switch {
+	case e.Fields["Job"] != nil: // known has ended the order
 	case b.Start == b.End && invalid(e): // no batch can be sent
 		s.halt(e.Error(), nil)
 	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
@@ -446,7 +447,7 @@ func (s *submission) Begin(ctx context.Context, job string, index int) (payvault
 func (s *submission) known(i int, o *payvault.BatchOutcome) {
 	outcome := &Outcome{Batch: i, Status: payvault.BatchUnknown}
 	if o != nil {
-		if o.Status == payvault.BatchEnd || o.Cards > 0 && o.Cards != s.Snapshot.size(i) {
+		if o.Cards > 0 && o.Cards != s.Snapshot.size(i) {
 			s.settle(i, nil)
 			s.halt(stopOther, nil)
 			return

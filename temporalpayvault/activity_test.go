@@ -68,7 +68,6 @@ func TestSubmit_journalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]payvault.BatchOutcome{
 		"other number": {Status: payvault.BatchAccepted, Cards: 50, RequestID: "r"},
-		"the end":      {Status: payvault.BatchEnd},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -425,12 +424,14 @@ func TestSubmit_unknownLimit(t *testing.T) {
 	}
 }
 
-// badCard has a card that no service would take.
+// badCard has a batch of cards that no service would take.
 type badCard struct{ deck }
 
 func (d badCard) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
 	cards, err := d.deck.Cards(ctx, ref, start, end)
-	cards[100].ExpDate = "13/99"
+	for i := range cards[100:200] {
+		cards[100+i].ExpDate = "13/99"
+	}
 	return cards, err
 }
 
@@ -442,7 +443,7 @@ func TestSubmit_localCheck(t *testing.T) {
 	assert.Equal(t, map[int]payvault.BatchStatus{
 		0: payvault.BatchAccepted, 1: payvault.BatchRefused, 2: payvault.BatchAccepted,
 	}, done.statuses())
-	assert.Contains(t, done.Outcomes[1].Reason, "exp_date")
+	assert.Contains(t, done.Outcomes[1].Reason, "no card that can be sent")
 }
 
 func TestSubmit_snapshotChanged(t *testing.T) {

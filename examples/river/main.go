@@ -58,8 +58,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
 		stop := errors.Is(batch.Err, payvault.ErrUnauthorized) || errors.Is(batch.Err, payvault.ErrForbidden)
 		switch e, failed := errors.AsType[*payvault.Error](batch.Err); {
-		case !failed || batch.Earlier:
-		case errors.Is(e, payvault.ErrOtherCards): // and would be each time
+		case !failed || batch.FromJournal:
+		case e.Fields["Job"] != nil: // the job had other cards before
 			return river.JobCancel(e)
 		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
 			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {

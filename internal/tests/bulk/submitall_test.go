@@ -228,7 +228,9 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fake{answer: gives(http.StatusConflict, "<html>", 1)}
 		cards, want := slices.Collect(stream(850, nil)), batchesOf(850)
-		cards[210].ExpDate, cards[299].ExpDate = "1329", "1329"
+		for i := range cards[200:300] {
+			cards[200+i].ExpDate = "1329"
+		}
 		var raw payvault.Response
 		n := 0
 		for b := range s.submitAll(t, slices.Values(cards), nil, payvault.WithResponse(&raw)) {
@@ -240,7 +242,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 				assert.Equal(t, "<html>", string(raw.Body))
 			case 2:
 				service.AssertInvalid(t, b.Err, payvault.OpAccountUpdaterSubmit, service.Fields{
-					"data[10].exp_date": {"is not of the form MMYY"}, "data[99].exp_date": {"is not of the form MMYY"},
+					"data": {"has no card that can be sent"},
 				})
 				assert.Equal(t, payvault.Response{}, raw)
 			default:
@@ -250,7 +252,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 			}
 			status := map[int]payvault.BatchStatus{1: payvault.BatchRefused, 2: payvault.BatchNotSent}[b.Index]
 			assert.Equal(t, batch{
-				Index: b.Index, Start: b.Index * 100, End: b.Index*100 + 100, Status: status, Err: b.Err,
+				Index: b.Index, Start: b.Index * 100, End: b.Index*100 + 100, Invalid: b.Invalid, Status: status, Err: b.Err,
 			}, *b)
 		}
 		assert.Len(t, want, n)
@@ -498,12 +500,6 @@ func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.
 	if err := cmp.Or(ctx.Err(), j.fail("end", i)); err != nil {
 		return err
 	}
-	for later := range j.known {
-		if was := j.known[later].Outcome; outcome.Status == payvault.BatchEnd && later >= i &&
-			(was == nil || was.Status != payvault.BatchNotSent && (later > i || was.Status != payvault.BatchEnd)) {
-			return fmt.Errorf("%w: an earlier run saw more batches", payvault.ErrOtherCards)
-		}
-	}
 	j.known[i] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	return nil
 }
@@ -521,7 +517,7 @@ func (j *journal) run(s *fake, n int) []batch {
 func earlier(n int) []batch {
 	batches := batchesOf(n)
 	for i := range batches {
-		batches[i].Earlier = true
+		batches[i].FromJournal = true
 	}
 	return batches
 }
@@ -548,11 +544,7 @@ func TestJournal(t *testing.T) {
 		}
 		assert.ElementsMatch(t, batchesOf(n), got)
 		before := maps.Clone(j.known)
-		if end := before[len(got)].Outcome.Status; n > 0 {
-			assert.Equal(t, payvault.BatchEnd, end)
-		} else {
-			assert.Equal(t, payvault.BatchNotSent, end, "no cards do not use up the job")
-		}
+		assert.Len(t, before, len(got))
 		assert.Equal(t, earlier(n), j.run(s, n))
 		assert.Equal(t, before, j.known)
 		s.assertSent(t, 0, n)
@@ -562,13 +554,12 @@ func TestJournal(t *testing.T) {
 // TestJournalOfWhatFailed runs a job twice: what may be sent again is, and the rest is told again.
 func TestJournalOfWhatFailed(t *testing.T) {
 	t.Parallel()
-	for status, test := range map[int]struct { // 0 for a connection that is lost, 1 for an invalid card
+	for status, test := range map[int]struct { // 0 for a connection that is lost
 		body       string
 		want       payvault.BatchStatus
 		code, text string
 	}{
 		0:   {``, payvault.BatchUnknown, "", "no complete answer: unexpected EOF"},
-		1:   {``, payvault.BatchNotSent, "", "invalid request: data[7].exp_date is not of the form MMYY"},
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
 		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
 		400: {
@@ -587,14 +578,10 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		want := &payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.text,
 		}
-		cards := slices.Collect(stream(37, nil))
-		switch status {
-		case 0:
+		if status == 0 {
 			s.answer = func(asked) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
-		case 1:
-			cards[7].ExpDate, want.StatusCode = "1329", 0
 		}
-		first := collect(s.submitAll(t, slices.Values(cards), j.options(3), payvault.WithAttempts(1)))
+		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithAttempts(1)))
 		was := service.AsError(t, first[0].Err)
 		assert.Equal(t, want, j.known[0].Outcome)
 
@@ -605,7 +592,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 			continue
 		}
 		assert.Empty(t, s.cards)
-		assert.True(t, again[0].Earlier)
+		assert.True(t, again[0].FromJournal)
 		is := service.AsError(t, again[0].Err)
 		assert.False(t, payvault.SafeToRetry(is))
 		assert.Equal(t, was.Error(), is.Error())
@@ -637,9 +624,9 @@ func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // there are 12 batches, and what stands for the end, which is not begun
+		at   int // there are 12 batches
 	}
-	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}, {"end", 12}}, func(t *testing.T, test test) {
+	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
 			<-time.After(time.Millisecond) // the journal may fail meanwhile
 			return nil, nil
@@ -669,24 +656,21 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards is refused as soon as it shows, at the latest with the last batch.
+// TestJournalOfOtherCards: another number of cards in a batch is refused, and nothing is sent from there on.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
-	const more, fewer, number = "more batches", "fewer batches", "another number of them in the batch"
-	type test struct {
-		was, is int
-		text    string
-	}
-	forEach(t, []test{
-		{500, 300, more}, {300, 500, fewer}, {350, 400, number}, {350, 320, number}, {350, 0, more}, {50, 0, more},
-	}, func(t *testing.T, n test) {
+	type test struct{ was, is int }
+	forEach(t, []test{{350, 400}, {350, 320}, {350, 1950}}, func(t *testing.T, n test) {
 		j := newJournal(t, nil)
 		j.run(&fake{}, n.was)
 		var s fake
 		got := j.run(&s, n.is)
-		assert.ErrorContains(t, got[len(got)-1].Err, "journal: the job is of other cards: an earlier run saw "+n.text)
-		assert.ErrorIs(t, got[len(got)-1].Err, payvault.ErrOtherCards)
-		assert.False(t, payvault.SafeToRetry(got[len(got)-1].Err), "it will be the same each time")
+		const text = "had another number of cards in an earlier run, in batch 3"
+		service.AssertInvalid(t, got[3].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"Job": {text}})
+		assert.False(t, payvault.SafeToRetry(got[3].Err), "it will be the same each time")
+		for _, b := range got[4:] {
+			require.EqualError(t, b.Err, "payvault: account_updater.submit: the job "+text+" (not sent)")
+		}
 		assert.Empty(t, s.seen)
 	})
 }
@@ -835,7 +819,7 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 		assert.Equal(t, batchesOf(300), got[:3])
 		if n == 300 {
 			assert.Len(t, got, 3)
-			assert.Equal(t, &payvault.BatchOutcome{Status: payvault.BatchEnd}, j.known[3].Outcome)
+			assert.NotContains(t, j.known, 3)
 		} else {
 			require.ErrorIs(t, got[3].Err, context.DeadlineExceeded)
 			assert.Equal(t, payvault.BatchNotSent, got[3].Status)
@@ -855,7 +839,7 @@ func TestJournalThatHangs(t *testing.T) {
 		var s fake
 		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
 		require.Len(t, got, 20)
-		assert.True(t, got[0].Earlier)
+		assert.True(t, got[0].FromJournal)
 		require.EqualError(t, got[0].Err,
 			"payvault: account_updater.submit: an earlier run began the batch and did not end it (outcome unknown)")
 		for _, b := range got[1:] {

@@ -154,7 +154,7 @@ func result(out []reflect.Value) (any, error) {
 			if batch.Err != nil {
 				return nil, batch.Err
 			}
-			return &payvault.AccountUpdaterRequest{RequestID: batch.RequestID}, nil
+			return &payvault.AccountUpdaterSubmission{RequestID: batch.RequestID}, nil
 		}
 		return nil, nil //nolint:nilnil // no card, no batch
 	default:
@@ -244,6 +244,9 @@ func All() []Call {
 		for j, way := range o.ways {
 			own := again[j][i]
 			own.GoName, own.change = cmp.Or(way.GoName, o.GoName), way.change
+			if way.Problems != nil {
+				own.Problems = way.Problems
+			}
 			all = append(all, Call{own, string(o.Op) + " " + way.Name, replay || way.Repeats})
 		}
 	}

@@ -166,19 +166,26 @@ func Table() []Operation {
 			Full:    read[[]payvault.AccountUpdaterCard]("account_updater/submit.request.json", "data"),
 			Minimal: []payvault.AccountUpdaterCard{{CardNumber: secret("4111111111111111"), ExpDate: "1229"}},
 			Refused: []payvault.AccountUpdaterCard{
-				{}, {CardNumber: secret("1"), ExpDate: "1229"}, {CardNumber: secret("1"), ExpDate: "1329"}, {ExpDate: "0130"},
+				{},
+				{CardNumber: secret("1"), ExpDate: "1229"},
+				{CardNumber: secret("411111111111"), ExpDate: "1329"},
+				{ExpDate: "0130"},
 			},
 			Problems: fields{
 				"data[0].card_number": {Required}, "data[0].exp_date": {Required},
-				"data[2].exp_date": {BadExpDate}, "data[3].card_number": {Required},
+				"data[1].card_number": {"is not 12 to 19 digits"}, "data[2].exp_date": {BadExpDate},
+				"data[3].card_number": {Required},
 			},
-			Want: answered[payvault.AccountUpdaterRequest]("account_updater/submit", "data"),
+			Want: answered[payvault.AccountUpdaterSubmission]("account_updater/submit", "data"),
 			ways: []Call{{
 				Name: "by AccountUpdater.SubmitAll",
-				Operation: Operation{GoName: "AccountUpdater.SubmitAll", change: func(_ IDs, request any) any {
-					cards, _ := request.([]payvault.AccountUpdaterCard)
-					return slices.Values(cards)
-				}},
+				Operation: Operation{
+					GoName: "AccountUpdater.SubmitAll", Problems: fields{"data": {"has no card that can be sent"}},
+					change: func(_ IDs, request any) any {
+						cards, _ := request.([]payvault.AccountUpdaterCard)
+						return slices.Values(cards)
+					},
+				},
 			}},
 		}, {
 			OperationInfo: info(payvault.OpWebhooksAddEvent), GoName: "Webhooks.AddEvent",

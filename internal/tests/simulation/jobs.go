@@ -155,15 +155,8 @@ func (e *entry) Begin(_ context.Context, job string, batch int) (state payvault.
 func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	e.check(job)
 	err := e.write("end, "+string(outcome.Status), batch, func() {
-		if !e.known[batch].Begun && outcome.Status != payvault.BatchEnd {
+		if !e.known[batch].Begun {
 			e.life.caller.fail("batch %d ended and had not begun", batch)
-		}
-		for i, known := range e.known {
-			same := i == batch && known.Outcome != nil && known.Outcome.Status == payvault.BatchEnd
-			notSent := known.Outcome != nil && known.Outcome.Status == payvault.BatchNotSent
-			if outcome.Status == payvault.BatchEnd && i >= batch && !same && !notSent {
-				e.life.caller.fail("the stream ends with batch %d, and batch %d is recorded", batch, i)
-			}
 		}
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
@@ -263,7 +256,7 @@ func (c *caller) auditLife(l *life, kept *journal, before map[int]bool) {
 	if l.isDead() || l.failed || c.plan.End > 0 || c.left || c.limited {
 		return
 	}
-	for batch := range c.plan.Length + 1 {
+	for batch := range c.plan.Length {
 		if kept.known[batch].Outcome == nil && (!kept.known[batch].Begun || l.number == 0) {
 			c.fail("batch %d is open in the journal at the end of life %d", batch, l.number)
 		}
@@ -294,7 +287,7 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		if (b.Err == nil) == (b.RequestID == "") {
 			c.fail("batch %d has request ID %q and error %v", b.Index, b.RequestID, b.Err)
 		}
-		if b.Earlier && (l == nil || l.number == 0) {
+		if b.FromJournal && (l == nil || l.number == 0) {
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)

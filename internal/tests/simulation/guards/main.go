@@ -175,8 +175,8 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "submitall.go",
-			"\t\treturn w.begin(b)\n\t}\n\tif b.begun",
-			"\t\treturn true\n\t}\n\tif b.begun",
+			"\t\treturn w.begin(b)\n\t}\n\tif b.Err =",
+			"\t\treturn true\n\t}\n\tif b.Err =",
 		},
 		{
 			"journal: no card number as the ID of a request", "journal.go",
@@ -192,11 +192,6 @@ func guards() []guard {
 			"journal: a batch that waited is recorded anew", "submitall.go",
 			"if w.begin(b) {",
 			"if b.begun || w.begin(b) {",
-		},
-		{
-			"journal: the end is recorded only of a whole stream", "submitall.go",
-			"if complete && !w.blocked && w.whole && w.failed.Load() == nil {",
-			"if w.failed.Load() == nil {",
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "submitall.go",

@@ -1,0 +1,175 @@
+package bulk
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+)
+
+// invalid is a card that cannot be sent, and the problem that Check finds.
+type invalid struct {
+	card
+
+	field, problem string
+}
+
+func invalidCards() []invalid {
+	const number, required, mark = "is not 12 to 19 digits", "is required",
+		"cannot be written as JSON: a redacted secret, whose text is lost"
+	cards := []invalid{
+		{card{ExpDate: "1229"}, "card_number", required},
+		{newCard(0), "exp_date", required},
+		{newCard(0), "exp_date", "is not of the form MMYY"},
+		{newCard(0), "card_id", "is not valid UTF-8"},
+		{newCard(0), "card_id", mark},
+	}
+	cards[1].ExpDate, cards[2].ExpDate, cards[3].CardID, cards[4].CardID = "", "1329", "Jos\xe9", "a [REDACTED]"
+	for text, problem := range map[string]string{
+		"4111 1111 1111 1111": number, "41111111111": number, "41111111111111111111": number,
+		"४१११११११११११११११": number, "411111111111\xff": number, "[REDACTED]": mark,
+	} {
+		c := newCard(0)
+		c.CardNumber = payvault.NewSecret(text)
+		cards = append(cards, invalid{c, "card_number", problem})
+	}
+	return cards
+}
+
+// TestCheck: it finds what Submit refuses, before anything is sent, and nothing else.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	const op = payvault.OpAccountUpdaterSubmit
+	var s fake
+	submit := func(c card) error {
+		_, err := s.client(t).AccountUpdater.Submit(t.Context(), []card{newCard(1), c})
+		return err
+	}
+	for _, c := range invalidCards() {
+		service.AssertInvalid(t, c.Check(), op, service.Fields{c.field: {c.problem}})
+		service.AssertInvalid(t, submit(c.card), op, service.Fields{"data[1]." + c.field: {c.problem}})
+	}
+	assert.Empty(t, s.seen)
+	for _, number := range []string{"411111111111", "4111111111111111", "4111111111111111111"} {
+		c := newCard(2)
+		c.CardNumber = payvault.NewSecret(number)
+		require.NoError(t, c.Check())
+		require.NoError(t, submit(c))
+	}
+}
+
+// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and its neighbours are sent. Batches are cut by
+// position, so that the journal knows them when the check has changed, and a batch without any card is not begun.
+func TestSubmitAllOfInvalidCards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cards := slices.Collect(stream(450, nil))
+		bad := []int{3, 99, 200, 449}
+		for i := 300; i < 400; i++ {
+			bad = append(bad, i)
+		}
+		for _, i := range bad {
+			cards[i].ExpDate = "1329"
+		}
+		j, s := newJournal(t, nil), &fake{}
+		check := func(fromJournal bool) {
+			t.Helper()
+			got := collect(s.submitAll(t, slices.Values(cards), j.options(2)))
+			require.Len(t, got, 5)
+			var named []int
+			for i, b := range got {
+				assert.Equal(t, []int{i, i * 100, min(450, i*100+100)}, []int{b.Index, b.Start, b.End})
+				for _, invalid := range b.Invalid {
+					named = append(named, invalid.Position)
+					service.AssertMatches(t, invalid.Err, payvault.ErrInvalidRequest)
+				}
+				if i == 3 {
+					service.AssertMatches(t, b.Err, payvault.ErrInvalidRequest)
+					assert.Equal(t, payvault.BatchNotSent, b.Status)
+					continue
+				}
+				require.NoError(t, b.Err)
+				assert.Equal(t, payvault.BatchAccepted, b.Status)
+				assert.Equal(t, fromJournal, b.FromJournal)
+			}
+			assert.ElementsMatch(t, bad, named)
+			assert.NotContains(t, j.known, 3)
+		}
+		check(false)
+		check(true)
+		for i, n := range map[int]int{0: 98, 1: 100, 2: 99, 4: 49} {
+			assert.Equal(t, n, j.known[i].Outcome.Cards, "the cards that were sent")
+		}
+		s.assertSent(t, 0, 3, 4, 99, 100, 200, 201, 300, 400, 449)
+	})
+}
+
+// TestSubmitAllOfNothingButInvalidCards goes through all of them, even when the walk has stopped.
+func TestSubmitAllOfNothingButInvalidCards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		cards := slices.Repeat([]card{{}}, 5000)
+		for _, ctx := range []context.Context{t.Context(), ctx} {
+			s := &fake{}
+			got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, slices.Values(cards), newJournal(t, nil).options(1)))
+			require.GreaterOrEqual(t, len(got), 50)
+			for _, b := range got[:50] {
+				service.AssertMatches(t, b.Err, payvault.ErrInvalidRequest)
+				assert.Len(t, b.Invalid, 100)
+			}
+			assert.Len(t, got, map[bool]int{true: 50, false: 51}[ctx.Err() == nil], "a walk that has stopped says so")
+			assert.Empty(t, s.seen)
+		}
+	})
+}
+
+// TestPosition: an error of the service names cards by their place in the request.
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	cards := slices.Collect(stream(200, nil))
+	for _, i := range []int{100, 101, 105, 199} {
+		cards[i] = card{}
+	}
+	body := `{"code":2,"message":"Invalid","data":{"data[0].exp_date":["is past"],"data[3].exp_date":["is past"]}}`
+	for b := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
+		if b.Index == 1 {
+			assert.Len(t, service.AsError(t, b.Err).Fields, 2)
+			assert.Equal(t, []int{102, 103, 104, 106, 107},
+				[]int{b.Position(0), b.Position(1), b.Position(2), b.Position(3), b.Position(4)})
+			assert.Equal(t, 198, b.Position(95), "the last one")
+		} else {
+			assert.Equal(t, 42, b.Position(42))
+		}
+	}
+}
+
+// TestJobName is the SHA-256 of what the file has.
+func TestJobName(t *testing.T) {
+	t.Parallel()
+	name, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
+	require.NoError(t, err)
+	assert.Len(t, name, 64)
+	same, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
+	require.NoError(t, err)
+	assert.Equal(t, name, same)
+	other, err := payvault.JobName(strings.NewReader("4111111111111111,1230\n"))
+	require.NoError(t, err)
+	assert.NotEqual(t, name, other)
+	_, err = payvault.JobName(broken{})
+	assert.ErrorIs(t, err, errDisk, "what was read until then is not all there is")
+}
+
+// broken is a file that breaks off.
+type broken struct{}
+
+func (broken) Read(p []byte) (int, error) { return copy(p, "4111"), errDisk }
