@@ -323,7 +323,7 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard) {
 	defer func() { <-w.slots }()
 	err := w.service.client.callInTurn(w.sending, OpAccountUpdaterSubmit, w.opts, func(opts []CallOption) error {
-		b.Status = "" // undecided
+		b.Status, b.begun = "", false // undecided; what another run has begun meanwhile is not recorded here
 		if w.begin(b) {
 			w.submit(b, cards, opts)
 		}
