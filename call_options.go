@@ -1,0 +1,125 @@
+package payvault
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"example.com/payvault/internal/overload"
+)
+
+// CallOption changes one call.
+type CallOption func(*callOptions)
+
+type callOptions struct {
+	response *Response
+	replay   bool
+	attempts int
+	header   http.Header
+	problems problems
+
+	// Of a walk:
+	maxRetryAfter time.Duration
+	place         *overload.Place // that it has waited for
+	sending       context.Context //nolint:containedctx // ends when it is over
+}
+
+func newCallOptions(opts []CallOption) callOptions {
+	if len(opts) == 0 {
+		return callOptions{}
+	}
+	var o callOptions // in memory of its own, since the options take its address
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	return o
+}
+
+// WithResponse stores the raw answer in r when the call ends, with an error too. Of an iterator it
+// stores that of the page or batch whose item is being yielded.
+func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.response = r } }
+
+// WithReplay states that repeating this call is harmless, so that it is repeated like a replayable operation
+// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504. When an attempt is lost and the next
+// one is refused, the first may have performed the operation: the error has the status and the code of the refusal, and
+// matches [ErrOutcomeUnknown].
+func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
+
+// WithAttempts sets how often this call is tried at most, the first time included.
+func WithAttempts(n int) CallOption {
+	return func(o *callOptions) {
+		if n < 1 {
+			o.problems.add("WithAttempts", "is not positive")
+		}
+		o.attempts = n
+	}
+}
+
+// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding,
+// User-Agent (see [WithUserAgent]), Content-*, the headers of the connection itself, and Idempotency-Key and
+// X-Idempotency-Key: the interface documents no such header, and net/http would take it as leave to send a request
+// twice.
+func WithHeader(key, value string) CallOption {
+	key = http.CanonicalHeaderKey(key)
+	return func(o *callOptions) {
+		if reserved := reservedHeader(key); reserved || !validHeaderName(key) || !validHeaderValue(value) {
+			o.problems.add("WithHeader", strconv.Quote(key)+" cannot be set, or not to this value")
+			return
+		}
+		if o.header == nil {
+			o.header = http.Header{}
+		}
+		o.header.Add(key, value)
+	}
+}
+
+func reservedHeader(key string) bool {
+	switch key {
+	case "Authorization", "Host", "Accept", "Accept-Encoding", "User-Agent",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "Expect",
+		"Idempotency-Key", "X-Idempotency-Key":
+		return true
+	}
+	return strings.HasPrefix(key, "Content-")
+}
+
+func validHeaderName(name string) bool {
+	return name != "" && strings.Trim(name,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+func validHeaderValue(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
+}
+
+// Response is the answer as it came over the wire. JSON, XML and YAML of it leave out header and body.
+type Response struct {
+	StatusCode int           // 0 if no response arrived
+	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // of the last response
+	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
+	Attempts   int           // 0 if nothing was tried
+	Duration   time.Duration // of the whole call, waits included
+	// JSON pointers to what could not be read of the answer of an operation that was performed, or did not fit what is
+	// documented of it, and to a code that is not documented for the operation; 20 at most.
+	Unread []string
+}
+
+// Format writes status, size, attempts and duration, without header and body, under every verb.
+func (r Response) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{StatusCode:%d Body:%d bytes Attempts:%d Duration:%v}", r.StatusCode, len(r.Body), r.Attempts,
+		r.Duration)
+}
+
+// LogValue logs status, size, attempts and duration, without header and body.
+func (r Response) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.Int("body_bytes", len(r.Body)),
+		slog.Int("attempts", r.Attempts), slog.Duration("duration", r.Duration))
+}

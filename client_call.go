@@ -1,0 +1,85 @@
+package payvault
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
+// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call
+// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2. JSON, XML and YAML of a Request
+// itself leave out path, query and body, as logs do.
+type Request struct {
+	Method string     // an HTTP method
+	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped
+	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
+	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
+	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
+}
+
+// LogValue logs the method and whether there is a body.
+func (r Request) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)),
+		slog.Bool("body", r.Body != nil))
+}
+
+// Format writes what LogValue logs, under every verb: path, query and body may hold anything.
+func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
+
+// Call performs an operation that has no method here, with the same authentication, retries, limits and errors as those
+// that have. The interface names some without showing them, such as to accept a dispute or to get an application: ask
+// the operator for method, path and body. The whole JSON body of a success is decoded into out, which may be nil, as
+// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
+// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
+// decoding allocates is bounded as for the typed operations, but for what methods of your own do, such as
+// UnmarshalJSON, and for types of your own that are large by themselves, such as [1 << 20]byte.
+//
+// It is repeated like a replayable operation if r.Replay is set, whatever its method is.
+func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
+	op := OperationInfo{Op: OpCall, Method: r.Method, Replay: ReplayNever}
+	if r.Replay {
+		op.Replay = ReplaySame
+	}
+	for i := range r.Path {
+		op.Path += "/{path[" + strconv.Itoa(i) + "]}"
+	}
+	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
+	}
+	return exchange(ctx, c, op, with(r.Path...).send(&r), &callReply{out: out}, opts)
+}
+
+func (r *Request) prepare(_ *Client, p *problems) any {
+	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
+		p.add("method", "is not an HTTP method")
+	}
+	require(p, "path", len(r.Path))
+	return r
+}
+
+// callReply takes the success of either shape.
+type callReply struct {
+	codes
+
+	out any
+}
+
+func (r *callReply) result() codes { return r.codes }
+
+func (*callReply) missing() (string, bool) { return "", true }
+
+// read decodes the codes, and then the caller's type.
+func (r *callReply) read(first *reader, body []byte) error {
+	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.check(OperationInfo{Op: OpCall}) != nil {
+		return err
+	}
+	own := reader{ctx: first.ctx, open: true}
+	return own.decode(body, r.out)
+}
