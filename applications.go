@@ -10,7 +10,7 @@ import (
 
 // ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
 // partner accounts only.
-type ApplicationsService struct{ client *Client }
+type ApplicationsService struct{ caller *caller }
 
 // ApplicationCreateRequest starts an application. ChannelID and SalesRep are required.
 type ApplicationCreateRequest struct {
@@ -19,7 +19,7 @@ type ApplicationCreateRequest struct {
 	TerminationNode int64 `json:"termination_node,omitzero"` // point in the hierarchy where the merchant is boarded
 }
 
-func (r ApplicationCreateRequest) prepare(_ *Client, p *problems) any {
+func (r ApplicationCreateRequest) prepare(_ *caller, p *problems) any {
 	require(p, "channel_id", r.ChannelID)
 	require(p, "sales_rep", r.SalesRep)
 	return &r
@@ -94,7 +94,7 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 func (s *ApplicationsService) Create(
 	ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption,
 ) (*ApplicationCreated, error) {
-	return do[ApplicationCreated](ctx, s, OpApplicationsCreate, send(req), opts)
+	return do[ApplicationCreated](ctx, s.caller, OpApplicationsCreate, send(req), opts)
 }
 
 // SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data
@@ -107,7 +107,7 @@ func (s *ApplicationsService) SaveData(
 ) ([]SavedField, error) {
 	r := platformReply[savedData]{informs: true}
 	in := with(id).send(applicationDataBody{data})
-	if err := exchange(ctx, clientOf(s), OpApplicationsSaveData.info(), in, &r, opts); err != nil {
+	if err := s.caller.perform(ctx, OpApplicationsSaveData.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
 	return r.Data.Fields, nil
@@ -120,7 +120,7 @@ func (s *ApplicationsService) SaveData(
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
-	if err := exchange(ctx, clientOf(s), OpApplicationsValidate.info(), with(id), &r, opts); err != nil {
+	if err := s.caller.perform(ctx, OpApplicationsValidate.info(), with(id), &r, opts); err != nil {
 		return nil, err
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
@@ -162,7 +162,7 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-func (b applicationDataBody) prepare(_ *Client, p *problems) any {
+func (b applicationDataBody) prepare(_ *caller, p *problems) any {
 	d := &b.Data
 	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {
 		p.add("bank_routing", "and bank_account_number are required together")

@@ -8,7 +8,7 @@ import (
 )
 
 // AccountUpdaterService submits cards so that card networks refresh their data.
-type AccountUpdaterService struct{ client *Client }
+type AccountUpdaterService struct{ caller *caller }
 
 // MaxAccountUpdaterCards is how many cards one request takes.
 const MaxAccountUpdaterCards = 100
@@ -57,7 +57,7 @@ type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
 }
 
-func (b accountUpdaterBody) prepare(_ *Client, p *problems) any {
+func (b accountUpdaterBody) prepare(_ *caller, p *problems) any {
 	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
 		return nil
@@ -96,5 +96,5 @@ func (r *AccountUpdaterSubmission) missing() string {
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {
-	return do[AccountUpdaterSubmission](ctx, s, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
+	return do[AccountUpdaterSubmission](ctx, s.caller, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
 }

@@ -20,7 +20,7 @@ type value struct{ text, problem string }
 // request is an argument that fills in what the client knows, and checks itself. It leaves the caller's own as it is
 // and returns what is sent: the query if it is an [url.Values], else the body.
 type request interface {
-	prepare(c *Client, p *problems) any
+	prepare(c *caller, p *problems) any
 }
 
 // with gives the values of the parameters of the path.

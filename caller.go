@@ -8,11 +8,19 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
+// caller performs the operations of a client: it is what all clients of a key share, and the merchant that this one acts
+// for.
+type caller struct {
+	*core
+
+	actsFor *MerchantID // of [Client.ForMerchant]; nil for the owner of the key
+}
+
 // core is what a client and those that [Client.ForMerchant] makes of it share.
 type core struct {
 	base        *url.URL
 	transport   *transport.Client
-	merchant    MerchantID
+	owner       MerchantID // of the key, or 0
 	vendorID    int64
 	developerID string
 	observers   observers
@@ -23,27 +31,19 @@ type core struct {
 }
 
 // actFor fills in the merchant that the client acts for.
-func (c *Client) actFor(id *MerchantID, p *problems) {
-	if c.merchant != nil && *id == 0 {
-		*id = *c.merchant
+func (c *caller) actFor(id *MerchantID, p *problems) {
+	if c.actsFor != nil && *id == 0 {
+		*id = *c.actsFor
 	}
 	c.checkMerchant("merchant_id", *id, p)
 }
 
 // checkMerchant refuses an ID that is none, and one that names a third merchant.
-func (c *Client) checkMerchant(path string, id MerchantID, p *problems) {
+func (c *caller) checkMerchant(path string, id MerchantID, p *problems) {
 	switch {
 	case id < 0:
 		p.add(path, "is negative")
-	case c.merchant != nil && id != 0 && id != *c.merchant:
+	case c.actsFor != nil && id != 0 && id != *c.actsFor:
 		p.add(path, "names another merchant than ForMerchant")
 	}
-}
-
-// clientOf returns nil for a service that [NewClient] did not make.
-func clientOf[S ~struct{ client *Client }](s *S) *Client {
-	if s == nil {
-		return nil
-	}
-	return struct{ client *Client }(*s).client
 }

@@ -18,8 +18,7 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
-// connections are shared too. No call changes what is passed to it. [NewClient] makes it: calls of the zero value fail
-// with [ErrInvalidRequest].
+// connections are shared too. No call changes what is passed to it. [NewClient] makes it: methods of the zero value panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -31,8 +30,7 @@ type Client struct {
 	AccountUpdater *AccountUpdaterService // /platform/aus
 	Webhooks       *WebhooksService       // /platform/webhook
 
-	core     *core
-	merchant *MerchantID // whom it acts for; nil for the owner of the key
+	caller *caller
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
@@ -72,27 +70,27 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 			paces[op.Op] = overload.NewPace()
 		}
 	}
-	return newClient(&core{
+	return newClient(&caller{core: &core{
 		base: base, paces: paces, transport: transport.New(cfg.transport),
-		merchant: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
+		owner: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
 		observers: cfg.allObservers(), server: hostPort(base),
 		policy: cfg.policy,
 		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
-	}, nil), nil
+	}}), nil
 }
 
-func newClient(core *core, merchant *MerchantID) *Client {
-	c := &Client{core: core, merchant: merchant}
-	c.Tokens = &TokensService{c}
-	c.Customers = &CustomersService{c}
-	c.Payees = &PayeesService{c}
-	c.Applications = &ApplicationsService{c}
-	c.Disputes = &DisputesService{c}
-	c.Subscriptions = &SubscriptionsService{c}
-	c.Invoices = &InvoicesService{c}
-	c.AccountUpdater = &AccountUpdaterService{c}
-	c.Webhooks = &WebhooksService{c}
-	return c
+func newClient(c *caller) *Client {
+	client := &Client{caller: c}
+	client.Tokens = &TokensService{c}
+	client.Customers = &CustomersService{c}
+	client.Payees = &PayeesService{c}
+	client.Applications = &ApplicationsService{c}
+	client.Disputes = &DisputesService{c}
+	client.Subscriptions = &SubscriptionsService{c}
+	client.Invoices = &InvoicesService{c}
+	client.AccountUpdater = &AccountUpdaterService{c}
+	client.Webhooks = &WebhooksService{c}
+	return client
 }
 
 // ForMerchant returns a client that acts for another merchant. It shares all with c: the key, the connections, and what
@@ -101,28 +99,20 @@ func newClient(core *core, merchant *MerchantID) *Client {
 // other operations, and [Client.Call], fail before anything is sent with an error that matches
 // [ErrMerchantNotSupported].
 func (c *Client) ForMerchant(id MerchantID) *Client {
-	if c == nil {
-		c = new(Client)
-	}
-	return newClient(c.core, &id)
+	return newClient(&caller{core: c.caller.core, actsFor: &id})
 }
 
 // CloseIdleConnections closes the connections that are not in use, also those of the clients that
 // [Client.ForMerchant] made.
 func (c *Client) CloseIdleConnections() {
-	if c != nil && c.core != nil {
-		c.core.transport.CloseIdleConnections()
-	}
+	c.caller.transport.CloseIdleConnections()
 }
 
 // LogValue logs the base URL and the merchant that the client acts for.
 func (c *Client) LogValue() slog.Value {
-	if c == nil || c.core == nil {
-		return slog.StringValue("not made by NewClient")
-	}
-	attrs := []slog.Attr{slog.String("base_url", c.core.base.String())}
-	if c.merchant != nil {
-		attrs = append(attrs, slog.Int64("for_merchant", int64(*c.merchant)))
+	attrs := []slog.Attr{slog.String("base_url", c.caller.base.String())}
+	if c.caller.actsFor != nil {
+		attrs = append(attrs, slog.Int64("for_merchant", int64(*c.caller.actsFor)))
 	}
 	return slog.GroupValue(attrs...)
 }

@@ -53,10 +53,10 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
 	}
-	return exchange(ctx, c, op, with(r.Path...).send(&r), &callReply{out: out}, opts)
+	return c.caller.perform(ctx, op, with(r.Path...).send(&r), &callReply{out: out}, opts)
 }
 
-func (r *Request) prepare(_ *Client, p *problems) any {
+func (r *Request) prepare(_ *caller, p *problems) any {
 	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
 		p.add("method", "is not an HTTP method")
 	}

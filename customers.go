@@ -7,7 +7,7 @@ import (
 )
 
 // CustomersService keeps customer profiles in the customer vault.
-type CustomersService struct{ client *Client }
+type CustomersService struct{ caller *caller }
 
 // CustomerCreateRequest is a customer to store. Either ID, or AutoGenerateCustomerID, is required, and either the
 // first and last name or the firm name.
@@ -28,10 +28,10 @@ type CustomerCreateRequest struct {
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
-func (r CustomerCreateRequest) prepare(c *Client, p *problems) any {
+func (r CustomerCreateRequest) prepare(c *caller, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
-		r.DeveloperID = c.core.developerID
+		r.DeveloperID = c.developerID
 	}
 	if r.ID == "" && !r.AutoGenerateCustomerID {
 		p.add("customer_id", "is required, or auto_generate_customer_id")
@@ -159,7 +159,7 @@ type BillingCard struct {
 func (s *CustomersService) Create(
 	ctx context.Context, req *CustomerCreateRequest, opts ...CallOption,
 ) (*Customer, error) {
-	return do[Customer](ctx, s, OpCustomersCreate, send(req), opts)
+	return do[Customer](ctx, s.caller, OpCustomersCreate, send(req), opts)
 }
 
 // List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor
@@ -181,5 +181,5 @@ func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...Ca
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{clientOf(s), OpCustomersList, input{}, (*Customer).settle}
+	return list[Customer]{s.caller, OpCustomersList, input{}, (*Customer).settle}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // DisputesService answers disputes.
-type DisputesService struct{ client *Client }
+type DisputesService struct{ caller *caller }
 
 // DisputeResponseType is the kind of an answer to a first-time dispute.
 type DisputeResponseType string
@@ -52,7 +52,7 @@ type DisputeResponse struct {
 	Evidence *File `json:"-"`
 }
 
-func (r DisputeResponse) prepare(_ *Client, p *problems) any {
+func (r DisputeResponse) prepare(_ *caller, p *problems) any {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
 	}
@@ -172,6 +172,6 @@ func (f *File) check(p *problems) {
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
-	_, err := do[ignored](ctx, s, OpDisputesRespond, with(id).send(req), opts)
+	_, err := do[ignored](ctx, s.caller, OpDisputesRespond, with(id).send(req), opts)
 	return err
 }

@@ -351,12 +351,6 @@ func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: NotSent, cause: ErrMerchantNotSupported}
 }
 
-// noClientError is the error of a call without a client that [NewClient] made.
-func noClientError(op Operation) error {
-	p := problems{"client": {"was not made by NewClient"}}
-	return p.err(op)
-}
-
 var errPanic = errors.New("panic")
 
 // panicError stands for the result of a call that does not return: the caller's own code, such as a key source, has

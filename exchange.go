@@ -16,38 +16,35 @@ import (
 )
 
 // do performs an operation whose result is the data of the answer.
-func do[T any, S ~struct{ client *Client }](
-	ctx context.Context, s *S, op Operation, in input, opts []CallOption,
+func do[T any](
+	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
 ) (*T, error) {
 	var r platformReply[T]
-	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
+	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
 // confirm performs an operation whose code decides: what the service says besides may be missing.
-func confirm[S ~struct{ client *Client }](
-	ctx context.Context, s *S, op Operation, in input, opts []CallOption,
+func confirm(
+	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
 ) (*Confirmation, error) {
 	r := platformReply[Confirmation]{informs: true}
-	if err := exchange(ctx, clientOf(s), op.info(), in, &r, opts); err != nil {
+	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
-// exchange checks and sends an operation and decodes its success.
-func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into reply, opts []CallOption) (err error) {
-	if c == nil || c.core == nil {
-		return noClientError(op.Op)
-	}
-	o, observers := newCallOptions(opts), c.core.observers
+// perform checks and sends an operation, and decodes its success into a reply. Every operation comes through here.
+func (c *caller) perform(ctx context.Context, op OperationInfo, in input, into reply, opts []CallOption) (err error) {
+	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
-	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.core.server}
+	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.server}
 	if op.Op == OpCall {
 		call.Path = ""
 	}
@@ -70,7 +67,7 @@ func exchange(ctx context.Context, c *Client, op OperationInfo, in input, into r
 	out, refused := c.newRequest(op, in, &o)
 	if refused == nil {
 		out.Observe = observers.attempts(ctx, call)
-		result, err = c.core.transport.Do(ctx, &out.Request)
+		result, err = c.transport.Do(ctx, &out.Request)
 		unread, err = out.finish(ctx, result, err, into)
 	}
 	returned = true
@@ -88,12 +85,12 @@ type outgoing struct {
 }
 
 // newRequest checks all that can be checked before anything is sent.
-func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out outgoing, err error) {
-	if c.merchant != nil && !op.Merchant {
+func (c *caller) newRequest(op OperationInfo, in input, o *callOptions) (out outgoing, err error) {
+	if c.actsFor != nil && !op.Merchant {
 		return out, merchantError(op.Op)
 	}
 	p := o.problems
-	if c.merchant != nil && *c.merchant <= 0 {
+	if c.actsFor != nil && *c.actsFor <= 0 {
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
 	values := in.check(op.Path, &p)
@@ -106,15 +103,15 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	if err := p.err(op.Op); err != nil {
 		return out, err
 	}
-	u, err := urlpath.Fill(c.core.base, op.Path, values...)
+	u, err := urlpath.Fill(c.base, op.Path, values...)
 	if err != nil {
 		return out, err
 	}
 	u.RawQuery = out.query.Encode()
 	out.Request = transport.Request{
-		Method: op.Method, URL: u, Header: maps.Clone(c.core.header), MaxAttempts: o.attempts,
+		Method: op.Method, URL: u, Header: maps.Clone(c.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
-		Pace:   c.core.paces[op.Op], Place: o.place, Sending: o.sending, MaxRetryAfter: o.maxRetryAfter,
+		Pace:   c.paces[op.Op], Place: o.place, Sending: o.sending, MaxRetryAfter: o.maxRetryAfter,
 	}
 	maps.Copy(out.Header, o.header)
 	if form, ok := out.body.(interface {
@@ -130,7 +127,7 @@ func (c *Client) newRequest(op OperationInfo, in input, o *callOptions) (out out
 }
 
 // prepare gives the body or the query of a request.
-func (c *Client) prepare(req request, p *problems) (body any, query url.Values) {
+func (c *caller) prepare(req request, p *problems) (body any, query url.Values) {
 	if req == nil {
 		return nil, nil
 	}

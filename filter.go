@@ -146,7 +146,7 @@ type listQuery struct {
 type listRequest struct{ *ListOptions }
 
 // prepare checks the options and builds the query.
-func (r listRequest) prepare(c *Client, p *problems) any {
+func (r listRequest) prepare(c *caller, p *problems) any {
 	var q listQuery
 	if o := r.ListOptions; o != nil {
 		q = listQuery{o.OrderOn, o.OrderBy, o.Filters, o.Count, &o.Page, o.MerchantID}

@@ -6,7 +6,7 @@ import (
 )
 
 // InvoicesService sends saved invoices.
-type InvoicesService struct{ client *Client }
+type InvoicesService struct{ caller *caller }
 
 // InvoiceSendRequest names the recipients of an invoice. Both lists are optional.
 type InvoiceSendRequest struct {
@@ -14,7 +14,7 @@ type InvoiceSendRequest struct {
 	PhoneNumber  []int64  `json:"phone_number,omitempty"` // digits with country prefix; U.S. numbers get SMS where enabled
 }
 
-func (r InvoiceSendRequest) prepare(_ *Client, p *problems) any {
+func (r InvoiceSendRequest) prepare(_ *caller, p *problems) any {
 	for i, number := range r.PhoneNumber {
 		if number <= 0 {
 			p.add("phone_number["+strconv.Itoa(i)+"]", "is not positive")
@@ -37,6 +37,6 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 	if req == nil {
 		req = &InvoiceSendRequest{}
 	}
-	_, err := do[ignored](ctx, s, OpInvoicesSend, with(id).send(req), opts)
+	_, err := do[ignored](ctx, s.caller, OpInvoicesSend, with(id).send(req), opts)
 	return err
 }

@@ -80,7 +80,7 @@ func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // list is an operation that returns pages.
 type list[T any] struct {
-	client *Client
+	caller *caller
 	op     Operation
 	in     input
 	settle func(record *T) (missing string, ok bool) // names what a record lacks, if anything; "" is the record
@@ -92,7 +92,7 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 	if o != nil {
 		r.number = o.Page
 	}
-	if err := exchange(ctx, l.client, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
+	if err := l.caller.perform(ctx, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}
 	return &Page[T]{Items: r.Data.list, Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
@@ -177,7 +177,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 			if keepRaw != nil {
 				own = append(slices.Clip(w.opts), WithResponse(&f.raw))
 			}
-			f.err = w.list.client.callInTurn(ctx, w.list.op, own, func(opts []CallOption) (err error) {
+			f.err = w.list.caller.callInTurn(ctx, w.list.op, own, func(opts []CallOption) (err error) {
 				f.page, err = w.list.page(ctx, &o, opts)
 				return err
 			})

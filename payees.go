@@ -7,7 +7,7 @@ import (
 )
 
 // PayeesService keeps payee profiles in the payee vault, which the operator enables per account.
-type PayeesService struct{ client *Client }
+type PayeesService struct{ caller *caller }
 
 // PayeeCreateRequest is a payee to store. Only the name is required.
 type PayeeCreateRequest struct {
@@ -18,7 +18,7 @@ type PayeeCreateRequest struct {
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
-func (r PayeeCreateRequest) prepare(c *Client, p *problems) any {
+func (r PayeeCreateRequest) prepare(c *caller, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
 	if !r.Account.VerifiedDate.IsZero() {
@@ -70,7 +70,7 @@ type PayeeAccount struct {
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
-	return do[Payee](ctx, s, OpPayeesCreate, send(req), opts)
+	return do[Payee](ctx, s.caller, OpPayeesCreate, send(req), opts)
 }
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with
@@ -81,17 +81,17 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	_, err := do[ignored](ctx, s, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
+	_, err := do[ignored](ctx, s.caller, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
 	return err
 }
 
 // merchantQuery is the query of an operation that takes nothing else in it.
 type merchantQuery struct{}
 
-func (merchantQuery) prepare(c *Client, _ *problems) any {
+func (merchantQuery) prepare(c *caller, _ *problems) any {
 	query := url.Values{}
-	if c.merchant != nil {
-		query.Set("merchant_id", strconv.FormatInt(int64(*c.merchant), 10))
+	if c.actsFor != nil {
+		query.Set("merchant_id", strconv.FormatInt(int64(*c.actsFor), 10))
 	}
 	return query
 }

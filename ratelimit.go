@@ -14,17 +14,17 @@ import (
 // callInTurn makes one call of a walk: it waits for the rate limit of the operation, makes the call, and starts over
 // when the service refuses it with status 429. Nothing is begun before its turn has come. When ctx ends, no further
 // call is made.
-func (c *Client) callInTurn(
+func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {
-	if c == nil || c.core == nil || ctx == nil { // the call says which of them is missing
+	if ctx == nil { // the call refuses it
 		return call(opts)
 	}
-	longest := c.core.policy.MaxBulkRetryAfter
+	longest := c.policy.MaxBulkRetryAfter
 	turn := func(place *overload.Place) []CallOption {
 		return append(slices.Clip(opts), func(o *callOptions) { o.place, o.maxRetryAfter = place, longest })
 	}
-	pace := c.core.paces[op]
+	pace := c.paces[op]
 	if pace == nil { // because of IgnoreOverload; the call waits by itself
 		return call(turn(nil))
 	}
@@ -40,11 +40,11 @@ func (c *Client) callInTurn(
 }
 
 // startsOver reports whether a call of a walk is made again, because it was refused for a time that can be waited out.
-func (c *Client) startsOver(err error, opts []CallOption) bool {
+func (c *caller) startsOver(err error, opts []CallOption) bool {
 	e, failed := errors.AsType[*Error](err)
 	if !failed || e.StatusCode != http.StatusTooManyRequests || !SafeToRetry(err) {
 		return false
 	}
-	attempts := cmp.Or(newCallOptions(opts).attempts, c.core.policy.MaxAttempts)
-	return attempts > 1 && e.RetryAfter <= c.core.policy.MaxBulkRetryAfter
+	attempts := cmp.Or(newCallOptions(opts).attempts, c.policy.MaxAttempts)
+	return attempts > 1 && e.RetryAfter <= c.policy.MaxBulkRetryAfter
 }

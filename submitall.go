@@ -157,10 +157,7 @@ func (s *AccountUpdaterService) SubmitAll(
 
 // checkWalk finds what would fail in every batch.
 func (s *AccountUpdaterService) checkWalk(ctx context.Context, o SubmitAllOptions, p problems) error {
-	switch c := clientOf(s); {
-	case c == nil || c.core == nil:
-		return noClientError(OpAccountUpdaterSubmit)
-	case c.merchant != nil:
+	if s.caller.actsFor != nil {
 		return merchantError(OpAccountUpdaterSubmit)
 	}
 	if ctx == nil {
@@ -322,7 +319,7 @@ func (w *bulkWalk) start(batch AccountUpdaterBatch, cards []AccountUpdaterCard) 
 // send begins, sends and records a batch, and starts over while the service limits the rate.
 func (w *bulkWalk) send(b *submitted, cards []AccountUpdaterCard) {
 	defer func() { <-w.slots }()
-	err := w.service.client.callInTurn(w.sending, OpAccountUpdaterSubmit, w.opts, func(opts []CallOption) error {
+	err := w.service.caller.callInTurn(w.sending, OpAccountUpdaterSubmit, w.opts, func(opts []CallOption) error {
 		b.Status, b.begun = "", false // undecided; what another run has begun meanwhile is not recorded here
 		if w.begin(b) {
 			w.submit(b, cards, opts)
@@ -514,8 +511,8 @@ func (w *bulkWalk) learn(err error) {
 // IgnoreOverload each batch goes by its own attempts, and only a wait that is too long ends the walk.
 func (w *bulkWalk) endsWithRefusal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	core := w.service.client.core
-	return ok && (core.paces != nil || e.RetryAfter > core.policy.MaxBulkRetryAfter)
+	c := w.service.caller
+	return ok && (c.paces != nil || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }
 
 // record records what came of a batch, even if the walk is over.

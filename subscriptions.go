@@ -6,7 +6,7 @@ import (
 )
 
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
-type SubscriptionsService struct{ client *Client }
+type SubscriptionsService struct{ caller *caller }
 
 // TransactionStatus is the status of a transaction. The interface shows [TransactionStatusP] only.
 type TransactionStatus string
@@ -50,7 +50,7 @@ type SubscriptionCancelRequest struct {
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
-func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {
+func (r SubscriptionCancelRequest) prepare(c *caller, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	require(p, "customer_id", r.CustomerID)
 	return &r
@@ -90,7 +90,7 @@ func (s *SubscriptionsService) AllTransactions(
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{clientOf(s), OpSubscriptionsTransactions, with(id), (*Transaction).settle}
+	return list[Transaction]{s.caller, OpSubscriptionsTransactions, with(id), (*Transaction).settle}
 }
 
 // settle reports an empty record as missing. An rcode of 0 is what is left of 000 where it was sent as a number.
@@ -116,5 +116,5 @@ func (t *Transaction) settle() (missing string, ok bool) {
 func (s *SubscriptionsService) Cancel(
 	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s, OpSubscriptionsCancel, with(id).send(req), opts)
+	return confirm(ctx, s.caller, OpSubscriptionsCancel, with(id).send(req), opts)
 }

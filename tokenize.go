@@ -6,7 +6,7 @@ import (
 )
 
 // TokensService stores card and ACH payment data under card IDs.
-type TokensService struct{ client *Client }
+type TokensService struct{ caller *caller }
 
 // TypeID is an ACH account type. The interface shows [TypeACH] only.
 type TypeID string
@@ -47,16 +47,16 @@ type TokenizeRequest struct {
 	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
 }
 
-func (r TokenizeRequest) prepare(c *Client, p *problems) any {
+func (r TokenizeRequest) prepare(c *caller, p *problems) any {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {
-		r.MerchantID = c.core.merchant
+		r.MerchantID = c.owner
 	}
 	if r.VendorID == 0 {
-		r.VendorID = c.core.vendorID
+		r.VendorID = c.vendorID
 	}
 	if r.DeveloperID == "" {
-		r.DeveloperID = c.core.developerID
+		r.DeveloperID = c.developerID
 	}
 	require(p, "merchant_id", r.MerchantID)
 	checkExpDate("exp_date", r.ExpDate, p)
@@ -125,7 +125,7 @@ func (s *TokensService) Tokenize(
 		op.Replay = ReplaySame
 		r.updates = true
 	}
-	if err := exchange(ctx, clientOf(s), op, send(req), &r, opts); err != nil {
+	if err := s.caller.perform(ctx, op, send(req), &r, opts); err != nil {
 		return nil, err
 	}
 	return &TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}, nil

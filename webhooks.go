@@ -10,7 +10,7 @@ import (
 )
 
 // WebhooksService attaches event kinds to webhooks.
-type WebhooksService struct{ client *Client }
+type WebhooksService struct{ caller *caller }
 
 // Event is the name of an event kind. The interface does not show the full list.
 type Event string
@@ -34,7 +34,7 @@ const (
 func (s *WebhooksService) AddEvent(
 	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s, OpWebhooksAddEvent, with(string(id), string(event)), opts)
+	return confirm(ctx, s.caller, OpWebhooksAddEvent, with(string(id), string(event)), opts)
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor

@@ -390,21 +390,3 @@ func TestNegativeIDs(t *testing.T) {
 		}
 	}
 }
-
-// TestClientThatIsNone: calls of a client that NewClient did not make fail, and never panic.
-func TestClientThatIsNone(t *testing.T) {
-	t.Parallel()
-	want := service.Fields{"client": {"was not made by NewClient"}}
-	for _, client := range []*payvault.Client{
-		(*payvault.Client)(nil).ForMerchant(1), new(payvault.Client).ForMerchant(1), {},
-	} {
-		for _, c := range calls.All() {
-			_, err := c.Do(t.Context(), client, calls.Documented(), c.Full)
-			service.AssertInvalid(t, err, c.Op, want)
-		}
-		service.AssertInvalid(t, client.Call(t.Context(), payvault.Request{}, nil), payvault.OpCall, want)
-		client.CloseIdleConnections()
-		assert.Equal(t, "not made by NewClient", client.LogValue().String())
-	}
-	(*payvault.Client)(nil).CloseIdleConnections()
-}
