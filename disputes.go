@@ -83,9 +83,9 @@ func (r DisputeResponse) form(text []byte) *formdata.Body {
 // repeated, and is never closed by a call. A call waits for a ReadAt that is under way, also when its context has
 // ended.
 //
-// The call fails with [ErrOutcomeUnknown] if the content ends before Size meanwhile, as a file does that is truncated, or
-// if ReadAt fails or panics. The upload then ends before the end of the form, so that the service never gets a form
-// that looks complete.
+// The call fails with [ErrOutcomeUnknown] if the content ends before Size, as a file does that is truncated during the
+// call, or if ReadAt fails or panics. The upload then stops before the end of the form, so that the service never gets
+// a form that looks complete.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // of the whole document

@@ -175,6 +175,12 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
 	refused := &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.Answered}
+	write := func(status int) *payvault.Error {
+		return &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: status}
+	}
+	read := func(status int) *payvault.Error {
+		return &payvault.Error{Op: payvault.OpCustomersList, StatusCode: status}
+	}
 	for _, test := range []struct {
 		want   string
 		result payvault.CallResult
@@ -185,15 +191,15 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
 		}}},
-		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: 503}}},
+		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.Answered,
 		}}},
-		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{Op: payvault.OpCustomersList, StatusCode: 429}}},
+		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: read(429)}},
 		{"canceled", payvault.CallResult{Err: context.Canceled}},
 		{"timeout", payvault.CallResult{Err: &net.OpError{Err: &net.DNSError{IsTimeout: true}}}},
 		{"rejected", payvault.CallResult{StatusCode: 409, Err: refused}},
-		{"status", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{Op: payvault.OpCustomersList, StatusCode: 503}}},
+		{"status", payvault.CallResult{StatusCode: 503, Err: read(503)}},
 		{"response_too_large", payvault.CallResult{StatusCode: 200, Err: payvault.ErrResponseTooLarge}},
 		{"malformed_response", payvault.CallResult{StatusCode: 200, Err: payvault.ErrMalformedResponse}},
 		{"no_key", payvault.CallResult{Err: noKey}},

@@ -63,9 +63,9 @@ const maxNotification = 1 << 20
 // answers 500 and logs the error at Error to [slog.Default], with the context of the request. The sender does not see
 // the error. It panics if f is nil.
 //
-// A notification is a hint and not the truth: the interface documents no signature, so anyone who knows the URL can send
-// one. Look up the record that it is about before you act on it. The URL is a secret: make it long and random, and keep
-// it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
+// A notification is a hint and not the truth: the interface documents no signature, so anyone who knows the URL can
+// send one. Look up the record that it is about before you act on it. The URL is a secret: make it long and random, and
+// keep it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -77,8 +77,8 @@ func newHTTP(t *testing.T, http2 bool) *careless {
 	return s
 }
 
-// eachService runs a test against services over HTTP/1.1 and HTTP/2.
-func eachService(t *testing.T, test func(t *testing.T, s *careless)) {
+// forEach runs a test against services over HTTP/1.1 and HTTP/2.
+func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	t.Helper()
 	for name, start := range map[string]func(t *testing.T) *careless{
 		"raw":      newRaw,
@@ -144,16 +144,16 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	t.Parallel()
 	const large = 4 << 20
-	for name, file := range map[string]func(t *testing.T) *payvault.File{
-		"small, before the upload": func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, 2000, 0, 1000) },
-		"emptied before":           func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, 2000, 0, 0) },
-		"large, before the upload": func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, large, 0, large-1) },
-		"large, amid the upload":   func(t *testing.T) *payvault.File { t.Helper(); return newShrinking(t, large, large/2, large-1) },
+	for name, file := range map[string]struct{ size, at, to int64 }{
+		"small, before the upload": {2000, 0, 1000},
+		"emptied before":           {2000, 0, 0},
+		"large, before the upload": {large, 0, large - 1},
+		"large, amid the upload":   {large, large / 2, large - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachService(t, func(t *testing.T, s *careless) {
-				got, err := s.upload(t, file(t))
+			forEach(t, func(t *testing.T, s *careless) {
+				got, err := s.upload(t, newShrinking(t, file.size, file.at, file.to))
 				t.Logf("%d bytes came, which end with %q", len(got), got[max(0, len(got)-40):])
 				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
 				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
@@ -196,7 +196,8 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestUploadOfContentThatPanics: net/http reads an upload in a goroutine of its own, where a panic would end the process.
+// TestUploadOfContentThatPanics: net/http reads an upload in a goroutine of its own, where a panic would end the
+// process.
 func TestUploadOfContentThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")
@@ -206,12 +207,12 @@ func TestUploadOfContentThatPanics(t *testing.T) {
 	}{
 		"a text":      {func([]byte, int64) (int, error) { panic("a secret of the file") }, "panic in ReadAt"},
 		"an error":    {func([]byte, int64) (int, error) { panic(broken) }, "panic in ReadAt"},
-		"the runtime": {func(p []byte, _ int64) (int, error) { return int(p[len(p)]), nil }, "panic in ReadAt: runtime error: index"},
+		"the runtime": {func(p []byte, _ int64) (int, error) { return int(p[len(p)]), nil }, "ReadAt: runtime error: index"},
 		"no panic":    {func([]byte, int64) (int, error) { return 0, broken }, "the file cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachService(t, func(t *testing.T, s *careless) {
+			forEach(t, func(t *testing.T, s *careless) {
 				file := &payvault.File{Name: "a.pdf", Content: content{4 << 20, test.read, new(atomic.Bool)}, Size: 4 << 20}
 				got, err := s.upload(t, file)
 				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
