@@ -18,8 +18,8 @@ type document struct {
 	records   map[string]*openapi.Schema // by name; that of a dispute's answer is of a text in its form
 	fields    map[string]applicationField
 	names     map[string]bool // of fields and parameters
-	customers []string        // columns of lists
-	payments  []string
+	customers columns         // of their list
+	payments  columns
 }
 
 // The document of the process, which is read when the first server starts.
@@ -41,17 +41,18 @@ var theDocument = sync.OnceValue(func() *document {
 		d.fields[key] = d.field(key, kind)
 	}
 	d.customers = d.columns("Customer")
-	d.payments = append(d.columns("Transaction"), "tran_date")
+	d.payments = d.columns("Transaction")
+	d.payments["tran_date"] = true
 	return d
 })
 
-// columns are the fields of a record by which lists can be sorted and filtered.
-func (d *document) columns(schema string) []string {
-	var list []string
+// columns returns the fields of a record by which lists can be sorted and filtered.
+func (d *document) columns(schema string) columns {
+	list := columns{}
 	for name := range d.At("components", "schemas", schema, "properties") {
-		kind := d.At("components", "schemas", schema, "properties", name)["type"]
-		if kind != "array" && kind != "object" {
-			list = append(list, name)
+		property := d.At("components", "schemas", schema, "properties", name)
+		if property["type"] != "array" && property["type"] != "object" {
+			list[name] = property["format"] == "date" || property["format"] == "date-time"
 		}
 	}
 	return list

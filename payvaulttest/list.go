@@ -4,6 +4,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -13,25 +14,38 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
+// columns are the fields that a list can be sorted and filtered by, each with whether it is a date.
+type columns map[string]bool
+
+// names returns the fields as refusals list them.
+func (c columns) names() string { return strings.Join(slices.Sorted(maps.Keys(c)), ", ") }
+
+// dates returns the fields that are dates as refusals list them.
+func (c columns) dates() string {
+	dates := maps.Clone(c)
+	maps.DeleteFunc(dates, func(_ string, isDate bool) bool { return !isDate })
+	return dates.names()
+}
+
 // A row is a record of a list and, where the list is sorted or filtered, its fields.
 type row[T any] struct {
 	record T
 	fields map[string]any
 }
 
-// list answers a list request, whose form was checked, with a page of the records, filtered and sorted. Columns are the
-// fields that the list can be sorted and filtered by.
-func list[T any](query url.Values, columns []string, records []T) (any, error) {
+// list answers a list request, whose form was checked, with a page of the records, filtered and sorted.
+func list[T any](query url.Values, known columns, records []T) (any, error) {
 	p := problems{}
 	count, page := 25, 0
 	_, _ = fmt.Sscanf(query.Get("count"), "%d", &count)
 	_, _ = fmt.Sscanf(query.Get("page"), "%d", &page)
 	p.check(count > 0, "count", "must be at least 1")
 	order := query.Get("order_on")
-	p.check(order == "" || slices.Contains(columns, order), "order_on", "is not a field of the record")
+	_, ok := known[order]
+	p.check(ok || order == "", "order_on", "is none of the fields that the list can be sorted by: "+known.names())
 	var tests []func(fields map[string]any) bool
 	for i, filter := range query["filter"] {
-		test, message := newTest(columns, filter)
+		test, message := newTest(known, filter)
 		p.check(test != nil, fmt.Sprintf("filter[%d]", i), message)
 		tests = append(tests, test)
 	}
@@ -79,18 +93,22 @@ func day(value any) string {
 	return text[:min(len(text), len(time.DateOnly))]
 }
 
-// newTest builds the test of a filter, which is a field, a conditional and its values, or says why there is none.
-func newTest(columns []string, filter string) (func(fields map[string]any) bool, string) {
+// newTest returns the test of a filter, which is a field, a conditional and its values, or says why there is none.
+func newTest(known columns, filter string) (func(fields map[string]any) bool, string) {
 	parts := strings.SplitN(filter, ",", 3)
 	field, conditional, value := parts[0], parts[1], parts[2]
+	isDate, ok := known[field]
 	switch {
-	case !slices.Contains(columns, field):
-		return nil, "names a field that the record does not have"
+	case !ok:
+		return nil, "names none of the fields that the list can be filtered by: " + known.names()
 	case conditional == "EQUALS": // as texts
 		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
 	case conditional == "BETWEEN_DATES": // both included
 		from, to, _ := strings.Cut(value, ",")
-		if !isDate(from) || !isDate(to) || from > to {
+		if !isDate {
+			return nil, "names a field that is no date; the dates of the list: " + cmp.Or(known.dates(), "none")
+		}
+		if !isDay(from) || !isDay(to) || from > to {
 			return nil, "must have a start date and an end date, YYYY-MM-DD"
 		}
 		return func(fields map[string]any) bool { return from <= day(fields[field]) && day(fields[field]) <= to }, ""
@@ -99,7 +117,7 @@ func newTest(columns []string, filter string) (func(fields map[string]any) bool,
 	}
 }
 
-func isDate(text string) bool {
+func isDay(text string) bool {
 	_, err := time.Parse(time.DateOnly, text)
 	return err == nil
 }

@@ -90,9 +90,9 @@ func TestFilters(t *testing.T) {
 		"amt_tran,EQUALS,10.25":                           "b",
 		"batch_number,EQUALS,9":                           "a",
 		"dispute_flag,EQUALS,true":                        "a",
-		"tran_status,BETWEEN_DATES,2026-01-01,2026-01-02": "",
 		"customer_id,EQUALS,C1":                           "aebcd",
 		"customer_id,EQUALS,\nC1":                         "",
+		"customer_id,EQUALS,C1,C2":                        "",
 	} {
 		t.Run(filter, func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +144,25 @@ func TestListRefuses(t *testing.T) {
 			}
 			got.refused(t, http.StatusBadRequest, test.field)
 		})
+	}
+}
+
+// A refusal names the fields that would do.
+func TestListNamesItsFields(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	const customers = "/platform/vault/customer"
+	for path, want := range map[string]string{
+		transactions + query("filter", "tran_status,BETWEEN_DATES,2026-01-01,2026-01-31"): "dates of the list: batch_date, " +
+			"settle_date, tran_date, tran_time",
+		transactions + query("order_on", "nonsense"):                                   "amt_funded, amt_refunded, ",
+		customers + query("filter", "tran_date,BETWEEN_DATES,2026-01-01,2026-01-31"):   "comments, customer_email, ",
+		customers + query("filter", "customer_id,BETWEEN_DATES,2026-01-01,2026-01-31"): "dates of the list: none",
+		customers + query("order_on", "tran_time"):                                     "comments, customer_email, ",
+	} {
+		got := a.get(t, path)
+		got.refused(t, http.StatusBadRequest)
+		assert.Contains(t, got.body, want, path)
 	}
 }
 
