@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
 // Commits returns how many times an operation was really performed: its state changed, or it was
@@ -30,6 +33,22 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.handler.requests.list)
 }
 
+// Handle adds an operation that the interface names and does not show, so that code that makes it with
+// [payvault.Client.Call] can be tested. Method and path are as in a pattern of [http.ServeMux], the path below that of
+// [Server.URL], such as GET and /platform/application/{appId}. The handler gets requests with a known API key and a
+// body of at most 1 MiB, and may use the server. It has performed the operation if it answers with a status of 2xx.
+//
+// [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
+// Handle panics if method or path are wrong, or if they are those of an operation that the server knows.
+func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
+	if method == "" || !strings.HasPrefix(path, "/") || handler == nil {
+		panic("payvaulttest: Handle wants a method, a path that begins with a slash, and a handler")
+	}
+	s.handler.add(route{
+		op: &openapi.Operation{ID: method + " " + path, Method: method, Path: path}, taught: handler,
+	})
+}
+
 // Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
 // the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
 //
@@ -37,7 +56,7 @@ func (s *Server) Requests() []Request {
 // does not exist, a field has no sense or is not read by the kind, or AfterCommit is set for a kind that performs
 // nothing.
 func (s *Server) Inject(fault Fault) (remove func(), err error) {
-	if err := fault.check(); err != nil {
+	if err := fault.check(s.handler.allOperations()); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
 	}
 	fault.Header = fault.Header.Clone()

@@ -26,6 +26,8 @@
 // [Server.TriggerEvent]: no request changes the status of a transaction. The account updater's events
 // occur with its requests.
 //
+// An operation that the interface names and does not show is taught with [Server.Handle].
+//
 // # Failures
 //
 // [Server.Inject] makes requests fail the ways networks and services fail. The one that matters most to money is

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -44,6 +46,28 @@ func ExampleServer_Inject() {
 	// Output:
 	// outcome unknown: true
 	// sent: 1
+}
+
+// The interface names an operation that gets an application, and does not show it.
+func ExampleServer_Handle() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	srv.Handle("GET", "/platform/application/{appId}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"code":0,"message":"Success","data":{"app_id":4004,"app_status":"INCOMPLETE"}}`)
+	})
+
+	var out struct {
+		Data payvault.Application `json:"data"`
+	}
+	err := srv.PartnerClient().Call(context.Background(), payvault.Request{
+		Method: "GET", Path: []string{"platform", "application", "4004"},
+	}, &out)
+
+	fmt.Println(err, out.Data.ID, out.Data.Status)
+	fmt.Println(srv.Commits("GET /platform/application/{appId}"))
+	// Output:
+	// <nil> 4004 INCOMPLETE
+	// 1
 }
 
 func ExampleServer_Requests() {

@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,11 +10,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/payvault"
@@ -27,6 +31,14 @@ const (
 	headBytes    = 32       // of an answer, enough for its code
 )
 
+// A route is how the requests of one operation are answered: by an action, or by a handler of [Server.Handle]. The
+// route of requests without operation has neither.
+type route struct {
+	op     *openapi.Operation
+	action action
+	taught http.HandlerFunc
+}
+
 // A handler answers the requests of a server.
 type handler struct {
 	state    *state
@@ -36,6 +48,9 @@ type handler struct {
 	mux      *http.ServeMux
 	faults   faults
 	requests requestLog
+
+	mu         sync.Mutex
+	operations []string // their names, sorted
 }
 
 func newHandler(s *state, cfg config, feed *inspect.Feed) *handler {
@@ -50,18 +65,34 @@ func newHandler(s *state, cfg config, feed *inspect.Feed) *handler {
 				return nil, refuse(http.StatusNotImplemented, "no resource of payvaulttest registers an action for %s", o.ID)
 			}
 		}
-		h.mux.HandleFunc(o.Method+" "+h.basePath+o.Path, func(w http.ResponseWriter, r *http.Request) {
-			h.exchange(w, r, o, action)
-		})
+		h.add(route{op: o, action: action})
 	}
 	return h
+}
+
+// add lets requests take a route. It panics if its method and path are wrong or taken.
+func (h *handler) add(to route) {
+	h.mux.HandleFunc(to.op.Method+" "+h.basePath+to.op.Path, func(w http.ResponseWriter, r *http.Request) {
+		h.exchange(w, r, to)
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.operations = append(h.operations, to.op.ID)
+	slices.Sort(h.operations)
+}
+
+// allOperations returns the names of the operations that the server knows.
+func (h *handler) allOperations() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.operations)
 }
 
 // ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := h.mux.Handler(r)
 	if pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath() {
-		h.exchange(w, r, &openapi.Operation{Method: "other", Path: "none"}, nil)
+		h.exchange(w, r, route{op: &openapi.Operation{Method: "other", Path: "none"}})
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -72,10 +103,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type exchange struct {
 	http.ResponseWriter
 	call
+	route
 	h       *handler
 	r       *http.Request
-	op      *openapi.Operation
-	action  action
 	began   time.Time
 	fault   Fault // without a kind if there is none
 	request Request
@@ -86,16 +116,16 @@ type exchange struct {
 	done    bool     // the operation was performed
 }
 
-// exchange answers a request, for which there may be no way to perform it.
-func (h *handler) exchange(w http.ResponseWriter, r *http.Request, o *openapi.Operation, perform action) {
-	x := &exchange{ResponseWriter: w, h: h, r: r, op: o, action: perform, began: time.Now()}
+// exchange answers a request.
+func (h *handler) exchange(w http.ResponseWriter, r *http.Request, to route) {
+	x := &exchange{ResponseWriter: w, route: to, h: h, r: r, began: time.Now()}
 	x.request = newRequest(r, x.name(), h.state.clock())
 	x.account, x.refused = h.state.accounts.authenticate(r)
-	if perform == nil {
+	if to.action == nil && to.taught == nil {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}
 	x.fault = h.faults.take(x.name())
-	defer h.feed.Begin(o.ID, string(x.fault.Kind))()
+	defer h.feed.Begin(to.op.ID, string(x.fault.Kind))()
 	defer x.log(r.Context()) // before it is pending no more
 	if x.fault.Kind == ResetConnection {
 		h.requests.add(x.request)
@@ -153,6 +183,10 @@ func (x *exchange) read() {
 
 // perform carries the operation out and counts it, or refuses it.
 func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
+	if x.refused == nil && x.taught != nil {
+		x.ask(w, req)
+		return
+	}
 	result, err := x.dispatch()
 	if err == nil {
 		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
@@ -160,6 +194,17 @@ func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	}
 	x.why, _ = errors.AsType[*refusal](err) // operations fail in no other way
 	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
+}
+
+// ask lets the handler of [Server.Handle] answer. The operation counts as performed if it answers with success.
+func (x *exchange) ask(w http.ResponseWriter, req *http.Request) {
+	answer := httptest.NewRecorder()
+	req.Body = io.NopCloser(bytes.NewReader(x.body))
+	x.taught(answer, req)
+	if x.done = answer.Code/100 == 2; x.done {
+		x.h.state.commit(x.name())
+	}
+	faulty.Send(answer.Code, answer.Header(), answer.Body.Bytes()).ServeHTTP(w, req)
 }
 
 func (x *exchange) dispatch() (any, error) {

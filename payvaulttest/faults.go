@@ -18,7 +18,6 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest/internal/faulty"
-	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
 // FaultKind names a way in which a request fails.
@@ -117,8 +116,8 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check says what keeps a fault from striking as it says.
-func (f *Fault) check() error {
+// check says what keeps a fault from striking the operations of a server as it says.
+func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
 	if !known {
@@ -130,7 +129,6 @@ func (f *Fault) check() error {
 			return errors.New("the kind does not read " + field.Name)
 		}
 	}
-	operations := inspect.Operations()
 	bodiless := f.Status == http.StatusNoContent || f.Status == http.StatusNotModified
 	cuts := slices.Contains([]FaultKind{CutBody, TruncatedJSON, SlowDrip}, f.Kind)
 	performsNothing := []FaultKind{ResetConnection, DropBeforeCommit, PermitRate}

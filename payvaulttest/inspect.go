@@ -31,6 +31,9 @@ func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.ha
 // An inspector is a server as the page sees it.
 type inspector struct{ *Server }
 
+// Operations implements [inspect.Emulator].
+func (i inspector) Operations() []string { return i.handler.allOperations() }
+
 // Arm implements [inspect.Emulator].
 func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 	var in struct {
@@ -54,7 +57,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		}
 		in.Fault.Delay = delay
 	}
-	if err := in.check(); err != nil {
+	if err := in.check(i.handler.allOperations()); err != nil {
 		return inspect.Armed{}, err
 	}
 	return i.handler.faults.add(in.Fault).inspected(), nil
@@ -76,7 +79,7 @@ func (i inspector) Presets(operation payvault.Operation, times, skip int) ([]ins
 	} {
 		fault := preset.fault
 		fault.Operation, fault.Skip = operation, skip
-		if err := fault.check(); err != nil {
+		if err := fault.check(i.handler.allOperations()); err != nil {
 			return nil, err
 		}
 		list = append(list, inspect.Preset{Label: preset.label, Fault: fault, Go: inspect.GoLine(fault)})

@@ -565,6 +565,8 @@ func TestInspectGoLines(t *testing.T) {
 	for _, info := range payvault.Operations() {
 		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
+	i.srv.Handle("PUT", "/platform/customer/{customer_id}", func(http.ResponseWriter, *http.Request) {})
+	arm(`{"kind":"hang","operation":"PUT /platform/customer/{customer_id}"}`)
 	for kind, fields := range documentedFaults(t) {
 		arm(faultText(t, kind, slices.DeleteFunc(fields, func(field string) bool {
 			return slices.Contains([]string{"header", "body", "message"}, field) // the reader's to fill in

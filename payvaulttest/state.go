@@ -33,5 +33,12 @@ func newState(accounts accounts, clock func() time.Time, idSeed uint64) *state {
 	}
 }
 
+// commit counts that an operation was performed outside of an action.
+func (s *state) commit(op payvault.Operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commits[op]++
+}
+
 // now is the clock of the server in whole seconds, as timestamps of the interface are.
 func (s *state) now() time.Time { return s.clock().Truncate(time.Second) }

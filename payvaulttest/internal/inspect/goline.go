@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/payvault"
 )
 
 // hidden stands for what may be anything, such as a body. A test does not declare it, so that the line does not
@@ -27,7 +30,10 @@ func GoLine(fault any) string {
 		case field.Name == "Kind":
 			text = "payvaulttest." + camel(v.String())
 		case field.Name == "Operation":
-			text = "payvault.Op" + camel(v.String())
+			text = strconv.Quote(v.String())
+			if isOperation(v.String()) {
+				text = "payvault.Op" + camel(v.String())
+			}
 		case field.Type == reflect.TypeFor[time.Duration]():
 			text = duration(time.Duration(v.Int()))
 		case field.Name == "RetryAfter" && RetryAfter(v.String()) != mark:
@@ -43,6 +49,11 @@ func GoLine(fault any) string {
 		fields = append(fields, field.Name+": "+text)
 	}
 	return "if _, err := srv.Inject(payvaulttest.Fault{" + strings.Join(fields, ", ") + "}); err != nil { t.Fatal(err) }"
+}
+
+// isOperation reports whether package payvault has a constant for an operation.
+func isOperation(name string) bool {
+	return slices.ContainsFunc(payvault.Operations(), func(o payvault.OperationInfo) bool { return string(o.Op) == name })
 }
 
 // RetryAfter is a Retry-After header as it is shown: seconds, a date, nothing, or a mark for anything else.

@@ -29,7 +29,8 @@ const (
 
 // An Emulator is what the page shows and breaks.
 type Emulator interface {
-	Keys() []string // of the API, which are not shown
+	Operations() []string // their names, sorted
+	Keys() []string       // of the API, which are not shown
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
@@ -95,8 +96,8 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /favicon.ico", h.icon)
-	mux.HandleFunc("GET /events", asked(filtered(h.events), "operation", "failed"))
-	mux.HandleFunc("GET /requests", asked(filtered(h.requests), "operation", "failed"))
+	mux.HandleFunc("GET /events", asked(h.filtered(h.events), "operation", "failed"))
+	mux.HandleFunc("GET /requests", asked(h.filtered(h.requests), "operation", "failed"))
 	mux.HandleFunc("GET /state", asked(h.state))
 	mux.HandleFunc("GET /presets", asked(h.presets, "operation", "times", "skip"))
 	mux.HandleFunc("GET /faults", asked(h.listFaults))
@@ -161,16 +162,6 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// Operations are the names of all operations.
-func Operations() []string {
-	var names []string
-	for _, info := range payvault.Operations() {
-		names = append(names, string(info.Op))
-	}
-	slices.Sort(names)
-	return names
-}
-
 // asked refuses a query that has anything but these names, each once: it would be ignored.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +180,7 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 }
 
 // filtered reads the filter of a query: operation, and failed. Or it refuses the request.
-func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) http.HandlerFunc {
+func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		failed, err := strconv.ParseBool(cmp.Or(query.Get("failed"), "false"))
@@ -197,7 +188,7 @@ func filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) h
 		switch {
 		case err != nil:
 			refuse(w, http.StatusBadRequest, "failed is true or false")
-		case operation != "" && operation != none && !slices.Contains(Operations(), operation):
+		case operation != "" && operation != none && !slices.Contains(h.emulator.Operations(), operation):
 			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
 		default:
 			next(w, r, class{operation, failed})
@@ -283,7 +274,7 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	answer(w, http.StatusOK, map[string]any{
 		"start":      h.feed.start,
-		"operations": Operations(),
+		"operations": h.emulator.Operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
 		"faults":     h.emulator.Armed(),

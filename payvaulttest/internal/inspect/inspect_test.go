@@ -34,6 +34,10 @@ type fault struct {
 // A fakeEmulator has one record, and the faults that were injected.
 type fakeEmulator struct{ armed []Armed }
 
+func (e *fakeEmulator) Operations() []string {
+	return []string{"applications.validate", "customers.create", "customers.list", "invoices.send", "payees.delete"}
+}
+
 func (e *fakeEmulator) Keys() []string { return []string{"a-key", "Another"} }
 
 func (e *fakeEmulator) AllCommits() map[payvault.Operation]int {

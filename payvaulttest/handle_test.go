@@ -1,0 +1,95 @@
+package payvaulttest_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// An operation that the interface names and does not show, so that Client.Call makes it.
+const acceptDispute payvault.Operation = "PUT /platform/dispute/{rec_id}/accept"
+
+// newAccept returns a server that knows acceptDispute, and a function that makes it.
+func newAccept(t *testing.T) (api, func() (accepted string, err error)) {
+	t.Helper()
+	a := newAPI(t)
+	dispute := a.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7})
+	a.srv.Handle(http.MethodPut, "/platform/dispute/{rec_id}/accept", func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Note string `json:"note"`
+		}
+		if json.NewDecoder(r.Body).Decode(&in) != nil || in.Note == "" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":400,"message":"note is required"}`)
+			return
+		}
+		_, known := a.srv.Disputes.Get(dispute.ID) // handlers may use the server
+		data := map[string]any{"id": r.PathValue("rec_id"), "known": known}
+		assert.NoError(t, json.NewEncoder(w).Encode(map[string]any{"code": 0, "message": "Success", "data": data}))
+	})
+	client := a.srv.Client()
+	return a, func() (string, error) {
+		var out struct {
+			Data json.RawMessage `json:"data"`
+		}
+		err := client.Call(t.Context(), payvault.Request{
+			Method: http.MethodPut, Path: []string{"platform", "dispute", "7", "accept"}, Body: map[string]string{"note": "ok"},
+		}, &out)
+		return string(out.Data), err
+	}
+}
+
+func TestHandle(t *testing.T) {
+	t.Parallel()
+	a, accept := newAccept(t)
+	accepted, err := accept()
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"id":"7","known":true}`, accepted)
+	assert.Equal(t, 1, a.srv.Commits(acceptDispute))
+	require.Len(t, a.srv.Requests(), 1)
+	assert.Equal(t, acceptDispute, a.srv.Requests()[0].Operation)
+	assert.JSONEq(t, `{"note":"ok"}`, string(a.srv.Requests()[0].Body()))
+
+	const path = "/platform/dispute/7/accept"
+	assert.Equal(t, http.StatusBadRequest, a.do(t, http.MethodPut, path, `{}`).status)
+	assert.Equal(t, 1, a.srv.Commits(acceptDispute), "the handler refused")
+	a.as(payvaulttest.Account{APIKey: "unknown"}).do(t, http.MethodPut, path, `{}`).refused(t, http.StatusUnauthorized)
+	a.post(t, path, `{}`).refused(t, http.StatusNotFound)
+}
+
+// Faults strike an operation of Handle as any other.
+func TestHandleFails(t *testing.T) {
+	t.Parallel()
+	a, accept := newAccept(t)
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Operation: acceptDispute, Times: 1})
+	_, err := accept()
+	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+	assert.Equal(t, 1, a.srv.Commits(acceptDispute))
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, Operation: acceptDispute, Times: 1})
+	_, err = accept()
+	require.NoError(t, err, "the client repeats it")
+	assert.Equal(t, 2, a.srv.Commits(acceptDispute))
+}
+
+func TestHandleRefuses(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	none := func(http.ResponseWriter, *http.Request) {}
+	for name, route := range map[string][2]string{
+		"no method":                 {"", "/x"},
+		"a path without a slash":    {"GET", "x"},
+		"no pattern":                {"GET", "/x/{"},
+		"an operation that exists":  {"GET", "/platform/vault/customer"},
+		"one that a name would hit": {"DELETE", "/platform/vault/payee/{id}"},
+	} {
+		assert.Panics(t, func() { a.srv.Handle(route[0], route[1], none) }, name)
+	}
+	assert.Panics(t, func() { a.srv.Handle("GET", "/x", nil) })
+}
