@@ -2,7 +2,6 @@ package payvaulttest
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -105,15 +104,6 @@ func (a accounts) serve(id payvault.MerchantID) bool {
 // enabled reports whether the operator enabled a feature for a merchant.
 func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.MerchantID == id && feature(account) })
-}
-
-// secrets returns the keys, as they are and as they are sent.
-func (a accounts) secrets() []string {
-	var keys []string
-	for _, account := range a {
-		keys = append(keys, account.APIKey, base64.StdEncoding.EncodeToString([]byte(":"+account.APIKey)))
-	}
-	return keys
 }
 
 // authenticate accepts HTTP Basic with an empty user part and a known key.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest/internal/inspect"
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
@@ -36,6 +37,7 @@ type dispatcher struct {
 	ctx     context.Context //nolint:containedctx // the life of the server
 	client  *http.Client
 	logger  *slog.Logger
+	feed    *inspect.Feed
 	running sync.WaitGroup
 
 	mu      sync.Mutex
@@ -44,7 +46,7 @@ type dispatcher struct {
 }
 
 // newDispatcher makes one that lives as long as its context and notifies loopback only, unless it may go further.
-func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispatcher {
+func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *inspect.Feed) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
 		dialer.Control = nil
@@ -57,6 +59,7 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger) *dispa
 			Timeout:       5 * time.Second,
 		},
 		logger: logger,
+		feed:   feed,
 		last:   map[payvault.WebhookID]chan struct{}{},
 	}
 }
@@ -100,15 +103,18 @@ func (d *dispatcher) close() {
 // deliver makes a delivery and writes the one record of it, which has neither body nor URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
+	shown := inspect.Delivery{
+		Time: time.Now(), WebhookID: string(delivery.WebhookID), Event: string(delivery.Event), Status: delivery.Status,
+	}
 	attrs := []slog.Attr{
-		slog.String("webhook_id", string(delivery.WebhookID)),
-		slog.String("event", string(delivery.Event)),
-		slog.Int("status", delivery.Status),
+		slog.String("webhook_id", shown.WebhookID), slog.String("event", shown.Event), slog.Int("status", shown.Status),
 	}
 	if delivery.Err != nil {
-		attrs = append(attrs, slog.String("error", class(delivery.Err)))
+		shown.Error = class(delivery.Err)
+		attrs = append(attrs, slog.String("error", shown.Error))
 	}
 	d.logger.LogAttrs(d.ctx, slog.LevelInfo, "delivery", attrs...)
+	d.feed.AddDelivery(shown)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.history = append(d.history, delivery)
@@ -142,6 +148,13 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, 1<<16)
 	return resp.StatusCode, nil
+}
+
+// forget drops the history of deliveries. Those that are under way will be in it.
+func (d *dispatcher) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.history = nil
 }
 
 func (d *dispatcher) wait(ctx context.Context) error {

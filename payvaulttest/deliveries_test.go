@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
 // A silentTransport never answers.
@@ -30,7 +32,7 @@ func (silentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestDeliveryTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t.Context(), false, slog.New(slog.DiscardHandler))
+		d := newDispatcher(t.Context(), false, slog.New(slog.DiscardHandler), inspect.NewFeed())
 		d.client.Transport = silentTransport{}
 		began := time.Now()
 		d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
@@ -45,7 +47,7 @@ func TestDeliveryTimeout(t *testing.T) {
 func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler))
+	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler), inspect.NewFeed())
 	cancel()
 	d.close()
 	d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
@@ -57,7 +59,7 @@ func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var out strings.Builder
-	d := newDispatcher(ctx, false, slog.New(slog.NewTextHandler(&out, nil)))
+	d := newDispatcher(ctx, false, slog.New(slog.NewTextHandler(&out, nil)), inspect.NewFeed())
 	var bodies []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -104,7 +106,7 @@ func TestClasses(t *testing.T) {
 		"http://127.0.0.1:s":                             "no usable answer",
 	} {
 		var out strings.Builder
-		d := newDispatcher(t.Context(), false, slog.New(slog.NewTextHandler(&out, nil)))
+		d := newDispatcher(t.Context(), false, slog.New(slog.NewTextHandler(&out, nil)), inspect.NewFeed())
 		d.post(url+"/s3cret?s3cret", nil, Delivery{WebhookID: "W", Event: "e"})
 		require.NoError(t, d.wait(t.Context()))
 		assert.Contains(t, strings.ReplaceAll(out.String(), `"`, ""), "error="+want+"\n", url)

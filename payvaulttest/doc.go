@@ -48,7 +48,7 @@
 // customers and payees: cards are kept masked. The bodies that arrived stay available in [Request] and in
 // [Application.Data], but only on request: no fmt verb and no slog handler prints them, and the records of [WithLogger]
 // have neither path, query, header nor body. Their merchant_id is that of the key, not that of the merchant for whom a
-// partner acts.
+// partner acts. The page of [Inspect] shows bodies only while it is asked to.
 //
 // # The emulator's own choices
 //

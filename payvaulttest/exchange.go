@@ -12,12 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/payvault"
@@ -39,63 +36,15 @@ type route struct {
 	taught http.HandlerFunc
 }
 
-// A handler answers the requests of a server.
-type handler struct {
+// A shared is what the exchanges of a server share.
+type shared struct {
 	state    *state
+	server   string // its scheme, host and port
 	basePath string
 	logger   *slog.Logger
 	feed     *inspect.Feed
-	mux      *http.ServeMux
 	faults   faults
 	requests requestLog
-
-	mu         sync.Mutex
-	operations []string // their names, sorted
-}
-
-func newHandler(s *state, cfg config, feed *inspect.Feed) *handler {
-	h := &handler{
-		state: s, basePath: cfg.basePath, logger: cfg.logger, feed: feed, mux: http.NewServeMux(),
-		requests: requestLog{limit: cfg.history},
-	}
-	for _, o := range s.document.Operations {
-		action := s.actions[payvault.Operation(o.ID)]
-		if action == nil {
-			action = func(*call) (any, error) {
-				return nil, refuse(http.StatusNotImplemented, "no resource of payvaulttest registers an action for %s", o.ID)
-			}
-		}
-		h.add(route{op: o, action: action})
-	}
-	return h
-}
-
-// add lets requests take a route. It panics if its method and path are wrong or taken.
-func (h *handler) add(to route) {
-	h.mux.HandleFunc(to.op.Method+" "+h.basePath+to.op.Path, func(w http.ResponseWriter, r *http.Request) {
-		h.exchange(w, r, to)
-	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.operations = append(h.operations, to.op.ID)
-	slices.Sort(h.operations)
-}
-
-// allOperations returns the names of the operations that the server knows.
-func (h *handler) allOperations() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.operations)
-}
-
-// ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, pattern := h.mux.Handler(r)
-	if pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath() {
-		h.exchange(w, r, route{op: &openapi.Operation{Method: "other", Path: "none"}})
-		return
-	}
-	h.mux.ServeHTTP(w, r)
 }
 
 // An exchange is one request on its way through the server: it arrives, is read and recorded,
@@ -104,7 +53,7 @@ type exchange struct {
 	http.ResponseWriter
 	call
 	route
-	h       *handler
+	h       *shared
 	r       *http.Request
 	began   time.Time
 	fault   Fault // without a kind if there is none
@@ -113,12 +62,13 @@ type exchange struct {
 	why     *refusal // if the operation refused
 	status  int      // as it was sent; 0 if nothing was
 	head    []byte   // the beginning of what was sent
+	bodies  bool     // the page shows them
 	done    bool     // the operation was performed
 }
 
 // exchange answers a request.
-func (h *handler) exchange(w http.ResponseWriter, r *http.Request, to route) {
-	x := &exchange{ResponseWriter: w, route: to, h: h, r: r, began: time.Now()}
+func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
+	x := &exchange{ResponseWriter: w, route: to, h: h, r: r, began: time.Now(), bodies: h.feed.Bodies()}
 	x.request = newRequest(r, x.name(), h.state.clock())
 	x.account, x.refused = h.state.accounts.authenticate(r)
 	if to.action == nil && to.taught == nil {
@@ -126,7 +76,7 @@ func (h *handler) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	x.fault = h.faults.take(x.name())
 	defer h.feed.Begin(to.op.ID, string(x.fault.Kind))()
-	defer x.log(r.Context()) // before it is pending no more
+	defer x.record(r.Context()) // before it is pending no more
 	if x.fault.Kind == ResetConnection {
 		h.requests.add(x.request)
 	} else {
@@ -148,7 +98,11 @@ func (x *exchange) WriteHeader(status int) {
 
 // Write implements [http.ResponseWriter].
 func (x *exchange) Write(p []byte) (int, error) {
-	x.head = append(x.head, p[:min(len(p), headBytes-len(x.head))]...)
+	limit := headBytes
+	if x.bodies {
+		limit = shownBytes
+	}
+	x.head = append(x.head, p[:min(len(p), limit-len(x.head))]...)
 	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
@@ -259,7 +213,25 @@ func (x *exchange) check() (err error) {
 // theCode finds the code with which an answer begins.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
-// log writes the one record of a request: no path, no query, no header, no body. The page gets the shape, too.
+// code returns the code of the answer as it was sent, or nil.
+func (x *exchange) code() *int {
+	found := theCode.FindSubmatch(x.head)
+	if found == nil {
+		return nil
+	}
+	number, _ := strconv.Atoi(string(found[1])) // of at most four digits
+	return &number
+}
+
+// record writes the one log record of a request, and shows the request on the page.
+func (x *exchange) record(ctx context.Context) {
+	x.log(ctx)
+	if x.h.feed.Watched() {
+		x.show()
+	}
+}
+
+// log writes the log record: no path, no query, no header, no body.
 func (x *exchange) log(ctx context.Context) {
 	attrs := []slog.Attr{
 		slog.String("operation", x.op.ID),
@@ -271,17 +243,27 @@ func (x *exchange) log(ctx context.Context) {
 		slog.Duration("duration", time.Since(x.began)),
 		slog.Bool("performed", x.done),
 	}
-	if code := theCode.FindSubmatch(x.head); code != nil {
-		number, _ := strconv.Atoi(string(code[1]))
-		attrs = append(attrs, slog.Int("code", number))
+	if code := x.code(); code != nil {
+		attrs = append(attrs, slog.Int("code", *code))
 	}
 	if x.fault.Kind != "" {
 		attrs = append(attrs, slog.String("fault", string(x.fault.Kind)))
 	}
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
-	if feed := x.h.feed; feed.Enabled(ctx, slog.LevelInfo) {
-		attrs = append(attrs, slog.Any("shape", shapeOf(x.request, x.h.state.document.names)),
-			slog.String("why", reasonOf(x.why, x.h.state.document.names, x.h.state.accounts.secrets())))
-		slog.New(feed).LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}
+
+// show gives the page what it shows of the request.
+func (x *exchange) show() {
+	names := x.h.state.document.names
+	shown := inspect.Request{
+		Time: time.Now(), Operation: x.op.ID, Method: x.op.Method, Route: x.op.Path, Status: x.status, Code: x.code(),
+		MerchantID: int64(x.account.MerchantID), Bytes: x.request.Size,
+		Millis: float64(time.Since(x.began).Microseconds()) / 1000,
+		Fault:  string(x.fault.Kind), Performed: x.done, Why: reasonOf(x.why, names), Shape: shapeOf(x.request, names),
 	}
+	if x.bodies {
+		shown.Path, shown.Body, shown.Answer = x.r.URL.RequestURI(), bodyOf(x.request), textOf(x.head)
+	}
+	shown.Curl = curlOf(shown, x.request, x.h.server, x.h.basePath, x.account.APIKey)
+	x.h.feed.Add(shown)
 }

@@ -13,6 +13,9 @@ type ids struct {
 	last map[string]int64
 }
 
+// restart gives the identifiers again from the first.
+func (g *ids) restart() { clear(g.last) }
+
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
 // number makes an integer identifier: they count up from a start that depends on kind and seed.

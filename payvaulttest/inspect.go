@@ -2,6 +2,7 @@ package payvaulttest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,9 +16,10 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// Inspect gives a page that shows what a server gets from now on, what it holds, masked, and its faults, and that
-// injects faults at a click, beside each the line of Go that does the same. It answers loopback only. The README of
-// cmd/payvault-emulator shows it, and the same as JSON.
+// Inspect returns a page that shows how to connect to a server, what the server gets from now on, what it holds,
+// masked, and its faults. The page injects faults at a click, and beside each stands the Go that does the same. The
+// bodies of requests are shown only while somebody asks the page for them. It answers loopback only. The README of
+// cmd/payvault-emulator shows the page, and the same as JSON.
 //
 // To look at a server from within a test, serve its page with [net/http/httptest.NewServer], print the URL to os.Stderr
 // (what t.Log writes is shown only with -v while the test runs) and wait: <-t.Context().Done() or select {}, with
@@ -113,8 +115,47 @@ func (f *armedFault) inspected() inspect.Armed {
 // Disarm implements [inspect.Emulator].
 func (i inspector) Disarm(id int64) bool { return i.handler.faults.remove(id) }
 
-// Keys implements [inspect.Emulator]: the keys as they are, and as they are sent.
-func (i inspector) Keys() []string { return i.state.accounts.secrets() }
+// Connection implements [inspect.Emulator].
+func (i inspector) Connection() inspect.Connection {
+	key := i.Merchant().APIKey
+	c := inspect.Connection{
+		URL:  i.URL,
+		Curl: inspect.Command{Method: http.MethodGet, URL: i.URL + "/platform/vault/customer", Key: key}.String(),
+		Go: fmt.Sprintf("client, err := payvault.NewClient(\n\t%q,\n\t%q,\n)\n"+
+			"page, err := client.Customers.List(ctx, nil)", i.URL, key),
+	}
+	if i.cfg.tls {
+		c.Go = "page, err := srv.Client().Customers.List(ctx, nil)"
+	}
+	for _, account := range i.Accounts() {
+		shown := inspect.Account{
+			MerchantID: int64(account.MerchantID), APIKey: account.APIKey, Partner: account.Partner, VendorID: account.VendorID,
+		}
+		for _, id := range account.ActsFor {
+			shown.ActsFor = append(shown.ActsFor, int64(id))
+		}
+		c.Accounts = append(c.Accounts, shown)
+	}
+	return c
+}
+
+// Reset implements [inspect.Emulator]. It leaves no requests, deliveries and faults, and the records and identifiers of
+// the start. The keys and the operations of [Server.Handle] stay.
+func (i inspector) Reset() {
+	i.ClearFaults()
+	i.handler.requests.clear()
+	i.deliveries.forget()
+	i.state.mu.Lock()
+	defer i.state.mu.Unlock()
+	for _, empty := range i.state.empty {
+		empty()
+	}
+	i.state.ids.restart()
+	clear(i.state.commits)
+	if err := i.plant(); err != nil {
+		panic(err) // the seeds were planted before
+	}
+}
 
 // Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
 // and names of events only.

@@ -74,6 +74,12 @@ func (l *requestLog) add(r Request) {
 	}
 }
 
+func (l *requestLog) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = nil
+}
+
 const keptBytes = 1 << 20 // of a body, and of a part
 
 // Part is one part of a multipart form. Its content is shown by [Part.Content] only.

@@ -72,12 +72,14 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(s.cfg.logger.Handler(), slog.LevelError),
 	}}
+	s.handler.server = "http://" + listener.Addr().String()
+	start := s.http.Start
 	if s.cfg.tls {
-		s.http.StartTLS()
-	} else {
-		s.http.Start()
+		s.handler.server = "https://" + listener.Addr().String()
+		start = s.http.StartTLS
 	}
-	s.URL = s.http.URL + s.cfg.basePath
+	s.URL = s.handler.server + s.cfg.basePath
+	start()
 	return s, nil
 }
 
@@ -93,15 +95,25 @@ func newServer(ctx context.Context, opts []Option) (*Server, error) {
 	}
 	feed := inspect.NewFeed()
 	s := &Server{cfg: cfg, state: newState(accounts, cfg.clock, cfg.idSeed)}
-	s.deliveries = newDispatcher(ctx, cfg.remote, slog.New(slog.NewMultiHandler(cfg.logger.Handler(), feed)))
+	s.deliveries = newDispatcher(ctx, cfg.remote, cfg.logger, feed)
 	s.Records = newRecords(s.state, s.deliveries)
-	for _, seed := range cfg.seeds {
+	if err := s.plant(); err != nil {
+		return nil, err
+	}
+	s.handler = newHandler(&shared{
+		state: s.state, basePath: cfg.basePath, logger: cfg.logger, feed: feed, requests: requestLog{limit: cfg.history},
+	})
+	return s, nil
+}
+
+// plant adds the records of the seeds.
+func (s *Server) plant() error {
+	for _, seed := range s.cfg.seeds {
 		if err := plantAll(s.Records, seed); err != nil {
-			return nil, fmt.Errorf("seed: %w", err)
+			return fmt.Errorf("seed: %w", err)
 		}
 	}
-	s.handler = newHandler(s.state, cfg, feed)
-	return s, nil
+	return nil
 }
 
 // ServeHTTP answers one request. Paths match as they are: nothing is cleaned.

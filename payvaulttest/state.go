@@ -16,6 +16,7 @@ type state struct {
 
 	// The resources fill these in before the server starts.
 	actions map[payvault.Operation]action
+	empty   []func() // the stores
 	occur   func(merchant payvault.MerchantID, event payvault.Event, data any) (webhooks int)
 
 	mu      sync.Mutex

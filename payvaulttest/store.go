@@ -29,7 +29,9 @@ type rules[K comparable, V any] interface {
 }
 
 func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[K, V] {
-	return &Store[K, V]{state: s, kind: kind, rules: r, home: s.accounts.home(), rows: map[K]*V{}}
+	store := &Store[K, V]{state: s, kind: kind, rules: r, home: s.accounts.home(), rows: map[K]*V{}}
+	s.empty = append(s.empty, func() { store.rows, store.keys = map[K]*V{}, nil })
+	return store
 }
 
 // Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled

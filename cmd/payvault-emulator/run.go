@@ -44,7 +44,8 @@ on and would leave it running:
 With -inspect 127.0.0.1:8701, http://127.0.0.1:8701/ shows what it gets, holds and breaks, and injects faults
 at a click. The same as JSON, masked:
 
-  curl 'http://127.0.0.1:8701/requests?failed=true'                     the newest; also ?operation=invoices.send
+  curl http://127.0.0.1:8701/connection                                 its address and keys, and a first request
+  curl 'http://127.0.0.1:8701/requests?failed=true'                     the newest; also operation=, search=
   curl -N http://127.0.0.1:8701/events                                  the same as they come, as server-sent events
   curl http://127.0.0.1:8701/state                                      records, commits and faults
   curl 'http://127.0.0.1:8701/presets?operation=payees.delete&times=2'  the faults of the page, as JSON and as Go
@@ -52,6 +53,9 @@ at a click. The same as JSON, masked:
   curl http://127.0.0.1:8701/faults                                     those that wait, with what is left of them
   curl -X DELETE http://127.0.0.1:8701/faults/1                         disarm one
   curl -X DELETE http://127.0.0.1:8701/faults                           disarm all, the limit of -rate too
+  curl -X PUT 'http://127.0.0.1:8701/bodies?shown=true'                 show the bodies of requests to come, unmasked
+  curl -X DELETE http://127.0.0.1:8701/requests                         forget the requests and deliveries so far
+  curl -X POST http://127.0.0.1:8701/reset                              to the records and IDs of the start; no faults
 
 A client may have its answer a moment before the request is in the list: wait until "pending" of /state is empty, or
 until "total" of /requests is what you expect.

@@ -128,12 +128,13 @@ func TestFaultAtAClick(t *testing.T) {
 	p.choose("#times", "-1")
 	p.choose("#times", "2")
 	p.choose("#target", "invoices.send")
-	p.waitFor(`document.querySelector('#presets').textContent.includes('OpInvoicesSend, Kind')`)
-	assert.Contains(t, p.text("#presets code"), "Kind: payvaulttest.DropAfterCommit, Times: 2}")
+	p.waitFor(`document.querySelector('#presets').textContent.includes('OpInvoicesSend,')`)
+	assert.Contains(t, p.text("#presets code"), "Kind: payvaulttest.DropAfterCommit,\n\tTimes: 2,\n}")
 	p.click(`[aria-label^="Arm: Lose the answer"]`)
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
+	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // another way than that of the faults
 	assert.Contains(t, p.text("#live tbody tr.bad"), "✗ invoices.send", "it is said without color, too")
 	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
@@ -353,7 +354,7 @@ func TestRestartWhilePaused(t *testing.T) {
 
 	page.Store(new(payvaulttest.Inspect(after)))
 	before.Close() // ends the stream; the browser connects again
-	p.waitFor(`document.querySelector('#connection').innerText.startsWith('paused; the emulator was started again')`)
+	p.waitFor(`document.querySelector('#connection').innerText.startsWith('paused; these are the requests of before')`)
 	p.waitFor(`!document.querySelector('#armed li')`)
 	assert.Contains(t, p.text("#live tbody"), "invoices.send")
 	assert.Contains(t, p.text("#detail"), "invoices.send")
@@ -384,7 +385,7 @@ func TestTimesAndSkip(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	for _, number := range []string{"-1", "", "1.5", "10000"} {
-		for field, line := range map[string]string{"#times": "Times: 3}", "#skip": "Skip: 3, "} {
+		for field, line := range map[string]string{"#times": "Times: 3,", "#skip": "Skip: 3,"} {
 			p.choose(field, number)
 			p.waitFor(`document.querySelector('#said').innerText.startsWith('Times and skip are whole numbers')`)
 			p.waitFor(`!document.querySelector('#presets button')`)
@@ -421,39 +422,28 @@ func TestOvertaken(t *testing.T) {
 		await first;
 		return at('presets').textContent;
 	})()`)
-	assert.Contains(t, shown, "Times: 3}")
-	assert.NotContains(t, shown, "Times: 7}")
+	assert.Contains(t, shown, "Times: 3,")
+	assert.NotContains(t, shown, "Times: 7,")
 }
 
 // What is copied is Go that compiles in a test.
 func TestCopiedLineCompiles(t *testing.T) {
 	t.Parallel()
 	p := open(t)
-	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
-		Origin: p.url,
-	})
-	require.NoError(t, err)
 	var lines strings.Builder
 	count := eval[int](p, `document.querySelectorAll('#presets li').length`)
 	require.Equal(t, 6, count)
 	for i := range count {
-		eval[any](p, `document.querySelector('#said').textContent = ''`)
-		p.click(fmt.Sprintf(`#presets li:nth-child(%d) [aria-label^="Copy"]`, i+1))
-		p.waitFor(`document.querySelector('#said').textContent === 'Copied the line of Go'`)
-		lines.WriteString("\t" + eval[string](p, `navigator.clipboard.readText()`) + "\n")
+		lines.WriteString(p.copied(fmt.Sprintf(`#presets li:nth-child(%d) [aria-label^="Copy"]`, i+1)) + "\n")
 	}
 	source := "package main\n\nimport (\n\t\"testing\"\n\n\t\"example.com/payvault/payvaulttest\"\n)\n\n" +
 		"func main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines.String() + "}\n"
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed li')`)
-	eval[any](p, `document.querySelector('#said').textContent = ''`)
-	p.click(`#armed [aria-label="Copy the line of Go: respond"]`)
-	p.waitFor(`document.querySelector('#said').textContent === 'Copied the line of Go'`)
-	copied := eval[string](p, `navigator.clipboard.readText()`)
-	assert.Equal(t, p.text("#armed code"), copied)
-	assert.Contains(t, copied, "(payvaulttest.Fault{Kind: payvaulttest.Respond, Times: 1, Status: 503})")
-	_, err = p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "m"})
+	copied := p.copied(`#armed [aria-label="Copy the line of Go: respond"]`)
+	assert.Equal(t, strings.ReplaceAll(p.text("#armed code"), "\t", ""), strings.ReplaceAll(copied, "\t", ""))
+	assert.Contains(t, copied, "Fault{\n\tKind: payvaulttest.Respond,\n\tTimes: 1,\n\tStatus: 503,\n})")
+	_, err := p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "m"})
 	require.NoError(t, err)
 	eval[any](p, `refresh()`)
 	p.click(`#armed [aria-label="Copy the line of Go: other code"]`)
@@ -543,6 +533,8 @@ func TestLayout(t *testing.T) {
 		"light": {1100, 1200, 1, "light"},
 		"dark":  {1280, 1800, 1, "dark"},
 		"phone": {360, 1600, 1, "light"},
+		"card":  {400, 1600, 1, "light"},
+		"night": {400, 1600, 1, "dark"},
 		"zoom":  {640, 1000, 2, "dark"}, // a window of 1280 points
 		"least": {320, 1600, 1, "light"},
 	} {
@@ -556,7 +548,7 @@ func TestLayout(t *testing.T) {
 			require.NoError(t, err)
 			p.do(chromedp.EmulateViewport(screen.width, screen.height, chromedp.EmulateScale(screen.scale)))
 			p.click("#live tbody button")
-			reached := map[bool]string{true: "H3", false: "BUTTON"}[name == "zoom"] // where the detail is out of sight
+			reached := map[bool]string{true: "BUTTON", false: "H3"}[screen.width > 1000] // or the detail is out of sight
 			assert.Equal(t, reached, eval[string](p, `document.activeElement.tagName`))
 			p.click(`[aria-label^="Arm: Lose"]`)
 			p.click("#table-subscriptions summary")
@@ -566,6 +558,15 @@ func TestLayout(t *testing.T) {
 			assert.Equal(t, screen.width >= 640, eval[bool](p, `document.querySelector('th.wide').clientWidth > 0`), "columns")
 			assert.LessOrEqual(t, eval[int](p, `{const e = document.querySelector('.tall'); e.scrollWidth - e.clientWidth}`), 0,
 				"the requests are cut off")
+			if screen.width >= 400 {
+				assert.Empty(t, eval[[]string](p, `[...document.querySelectorAll('#faults code')].flatMap((code) => {
+					const range = document.createRange();
+					range.selectNodeContents(code);
+					const lines = new Set([...range.getClientRects()].map(({top}) => top)).size;
+					const asWritten = lines === code.textContent.split('\n').length && code.scrollWidth <= code.clientWidth;
+					return asWritten ? [] : [code.textContent];
+				})`), "Go wraps, or is cut off")
+			}
 			ground := map[string]string{"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 28)"}[screen.scheme]
 			assert.Equal(t, ground, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
 			assert.Less(t, eval[int](p, `{const table = document.querySelector('#table-applications'); table.open = true;
@@ -617,4 +618,119 @@ func (p *tab) fill() {
 	})
 	require.NoError(p, err)
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
+}
+
+// An empty page shows a first request. It does not say that there was none before it knows.
+func TestFirstRequest(t *testing.T) {
+	t.Parallel()
+	srv, connect := payvaulttest.NewServer(), make(chan struct{})
+	inspect := payvaulttest.Inspect(srv)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			<-connect
+		}
+		inspect.ServeHTTP(w, r)
+	}))
+	ctx, end := chromedp.NewContext(chromium)
+	t.Cleanup(func() { end(); srv.Close(); page.Close() })
+	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
+	require.NoError(t, chromedp.Do(ctx))
+	p.do(chromedp.Navigate(page.URL))
+	p.waitFor(`document.querySelector('#first code')`)
+	assert.Equal(t, "connecting", p.text("#connection"))
+	assert.Equal(t, "Waiting for the emulator.", p.text("#none"))
+	assert.True(t, eval[bool](p, `document.querySelector('#first').hidden`))
+	close(connect)
+	p.waitFor(`document.querySelector('#none').innerText === 'No request yet.'`)
+	assert.Equal(t, "live", p.text("#connection"))
+	lines := eval[[]string](p, `[...document.querySelectorAll('#first code')].map((code) => code.innerText)`)
+	require.Len(t, lines, 2)
+	assert.Equal(t, "curl -u :merchant-api-key "+srv.URL+"/platform/vault/customer", lines[0])
+	assert.Contains(t, lines[1], fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", srv.URL, "merchant-api-key"))
+	p.sendTo(http.MethodGet, "/platform/vault/customer", "merchant-api-key", "")
+	p.waitFor(`document.querySelector('#first').hidden && document.querySelector('#none').hidden`)
+	assert.Contains(t, p.text("#live tbody"), "200")
+}
+
+// copied clicks a button that copies, and returns what is on the clipboard.
+func (p *tab) copied(selector string) string {
+	p.Helper()
+	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
+		Origin: p.url,
+	})
+	require.NoError(p, err)
+	eval[any](p, `document.querySelector('#said').textContent = ''`)
+	p.click(selector)
+	p.waitFor(`document.querySelector('#said').textContent.startsWith('Copied')`)
+	return eval[string](p, `navigator.clipboard.readText()`)
+}
+
+// The base URL and each key can be copied.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	assert.Equal(t, p.srv.URL, p.copied(`[aria-label="Copy: base URL"]`))
+	assert.Equal(t, "partner-vendor-key",
+		p.copied(`[aria-label="Copy: partner 900001, vendor 7001, acts for 100001, 100002"]`))
+}
+
+// The list can be cleared and searched, and the emulator reset.
+func TestClearSearchReset(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.fill()
+	p.do(chromedp.Focus(chromedp.CSS("#search")), chromedp.KeyEvent("Outstanding"))
+	p.waitFor(`document.querySelector('#count').innerText === '8 in all, 1 fit'`)
+	assert.Contains(t, p.text("#live tbody"), "invoices.send")
+	p.choose("#search", "no such thing")
+	p.waitFor(`document.querySelector('#none').innerText === 'No request that fits the filter.'`)
+	p.choose("#search", "")
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
+	p.click("#pause")
+	p.click("#empty")
+	p.waitFor(`document.querySelector('#none').innerText === 'No request yet.'`)
+	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
+	assert.NotEmpty(t, p.srv.Cards.All(), "the records stay")
+	assert.Len(t, p.srv.Requests(), 8, "and so does what a test sees")
+
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed li')`)
+	require.Error(t, p.send())
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	p.click("#reset")
+	p.waitFor(`document.querySelector('#none').innerText === 'No request yet.'`)
+	p.waitFor(`document.querySelector('#table-tokens summary').innerText === 'tokens: 0'`)
+	assert.Empty(t, p.srv.Faults())
+}
+
+// Bodies are shown on demand and no longer, and the page says so. Either way a request can be copied as curl.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	const customers, body = "/platform/vault/customer", `{"customer_id":"C1","customer_firm_name":"F1"}`
+	p.sendTo(http.MethodPost, customers, "merchant-api-key", body)
+	p.waitFor(`document.querySelector('#live button')`)
+	p.click("#live tbody button")
+	curl := "curl -u :merchant-api-key --json '"
+	assert.Equal(t, curl+`{"customer_firm_name":"fillIn","customer_id":"fillIn"}' `+p.srv.URL+customers, p.copied("#curl"))
+	assert.Contains(t, p.text("#said"), "write what is meant in place of fillIn")
+	assert.NotContains(t, p.text("#detail"), "C1")
+	assert.Contains(t, p.text("#bodies-note"), "for made-up data only")
+
+	p.click("#bodies")
+	p.waitFor(`document.querySelector('#bodies-note').innerText.includes('send made-up data only')`)
+	p.sendTo(http.MethodPost, customers, "merchant-api-key", body)
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+	p.click("#live tbody button")
+	detail := p.text("#detail")
+	assert.Contains(t, detail, "POST "+customers)
+	assert.Contains(t, detail, `"customer_id": "C1",`)
+	assert.Contains(t, detail, `"message": "there is a customer with this customer_id already"`)
+	assert.Equal(t, curl+body+"' "+p.srv.URL+customers, p.copied("#curl"))
+
+	p.click("#bodies")
+	p.waitFor(`document.querySelector('#none').innerText === 'No request yet.'`)
+	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
+	assert.NotContains(t, eval[string](p, `fetch('requests').then((response) => response.text())`), "C1")
 }

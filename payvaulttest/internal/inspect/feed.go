@@ -2,8 +2,7 @@ package inspect
 
 import (
 	"cmp"
-	"context"
-	"log/slog"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,33 +20,48 @@ const (
 	none = "none" // stands for the operation of requests that have none
 )
 
-// Request is what the page knows of a request: the log record of the emulator, and the names of its fields.
+// Request is what the page shows of a request.
 type Request struct {
 	Number     int64     `json:"number"`    // counted up from 1
 	Time       time.Time `json:"time"`      // of the answer
 	Operation  string    `json:"operation"` // or none
 	Method     string    `json:"method"`
 	Route      string    `json:"route"`
-	Status     int64     `json:"status"` // 0 if there was no answer
-	Code       *int64    `json:"code,omitempty"`
+	Status     int       `json:"status"` // 0 if there was no answer
+	Code       *int      `json:"code,omitempty"`
 	MerchantID int64     `json:"merchant_id"` // 0 if the key is of no account
 	Bytes      int64     `json:"request_bytes"`
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
-	Failed     bool      `json:"failed"`        // something went wrong, or was made to
-	Why        string    `json:"why,omitempty"` // the emulator refused it
-	Shape      any       `json:"shape,omitempty"`
+	Failed     bool      `json:"failed"`         // something went wrong, or was made to
+	Why        string    `json:"why,omitempty"`  // the emulator refused it
+	Shape      any       `json:"shape"`          // names without values, of [Shape]
+	Curl       string    `json:"curl,omitempty"` // the command that makes it again; fillIn stands for what is not shown
+
+	// These only while bodies are shown.
+	Path   string `json:"path,omitempty"` // with the query
+	Body   string `json:"body,omitempty"`
+	Answer string `json:"answer,omitempty"`
+
+	text string // to search in
 }
 
-// A class is the requests of an operation that failed, or those that did not. As a filter it takes what it names.
+// A class is the requests of an operation that failed, or those that did not.
 type class struct {
 	operation string
 	failed    bool
 }
 
-func (c class) takes(other class) bool {
-	return (c.operation == "" || c.operation == other.operation) && (!c.failed || other.failed)
+// A filter takes requests. An empty one takes all.
+type filter struct {
+	class
+
+	search string // in small letters
+}
+
+func (f filter) takesClass(c class) bool {
+	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
 // Arrivals are how many requests of a class there were, and as many of the newest as a batch can have, so that a
@@ -57,12 +71,12 @@ type arrivals struct {
 	newest []Request // the oldest first
 }
 
-// Delivery is the log record of a delivery to a webhook.
+// Delivery is what the page shows of a delivery to a webhook.
 type Delivery struct {
 	Time      time.Time // of its end
 	WebhookID string
 	Event     string
-	Status    int64
+	Status    int
 	Error     string
 }
 
@@ -75,80 +89,56 @@ type Pending struct {
 	began time.Time
 }
 
-// A Feed is the [slog.Handler] that keeps the newest records of an emulator for the page. It takes those attributes
-// that it knows, and nothing before it is watched.
+// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing before it is watched.
 type Feed struct {
 	watched atomic.Bool
+	bodies  atomic.Bool
 	closed  chan struct{}
 	closing sync.Once
-	start   string // tells this feed from others: numbers count up from 1 in each
 
 	mu         sync.Mutex
-	changes    int64 // of anything that the page shows
-	last       int64 // the number of the newest request
+	start      string // tells this count of requests from others: numbers count up from 1 in each
+	changes    int64  // of anything that the page shows
+	last       int64  // the number of the newest request
 	requests   map[class]*arrivals
 	pending    map[*Pending]bool
 	deliveries []Delivery
 	delivered  int
 }
 
-// NewFeed makes a feed; [Feed.Close] ends its streams.
+// NewFeed returns a feed; [Feed.Close] ends its streams.
 func NewFeed() *Feed {
-	return &Feed{closed: make(chan struct{}), start: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	f := &Feed{closed: make(chan struct{}), pending: map[*Pending]bool{}}
+	f.clear()
+	return f
 }
 
 // Close ends the streams.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
 
-// watch begins to keep records.
-func (f *Feed) watch() {
+// Watched reports whether there is a page.
+func (f *Feed) Watched() bool { return f.watched.Load() }
+
+// Bodies reports whether the page shows bodies.
+func (f *Feed) Bodies() bool { return f.bodies.Load() }
+
+// showBodies lets the page show the bodies of the requests that come, or no bodies at all.
+func (f *Feed) showBodies(shown bool) {
+	if f.bodies.Swap(shown) && !shown {
+		f.clear()
+	}
+	f.touch()
+}
+
+// clear forgets the requests and deliveries, and counts requests from 1 again.
+func (f *Feed) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.requests == nil {
-		f.requests = map[class]*arrivals{}
-		f.pending = map[*Pending]bool{}
-	}
-	f.watched.Store(true)
-}
-
-// Enabled implements [slog.Handler].
-func (f *Feed) Enabled(context.Context, slog.Level) bool { return f.watched.Load() }
-
-// WithAttrs implements [slog.Handler]; the emulator adds none.
-func (f *Feed) WithAttrs([]slog.Attr) slog.Handler { return f }
-
-// WithGroup implements [slog.Handler]; the emulator opens none.
-func (f *Feed) WithGroup(string) slog.Handler { return f }
-
-// Handle implements [slog.Handler].
-func (f *Feed) Handle(_ context.Context, record slog.Record) error {
-	a := map[string]any{}
-	record.Attrs(func(attr slog.Attr) bool { a[attr.Key] = attr.Value.Any(); return true })
-	switch record.Message {
-	case "request":
-		request := Request{
-			Time: record.Time, Operation: of[string](a, "operation"), Method: of[string](a, "method"),
-			Route: of[string](a, "route"), Status: of[int64](a, "status"), MerchantID: of[int64](a, "merchant_id"),
-			Bytes: of[int64](a, "request_bytes"), Millis: float64(of[time.Duration](a, "duration").Microseconds()) / 1000,
-			Fault: of[string](a, "fault"), Performed: of[bool](a, "performed"), Why: of[string](a, "why"), Shape: a["shape"],
-		}
-		if code, sent := a["code"].(int64); sent {
-			request.Code = &code
-		}
-		f.addRequest(request)
-	case "delivery":
-		f.addDelivery(Delivery{
-			Time: record.Time, WebhookID: of[string](a, "webhook_id"), Event: of[string](a, "event"),
-			Status: of[int64](a, "status"), Error: of[string](a, "error"),
-		})
-	}
-	return nil
-}
-
-// of is the value of an attribute, or nothing.
-func of[T any](attrs map[string]any, name string) T {
-	value, _ := attrs[name].(T)
-	return value
+	f.changes++
+	f.start = strconv.FormatInt(time.Now().UnixNano()+f.changes, 36) // clocks stand still in tests
+	f.last = 0
+	f.requests = map[class]*arrivals{}
+	f.deliveries, f.delivered = nil, 0
 }
 
 // fails reports whether something went wrong, or was made to. A validation that finds values missing has not failed.
@@ -157,14 +147,28 @@ func (r *Request) fails() bool {
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
 }
 
-func (f *Feed) addRequest(request Request) {
+// searched returns the text that a search looks at, in small letters: all that the page shows of the request.
+func (r *Request) searched() string {
+	return strings.ToLower(fmt.Sprintln(r.Operation, r.Method, r.Route, r.Status, r.MerchantID, r.Fault, r.Why, r.Shape,
+		r.Path, r.Body, r.Answer))
+}
+
+// Add shows a request that was answered.
+func (f *Feed) Add(request Request) {
+	if !f.Watched() {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
 	f.last++
+	if !f.Bodies() && request.Path != "" { // it arrived while they were shown
+		request.Path, request.Body, request.Answer, request.Curl = "", "", "", ""
+	}
 	request.Number = f.last
 	request.Operation = cmp.Or(request.Operation, none)
 	request.Failed = request.fails()
+	request.text = request.searched()
 	c := class{request.Operation, request.Failed}
 	if f.requests[c] == nil {
 		f.requests[c] = &arrivals{}
@@ -174,7 +178,11 @@ func (f *Feed) addRequest(request Request) {
 	a.newest = append(a.newest[max(0, len(a.newest)+1-maxBatch):], request)
 }
 
-func (f *Feed) addDelivery(delivery Delivery) {
+// AddDelivery shows a delivery that has ended.
+func (f *Feed) AddDelivery(delivery Delivery) {
+	if !f.Watched() {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
@@ -182,9 +190,9 @@ func (f *Feed) addDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin shows a request until it is ended. Its record comes before that, so that it is always shown.
+// Begin shows a request as pending until it is ended. Add it before that, so that it is always shown.
 func (f *Feed) Begin(operation, fault string) (end func()) {
-	if !f.watched.Load() {
+	if !f.Watched() {
 		return func() {}
 	}
 	f.mu.Lock()
@@ -220,26 +228,56 @@ func (f *Feed) touch() {
 	f.changes++
 }
 
-// A batch is what a stream sends at once.
-type batch struct {
-	Start    string    `json:"start"`    // of the feed
-	Requests []Request `json:"requests"` // the newest, the oldest of them first
-	Matching int64     `json:"matching"` // of all, those that the filter takes
-	Total    int64     `json:"total"`    // since the page was made
+// A position is how far a reader has come: a request of one count.
+type position struct {
+	start  string
+	number int64
 }
 
-// since returns the newest requests after a number that a filter takes.
-func (f *Feed) since(number int64, filter class) batch {
+// String writes a position as the ID of an event.
+func (p position) String() string { return fmt.Sprintf("%s-%d", p.start, p.number) }
+
+// parsePosition reads the ID of an event. What is none is the position of a reader that has seen nothing.
+func parsePosition(id string) position {
+	start, text, _ := strings.Cut(id, "-")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return position{}
+	}
+	return position{start, number}
+}
+
+// A batch is what a stream sends at once.
+type batch struct {
+	Start    string    `json:"start"`    // of the count
+	Requests []Request `json:"requests"` // the newest, the oldest of them first
+	Matching int64     `json:"matching"` // those that the filter takes: of all, or with a search of those that are kept
+	Total    int64     `json:"total"`    // since the page was made, or cleared
+}
+
+// since returns the newest requests after a position that a filter takes.
+func (f *Feed) since(seen position, take filter) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if seen.start != f.start {
+		seen.number = 0
+	}
 	b := batch{Start: f.start, Requests: []Request{}, Total: f.last}
 	for c, a := range f.requests {
-		if !filter.takes(c) {
+		if !take.takesClass(c) {
 			continue
 		}
-		b.Matching += a.count
+		if take.search == "" {
+			b.Matching += a.count
+		}
 		for _, request := range a.newest {
-			if request.Number > number {
+			if !strings.Contains(request.text, take.search) {
+				continue
+			}
+			if take.search != "" {
+				b.Matching++
+			}
+			if request.Number > seen.number {
 				b.Requests = append(b.Requests, request)
 			}
 		}
@@ -249,10 +287,11 @@ func (f *Feed) since(number int64, filter class) batch {
 	return b
 }
 
-func (f *Feed) total() int64 {
+// current returns what tells this count of requests from others.
+func (f *Feed) current() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.last
+	return f.start
 }
 
 func (f *Feed) changed() int64 {
@@ -265,15 +304,5 @@ func (f *Feed) changed() int64 {
 func (f *Feed) newestDeliveries() ([]Delivery, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Delivery{}, f.deliveries...), f.delivered
-}
-
-// numberOf is the number of the request that the ID of an event names; 0 if it is of another feed.
-func (f *Feed) numberOf(event string) int64 {
-	text, ours := strings.CutPrefix(event, f.start+"-")
-	number, err := strconv.ParseInt(text, 10, 64)
-	if !ours || err != nil {
-		return 0
-	}
-	return min(max(number, 0), f.total())
+	return slices.Clone(f.deliveries), f.delivered
 }

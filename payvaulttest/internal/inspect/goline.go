@@ -13,17 +13,17 @@ import (
 	"example.com/payvault"
 )
 
-// hidden stands for what may be anything, such as a body. A test does not declare it, so that the line does not
+// FillIn stands for a value that is not shown, such as a body. A test does not declare it, so that Go with it does not
 // compile until the reader has written what is meant.
-const hidden = "fillIn"
+const FillIn = "fillIn"
 
-// GoLine is the line of Go that injects a fault in a test. The names of constants are made of their texts:
-// "invoices.send" is OpInvoicesSend.
+// GoLine returns the Go that injects a fault in a test, one field a line. The names of constants are made of their
+// texts: "invoices.send" is OpInvoicesSend.
 func GoLine(fault any) string {
 	var fields []string
 	value := reflect.ValueOf(fault)
 	for field, v := range value.Fields() {
-		text := hidden
+		text := FillIn
 		switch {
 		case v.IsZero():
 			continue
@@ -44,11 +44,12 @@ func GoLine(fault any) string {
 			text = fmt.Sprint(v)
 		}
 		if Hide(text) != text {
-			text = hidden
+			text = FillIn
 		}
-		fields = append(fields, field.Name+": "+text)
+		fields = append(fields, "\t"+field.Name+": "+text+",\n")
 	}
-	return "if _, err := srv.Inject(payvaulttest.Fault{" + strings.Join(fields, ", ") + "}); err != nil { t.Fatal(err) }"
+	return "if _, err := srv.Inject(payvaulttest.Fault{\n" + strings.Join(fields, "") +
+		"}); err != nil {\n\tt.Fatal(err)\n}"
 }
 
 // isOperation reports whether package payvault has a constant for an operation.

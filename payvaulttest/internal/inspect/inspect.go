@@ -29,8 +29,8 @@ const (
 
 // An Emulator is what the page shows and breaks.
 type Emulator interface {
+	Connection() Connection
 	Operations() []string // their names, sorted
-	Keys() []string       // of the API, which are not shown
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
@@ -38,6 +38,24 @@ type Emulator interface {
 	Armed() []Armed
 	Disarm(id int64) bool
 	ClearFaults()
+	Reset() // to the start: its seeds, and nothing else
+}
+
+// A Connection is what a client needs to send requests.
+type Connection struct {
+	URL      string    `json:"url"`
+	Accounts []Account `json:"accounts"`
+	Curl     string    `json:"curl"` // a first request
+	Go       string    `json:"go"`   // the same
+}
+
+// An Account is a key of the emulator, and whose it is.
+type Account struct {
+	MerchantID int64   `json:"merchant_id"`
+	APIKey     string  `json:"api_key"`
+	Partner    bool    `json:"partner"`
+	VendorID   int64   `json:"vendor_id,omitempty"`
+	ActsFor    []int64 `json:"acts_for,omitempty"`
 }
 
 // A Table has the newest records of a resource.
@@ -87,22 +105,26 @@ type handler struct {
 	streams  chan struct{} // holds one element per stream
 }
 
-// Handler serves an emulator whose records go to the feed. It answers loopback only, and only under loopback names.
+// Handler serves an emulator whose requests go to the feed. It answers loopback only, and only under loopback names.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
-	feed.watch()
+	feed.watched.Store(true)
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.file("page.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", h.file("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /script.js", h.file("script.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /favicon.ico", h.icon)
-	mux.HandleFunc("GET /events", asked(h.filtered(h.events), "operation", "failed"))
-	mux.HandleFunc("GET /requests", asked(h.filtered(h.requests), "operation", "failed"))
+	mux.HandleFunc("GET /connection", asked(h.connection))
+	mux.HandleFunc("GET /events", asked(h.filtered(h.events), "operation", "failed", "search"))
+	mux.HandleFunc("GET /requests", asked(h.filtered(h.requests), "operation", "failed", "search"))
+	mux.HandleFunc("DELETE /requests", asked(h.clearRequests))
 	mux.HandleFunc("GET /state", asked(h.state))
+	mux.HandleFunc("PUT /bodies", asked(h.showBodies, "shown"))
+	mux.HandleFunc("POST /reset", asked(h.reset))
 	mux.HandleFunc("GET /presets", asked(h.presets, "operation", "times", "skip"))
 	mux.HandleFunc("GET /faults", asked(h.listFaults))
 	mux.HandleFunc("POST /faults", asked(h.arm))
-	mux.HandleFunc("DELETE /faults", asked(h.clear))
+	mux.HandleFunc("DELETE /faults", asked(h.clearFaults))
 	mux.HandleFunc("DELETE /faults/{id}", asked(h.disarm))
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
@@ -179,8 +201,8 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the filter of a query: operation, and failed. Or it refuses the request.
-func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, filter class)) http.HandlerFunc {
+// filtered reads the filter of a query: operation, failed and search. Or it refuses the request.
+func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		failed, err := strconv.ParseBool(cmp.Or(query.Get("failed"), "false"))
@@ -191,18 +213,43 @@ func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, fil
 		case operation != "" && operation != none && !slices.Contains(h.emulator.Operations(), operation):
 			refuse(w, http.StatusBadRequest, "the operation does not exist; /state lists them")
 		default:
-			next(w, r, class{operation, failed})
+			next(w, r, filter{class{operation, failed}, strings.ToLower(query.Get("search"))})
 		}
 	}
 }
 
-func (h *handler) requests(w http.ResponseWriter, _ *http.Request, filter class) {
-	answer(w, http.StatusOK, h.feed.since(0, filter))
+func (h *handler) requests(w http.ResponseWriter, _ *http.Request, take filter) {
+	answer(w, http.StatusOK, h.feed.since(position{}, take))
+}
+
+func (h *handler) clearRequests(w http.ResponseWriter, _ *http.Request) {
+	h.feed.clear()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (h *handler) connection(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, h.emulator.Connection())
+}
+
+func (h *handler) showBodies(w http.ResponseWriter, r *http.Request) {
+	shown, err := strconv.ParseBool(r.URL.Query().Get("shown"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "shown is true or false")
+		return
+	}
+	h.feed.showBodies(shown)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
+	h.emulator.Reset()
+	h.feed.clear()
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
 // again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
-func (h *handler) events(w http.ResponseWriter, r *http.Request, filter class) {
+func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
 		return
@@ -214,8 +261,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request, filter class) {
 		refuse(w, http.StatusServiceUnavailable, "too many pages are open")
 		return
 	}
-	s := stream{feed: h.feed, out: w, filter: filter, changes: -1}
-	s.sent = h.feed.numberOf(r.Header.Get("Last-Event-ID"))
+	s := stream{feed: h.feed, out: w, take: take, changes: -1, sent: parsePosition(r.Header.Get("Last-Event-ID"))}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for s.tell() {
@@ -232,8 +278,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request, filter class) {
 type stream struct {
 	feed    *Feed
 	out     http.ResponseWriter
-	filter  class
-	sent    int64 // the number of the newest request that was sent or left out
+	take    filter
+	sent    position // of the newest request that was sent or left out
 	changes int64
 	spoken  time.Time
 }
@@ -244,15 +290,15 @@ func (s *stream) tell() bool {
 	if changes == s.changes && time.Since(s.spoken) < speakEvery {
 		return true
 	}
-	news := s.feed.since(s.sent, s.filter)
-	s.sent, s.changes, s.spoken = news.Total, changes, time.Now()
+	news := s.feed.since(s.sent, s.take)
+	s.sent, s.changes, s.spoken = position{news.Start, news.Total}, changes, time.Now()
 	text, err := json.Marshal(news)
 	if err != nil {
 		return false
 	}
 	control := http.NewResponseController(s.out)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is one
-	if _, err := fmt.Fprintf(s.out, "id: %s-%d\ndata: %s\n\n", news.Start, news.Total, text); err != nil {
+	if _, err := fmt.Fprintf(s.out, "id: %s\ndata: %s\n\n", s.sent, text); err != nil {
 		return false
 	}
 	return control.Flush() == nil
@@ -270,10 +316,11 @@ func (h *handler) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	tables := append(h.emulator.Tables(), deliveries)
 	for _, table := range tables {
-		table.hide(h.emulator.Keys())
+		table.hide()
 	}
 	answer(w, http.StatusOK, map[string]any{
-		"start":      h.feed.start,
+		"start":      h.feed.current(),
+		"bodies":     h.feed.Bodies(),
 		"operations": h.emulator.Operations(),
 		"commits":    h.emulator.AllCommits(),
 		"pending":    h.feed.allPending(),
@@ -328,7 +375,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (h *handler) clear(w http.ResponseWriter, _ *http.Request) {
+func (h *handler) clearFaults(w http.ResponseWriter, _ *http.Request) {
 	h.emulator.ClearFaults()
 	h.feed.touch()
 	w.WriteHeader(http.StatusNoContent)

@@ -9,7 +9,8 @@ let start; // of the emulator: another has other requests and faults under the s
 let listed; // of the emulator whose requests are shown
 let fresh = true; // the next batch begins the list anew
 let chosen; // the number of the request that is shown
-let fading;
+let fading; // the timer that takes away what was said
+let typing; // the timer that searches
 let held; // batches that wait while the main button is down, or rows would slip away under it
 let holding; // the timer that ends this at last
 
@@ -34,12 +35,41 @@ async function call(path, options) {
   return body;
 }
 
+// copy puts a text on the clipboard.
+async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(done + (text.includes('fillIn') ? ': write what is meant in place of fillIn' : ''));
+  } catch {
+    say('The browser does not let this page copy: select the text', true);
+  }
+}
+
+function copier(text, label, ariaLabel, done) {
+  return make('button', {type: 'button', textContent: label, ariaLabel, onclick: () => copy(text, done)});
+}
+
 // keepFocus makes a change. What had the focus and is gone leaves it to the part of the page that it was in.
 function keepFocus(change) {
   const had = document.activeElement;
   const part = had.parentElement?.closest('[tabindex]');
   change();
   if (!had.checkVisibility()) part?.focus({preventScroll: true});
+}
+
+// Connect
+
+async function showConnect() {
+  const {url, accounts, curl, go} = await call('connection');
+  const row = (term, text) => [make('dt', {textContent: term}), make('dd', {},
+    make('code', {textContent: text}), copier(text, 'Copy', 'Copy: ' + term, 'Copied'))];
+  at('keys').replaceChildren(...row('base URL', url), ...accounts.flatMap((account) => row(
+    (account.partner ? `partner ${account.merchant_id}, vendor ${account.vendor_id}` : `merchant ${account.merchant_id}`)
+      + (account.acts_for ? `, acts for ${account.acts_for.join(', ')}` : ''), account.api_key)));
+  const first = (name, text) => make('div', {}, make('strong', {textContent: 'A first request: ' + name}),
+    make('code', {textContent: text, className: name === 'curl' ? 'shell' : ''}), make('div', {className: 'bar'},
+      copier(text, 'Copy', 'Copy a first request: ' + name, 'Copied')));
+  at('first').replaceChildren(first('curl', curl), first('Go', go));
 }
 
 const named = (operation) => operation === 'none' ? 'no operation' : operation;
@@ -52,7 +82,9 @@ function connect() {
   source?.close();
   held &&= []; // they are of the filter before
   fresh = true;
-  const query = new URLSearchParams({operation: at('only').value, failed: at('failed').checked});
+  const query = new URLSearchParams({
+    operation: at('only').value, failed: at('failed').checked, search: at('search').value,
+  });
   source = new EventSource('events?' + query);
   source.onopen = showConnection;
   source.onerror = ({target}) => {
@@ -70,7 +102,7 @@ function connect() {
 }
 
 function showConnection() {
-  const others = listed && listed !== start ? '; the emulator was started again: these are the requests of before' : '';
+  const others = listed && listed !== start ? '; these are the requests of before the list was cleared or the emulator started' : '';
   at('connection').textContent = paused() ? 'paused' + others : 'live';
 }
 
@@ -109,9 +141,10 @@ function addRequests(batch) {
   });
   listed = batch.start;
   fresh = false;
-  const filtered = at('only').value || at('failed').checked;
+  const filtered = at('only').value || at('failed').checked || at('search').value;
   at('none').hidden = body.rows.length > 0;
-  at('none').textContent = filtered ? 'No request that fits the filter.' : 'No request yet.';
+  at('none').textContent = batch.total ? 'No request that fits the filter.' : 'No request yet.';
+  at('first').hidden = batch.total > 0;
   const number = (count) => count.toLocaleString('en');
   const rest = batch.matching - body.rows.length;
   at('count').textContent = `${number(batch.total)} in all${filtered ? `, ${number(batch.matching)} fit` : ''}`
@@ -156,13 +189,38 @@ function choosing(request, name, button, byKeyboard) {
   detail.querySelector('h3').textContent = name;
   detail.querySelector('dl').replaceChildren(...Object.entries(facts).flatMap(([term, text]) =>
     [make('dt', {textContent: term}), make('dd', {textContent: text})]));
-  detail.querySelector('pre').textContent = JSON.stringify(request.shape ?? {}, null, 2);
+  const texts = request.path
+    ? {path: `${request.method} ${request.path}`, body: pretty(request.body ?? ''), answer: pretty(request.answer ?? '')}
+    : {'shape of the request': JSON.stringify(request.shape ?? {}, null, 2)};
+  at('note').hidden = Boolean(request.path);
+  at('shown').replaceChildren(...Object.entries(texts).flatMap(([term, text]) => [
+    make('h4', {textContent: term}), make('pre', {tabIndex: 0, ariaLabel: term, textContent: text || 'none'})]));
+  at('curl').hidden = !request.curl;
+  at('curl').onclick = () => copy(request.curl, 'Copied the curl command');
   detail.hidden = false;
   const {top, bottom} = detail.getBoundingClientRect();
   const below = top >= at('live').parentElement.getBoundingClientRect().bottom; // and not beside the list
   const away = below && bottom > innerHeight;
   if (away || byKeyboard) detail.querySelector('h3').focus();
   if (away) detail.scrollIntoView();
+}
+
+// pretty breaks JSON into lines, and changes nothing else: numbers keep their digits.
+function pretty(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let depth = 0;
+  const line = () => '\n' + '  '.repeat(depth);
+  return text.replace(/"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{[\]},:]|\s+/g, (token) => {
+    if (token === '{' || token === '[') return depth++, token + line();
+    if (token === '}' || token === ']') return depth--, line() + token;
+    if (token === ',') return token + line();
+    if (token === ':') return ': ';
+    return token.trim();
+  });
 }
 
 // Escape leads from the detail back to its row.
@@ -184,6 +242,11 @@ async function refresh() {
     const another = start !== state.start;
     start = state.start;
     if (another && paused()) showConnection();
+    if (another) await showConnect();
+    at('bodies').checked = state.bodies;
+    at('bodies-note').textContent = state.bodies
+      ? 'are shown and kept as they are sent, card numbers too: send made-up data only'
+      : 'of requests to come, for made-up data only';
     fill(at('only'), [...state.operations, 'none']);
     fill(at('target'), state.operations);
     keepFocus(() => {
@@ -205,8 +268,10 @@ function showPending(requests) {
   at('pending').textContent = requests.length ? `${requests.length} not answered yet: ${oldest.join('; ')}` : '';
 }
 
+// fill offers operations besides the first option. An operation that the emulator is taught later comes at the end.
 function fill(select, names) {
-  if (select.options.length === 1) select.append(...names.map((name) => new Option(named(name), name)));
+  const offered = new Set([...select.options].map((option) => option.value));
+  select.append(...names.filter((name) => !offered.has(name)).map((name) => new Option(named(name), name)));
 }
 
 const drawn = {}; // the tables as they are shown
@@ -246,7 +311,7 @@ function showArmed(faults) {
       at('armed').append(make('li', {id}, make('div'), make('code', {textContent: fault.go}),
         make('div', {className: 'bar'},
           make('button', {type: 'button', textContent: 'Disarm', ariaLabel: 'Disarm: ' + fault.kind, onclick: disarm}),
-          copier(fault))));
+          goCopier(fault))));
     }
     const left = fault.left < 0 ? 'until it is disarmed' : `${fault.left} left`;
     const target = fault.operation || 'every request';
@@ -270,7 +335,7 @@ async function showPresets() {
       make('div', {className: 'bar'},
         make('button', {type: 'button', textContent: 'Arm', ariaLabel: 'Arm: ' + preset.label,
           onclick: () => act('POST', 'faults', preset.fault, 'Armed: ' + preset.label)}),
-        copier(preset)))));
+        goCopier(preset)))));
     if (at('said').classList.contains('bad')) say('');
   } catch (error) {
     if (query !== wanted) return;
@@ -279,22 +344,13 @@ async function showPresets() {
   }
 }
 
-function copier({go, label, kind}) {
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(go);
-      say('Copied the line of Go' + (go.includes('fillIn') ? ': write what is meant in place of fillIn' : ''));
-    } catch {
-      say('The browser does not let this page copy: select the line', true);
-    }
-  };
-  const name = 'Copy the line of Go: ' + (label ?? kind);
-  return make('button', {type: 'button', textContent: 'Copy Go', ariaLabel: name, onclick: copy});
+function goCopier({go, label, kind}) {
+  return copier(go, 'Copy Go', 'Copy the line of Go: ' + (label ?? kind), 'Copied the line of Go');
 }
 
-async function act(method, path, fault, done) {
+async function act(method, path, body, done) {
   try {
-    await call(path, {method, body: fault && JSON.stringify(fault)});
+    await call(path, {method, body: body && JSON.stringify(body)});
     say(done);
   } catch (error) {
     say(error.message, true);
@@ -303,7 +359,15 @@ async function act(method, path, fault, done) {
 }
 
 at('clear').onclick = () => act('DELETE', 'faults', null, 'Disarmed all');
+at('empty').onclick = () => act('DELETE', 'requests', null, 'Cleared the requests and deliveries').then(() => pause(false));
+at('reset').onclick = () => act('POST', 'reset', null, 'Reset').then(() => pause(false));
+at('bodies').onchange = ({target}) => act('PUT', 'bodies?shown=' + target.checked, null,
+  target.checked ? 'Bodies of requests to come are shown' : 'Bodies are hidden, and the list is cleared').then(() => pause(false));
 at('only').onchange = at('failed').onchange = () => pause(false);
+at('search').oninput = () => {
+  clearTimeout(typing);
+  typing = setTimeout(pause, 300, false);
+};
 at('target').onchange = at('times').oninput = at('skip').oninput = showPresets; // not when it loses the focus to one of their buttons
 at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
 at('pause').onclick = () => pause(!paused());

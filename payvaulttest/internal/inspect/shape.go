@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
@@ -14,7 +13,9 @@ const (
 	shapeNodes = 200
 	shapeList  = 3 // elements of a list that are shown
 
-	mark = "•••" // stands for what is not shown
+	mark    = "•••" // stands for what is not shown
+	unknown = "?"   // counts names that are not known
+	more    = "…"   // says that something is left out
 )
 
 // Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts
@@ -37,7 +38,7 @@ type shape struct {
 
 func (s *shape) mask(value any, depth int) any {
 	if s.left--; depth == 0 {
-		return "…"
+		return more
 	}
 	switch v := value.(type) {
 	case nil:
@@ -56,19 +57,19 @@ func (s *shape) mask(value any, depth int) any {
 }
 
 func (s *shape) maskObject(object map[string]any, depth int) any {
-	masked, unknown := map[string]any{}, 0
+	masked, strangers := map[string]any{}, 0
 	for name, value := range object {
 		switch {
 		case !s.known[name]:
-			unknown++
+			strangers++
 		case s.left <= 0:
-			masked["…"] = "more"
+			masked[more] = "more"
 		default:
 			masked[name] = s.mask(value, depth)
 		}
 	}
-	if unknown > 0 {
-		masked["?"] = fmt.Sprintf("%d unknown", unknown)
+	if strangers > 0 {
+		masked[unknown] = fmt.Sprintf("%d unknown", strangers)
 	}
 	return masked
 }
@@ -79,7 +80,7 @@ func (s *shape) maskList(list []any, depth int) any {
 		masked = append(masked, s.mask(value, depth))
 	}
 	if len(list) > shapeList {
-		masked = append(masked, fmt.Sprintf("… %d in all", len(list)))
+		masked = append(masked, fmt.Sprintf("%s %d in all", more, len(list)))
 	}
 	return masked
 }
@@ -175,20 +176,12 @@ func maskPlaces(text []rune, places []int) {
 	}
 }
 
-// HasKey reports whether a text has a key in it, in whatever case.
-func HasKey(text string, keys []string) bool {
-	lower := strings.ToLower(text)
-	return slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(lower, strings.ToLower(key)) })
-}
-
-// hide masks what might be a card number in each cell, and all of a cell that has a key in it.
-func (t Table) hide(keys []string) {
+// hide masks what might be a card number in each cell.
+func (t Table) hide() {
 	for _, row := range t.Rows {
 		for i, cell := range row {
 			text := fmt.Sprint(cell)
-			if HasKey(text, keys) {
-				row[i] = mark
-			} else if hidden := Hide(text); hidden != text {
+			if hidden := Hide(text); hidden != text {
 				row[i] = hidden
 			}
 		}

@@ -95,30 +95,29 @@ func TestGoLine(t *testing.T) {
 		Header          map[string][]string
 		Body            string
 	}
-	const begin, end = "if _, err := srv.Inject(payvaulttest.Fault{", "}); err != nil { t.Fatal(err) }"
 	for want, fault := range map[string]Fault{
 		"Operation: payvault.OpApplicationsSaveData, Kind: payvaulttest.MalformedJSON": {
 			Operation: "applications.save_data", Kind: "malformed JSON",
 		},
+		`Operation: "GET /x", Kind: payvaulttest.Hang`: {Operation: "GET /x", Kind: "hang"},
 		"Kind: payvaulttest.Delay, Delay: 1500 * time.Millisecond, Times: 2": {
-			Kind:  "delay",
-			Delay: 1500 * time.Millisecond, Times: 2,
+			Kind: "delay", Delay: 1500 * time.Millisecond, Times: 2,
 		},
 		"Kind: payvaulttest.Delay, Delay: 1500 * time.Nanosecond": {Kind: "delay", Delay: 1500},
 		"Kind: payvaulttest.PermitRate, Rate: 0.5, RetryAfter: fillIn": {
-			Kind: "permit rate", Rate: 0.5,
-			RetryAfter: `a"b`,
+			Kind: "permit rate", Rate: 0.5, RetryAfter: `a"b`,
 		},
-		"Kind: payvaulttest.RateLimit, Times: fillIn, RetryAfter: \"120\"": {
+		`Kind: payvaulttest.RateLimit, Times: fillIn, RetryAfter: "120"`: {
 			Kind: "rate limit", Times: 4929123456781234, RetryAfter: "120",
 		},
 		"Kind: payvaulttest.PermitRate, Rate: 0.333333333": {Kind: "permit rate", Rate: 1.0 / 3},
 		"Kind: payvaulttest.CutBody, AfterCommit: true":    {Kind: "cut body", AfterCommit: true},
 		"Kind: payvaulttest.Respond, Header: fillIn, Body: fillIn": {
-			Kind: "respond", Body: "canary",
-			Header: map[string][]string{"X": {"canary"}},
+			Kind: "respond", Body: "canary", Header: map[string][]string{"X": {"canary"}},
 		},
 	} {
-		assert.Equal(t, begin+want+end, GoLine(fault))
+		lines := "\t" + strings.ReplaceAll(want, ", ", ",\n\t") + ",\n"
+		assert.Equal(t, "if _, err := srv.Inject(payvaulttest.Fault{\n"+lines+"}); err != nil {\n\tt.Fatal(err)\n}",
+			GoLine(fault))
 	}
 }

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Command is a request that can be written as a curl command.
+type Command struct {
+	Method string
+	URL    string
+	Key    string            // of the API
+	JSON   string            // the body; empty for none
+	Texts  map[string]string // of a form
+	Files  map[string]string // of a form, their names
+}
+
+// plain is what a shell takes as it stands.
+var plain = regexp.MustCompile(`^[\w.:/@%+=-]+$`)
+
+// String returns the command, for a POSIX shell and curl 7.82 or newer.
+func (c Command) String() string {
+	words := []string{"curl"}
+	if strings.HasPrefix(c.URL, "https:") {
+		words = append(words, "-k") // the certificate is the emulator's own
+	}
+	words = append(words, "-u", ":"+c.Key)
+	method := http.MethodGet
+	if c.JSON != "" || len(c.Texts)+len(c.Files) > 0 {
+		method = http.MethodPost
+	}
+	switch {
+	case c.Method == http.MethodHead:
+		words = append(words, "-I")
+	case c.Method != method:
+		words = append(words, "-X", c.Method)
+	}
+	if c.JSON != "" {
+		words = append(words, "--json", c.JSON)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Texts)) {
+		words = append(words, "--form-string", name+"="+c.Texts[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+		words = append(words, "-F", name+"=@"+c.Files[name])
+	}
+	words = append(words, c.URL)
+	for i, word := range words {
+		if !plain.MatchString(word) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Fill returns the value of a shape with fillIn for its texts, and something of the right type for the rest. It leaves
+// out what the shape only counts.
+func Fill(shape any) any {
+	switch v := shape.(type) {
+	case map[string]any:
+		filled := map[string]any{}
+		for name, value := range v {
+			if name != unknown && name != more {
+				filled[name] = Fill(value)
+			}
+		}
+		return filled
+	case []any:
+		filled := []any{}
+		for _, value := range v {
+			if text, ok := value.(string); !ok || !strings.HasPrefix(text, more) {
+				filled = append(filled, Fill(value))
+			}
+		}
+		return filled
+	}
+	switch shape {
+	case "flag":
+		return true
+	case "number":
+		return 0
+	case "null":
+		return nil
+	}
+	return FillIn
+}

@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A shell gives curl the words that the request needs, whatever is in them.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	const url = "http://127.0.0.1:8700/x"
+	for name, test := range map[string]struct {
+		command Command
+		want    []string
+	}{
+		"get":    {Command{Method: "GET", URL: url, Key: "k"}, []string{"-u", ":k", url}},
+		"head":   {Command{Method: "HEAD", URL: url, Key: "k"}, []string{"-u", ":k", "-I", url}},
+		"delete": {Command{Method: "DELETE", URL: url, Key: "k"}, []string{"-u", ":k", "-X", "DELETE", url}},
+		"TLS":    {Command{Method: "GET", URL: "https://x", Key: "k"}, []string{"-k", "-u", ":k", "https://x"}},
+		"JSON": {
+			Command{Method: "POST", URL: url, Key: "k", JSON: `{"a":"it's $HOME"}`},
+			[]string{"-u", ":k", "--json", `{"a":"it's $HOME"}`, url},
+		},
+		"put": {
+			Command{Method: "PUT", URL: url, Key: "k", JSON: "1"}, []string{"-u", ":k", "-X", "PUT", "--json", "1", url},
+		},
+		"form": {
+			Command{
+				Method: "POST", URL: url, Key: "k",
+				Texts: map[string]string{"b": "@x", "a": "\n;"}, Files: map[string]string{"f": "x.pdf"},
+			},
+			[]string{"-u", ":k", "--form-string", "a=\n;", "--form-string", "b=@x", "-F", "f=@x.pdf", url},
+		},
+		"signs of the shell": {
+			Command{Method: "A;B", URL: url + "?a=$(id)&b=`id`", Key: "a b'\"\\*"},
+			[]string{"-u", ":a b'\"\\*", "-X", "A;B", url + "?a=$(id)&b=`id`"},
+		},
+	} {
+		script := `curl() { printf '%s\0' "$@"; }; ` + test.command.String()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", script).Output() //nolint:gosec // commands of this test
+		require.NoError(t, err, name)
+		assert.Equal(t, test.want, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), name)
+	}
+}
+
+func TestFill(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":"x","b":1.5,"c":true,"d":null}`: `{"a":"fillIn","b":0,"c":true,"d":null}`,
+		`{"list":["x",1,2,3,4]}`:              `{"list":["fillIn",0,0]}`,
+		`{"stranger":1}`:                      `{}`,
+		`[]`:                                  `[]`,
+	} {
+		var value any
+		require.NoError(t, json.Unmarshal([]byte(text), &value))
+		known := map[string]bool{"a": true, "b": true, "c": true, "d": true, "list": true}
+		got, err := json.Marshal(Fill(Shape(map[string]any{"body": value}, known)))
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"body":`+want+`}`, string(got))
+	}
+}
