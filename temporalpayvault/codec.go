@@ -1,6 +1,7 @@
 package temporalpayvault
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"errors"
@@ -31,8 +32,8 @@ type codec struct {
 // Payloads that are not encrypted are read too, so that inputs can be typed in the user interface.
 //
 // To change keys while workflows run, give the new one to all workers and clients first, then make it current, and keep
-// the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing. A
-// worker that lacks a key lets others do what it cannot read, but fails a workflow whose input that is.
+// the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing. A worker
+// that lacks a key fails the tasks that it cannot read, and the server gives them to others.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -58,7 +59,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	if c.current == "" {
 		return payloads, nil
 	}
-	return each(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		plain, err := proto.Marshal(p)
 		if err != nil {
 			return nil, err
@@ -75,7 +76,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 
 // Decode decrypts payloads.
 func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	return each(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingEncrypted {
 			return p, nil
 		}
@@ -93,26 +94,25 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-func each(
-	payloads []*commonpb.Payload, convert func(*commonpb.Payload) (*commonpb.Payload, error),
+func convert(
+	payloads []*commonpb.Payload, one func(*commonpb.Payload) (*commonpb.Payload, error),
 ) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
 		var err error
-		if out[i], err = convert(p); err != nil {
+		if out[i], err = one(p); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// NewConverters returns what the options of a client take, so that neither payloads nor texts of failures can be read
-// in a history. A value with a [payvault.Secret] is passed whole.
+// NewConverters returns the converters for the options of a client, of workers and starters alike. With a codec that
+// encrypts, neither payloads nor texts of failures can be read in a history, and a value with a [payvault.Secret] is
+// passed whole. Without one, the converters refuse such a value, where Temporal's own would write [REDACTED] in place of
+// the secret. In the details of a failure [REDACTED] stands for it then.
 //
-// Without a codec that encrypts, the converters refuse values with a Secret, which Temporal's own converters write as
-// [REDACTED]. A codec says that it has encrypted one by the encoding binary/encrypted of what it returns, as that of
-// [NewCodec] does; what other codecs say is not checked any further. In the details of a failure a text that says so
-// stands for them.
+// A codec of your own says that it has encrypted a payload by the encoding binary/encrypted, as that of [NewCodec] does.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -123,19 +123,40 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 		if codec == nil {
 			return plain
 		}
-		return converter.NewCodecDataConverter(plain, codec)
+		return &rawConverter{converter.NewCodecDataConverter(plain, codec)}
 	}
 	return data(false), temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
 		DataConverter: data(true), EncodeCommonAttributes: encrypts(codec),
 	})
 }
 
-func encrypts(c converter.PayloadCodec) bool {
-	own, ok := c.(*codec)
-	return c != nil && (!ok || own.current != "")
+// encrypts reports whether a codec says that it encrypts payloads.
+func encrypts(codec converter.PayloadCodec) bool {
+	if codec == nil {
+		return false
+	}
+	out, err := codec.Encode([]*commonpb.Payload{{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)}, Data: []byte("{}"),
+	}})
+	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
 }
 
-// secretConverter writes the texts of secrets, or refuses to.
+// rawConverter gives the raw value of an input as it is where it cannot be decrypted, for readable to look at.
+type rawConverter struct{ converter.DataConverter }
+
+// FromPayloads converts payloads to values.
+func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) error {
+	err := c.DataConverter.FromPayloads(payloads, values...)
+	if err != nil && len(values) == 1 {
+		if raw, ok := values[0].(*converter.RawValue); ok {
+			*raw = converter.NewRawValue(payloads.GetPayloads()[0])
+			return nil
+		}
+	}
+	return err
+}
+
+// secretConverter writes JSON with the texts of secrets, or refuses to.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
@@ -143,101 +164,57 @@ type secretConverter struct {
 	inFailures bool                   // it must not refuse: the SDK would panic, and never tell the server of the failure
 }
 
-// ToPayload converts a value.
-func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
-	if !(search{}).holdsSecret(reflect.ValueOf(value)) {
-		return c.JSONPayloadConverter.ToPayload(value)
-	}
-	p, err := c.withSecret(value)
-	if err != nil && c.inFailures {
-		return c.JSONPayloadConverter.ToPayload(errNoCodec.Error())
-	}
-	return p, err
-}
-
 var errNoCodec = errors.New(
 	"temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts",
 )
 
-// withSecret writes the texts of secrets, if the codec encrypts them.
-func (c *secretConverter) withSecret(value any) (*commonpb.Payload, error) {
-	if c.codec == nil {
-		return nil, errNoCodec
+// ToPayload converts a value.
+func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
+	p, err := c.JSONPayloadConverter.ToPayload(value)
+	if err != nil || !bytes.Contains(p.GetData(), []byte("[REDACTED]")) || !holdsSecret(reflect.ValueOf(value)) {
+		return p, err
 	}
-	wire, err := payvault.MarshalWire(value)
-	if err != nil {
+	wire, err := []byte(nil), errNoCodec
+	if encrypts(c.codec) {
+		wire, err = payvault.MarshalWire(value)
+	}
+	switch {
+	case err == nil:
+		p.Data = wire
+	case !c.inFailures:
 		return nil, err
-	}
-	p := &commonpb.Payload{
-		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(c.Encoding())}, Data: wire,
-	}
-	if !marksEncrypted(c.codec, p) {
-		return nil, errNoCodec
 	}
 	return p, nil
 }
 
-// marksEncrypted reports whether a codec says that it encrypts a payload.
-func marksEncrypted(codec converter.PayloadCodec, p *commonpb.Payload) bool {
-	out, err := codec.Encode([]*commonpb.Payload{p})
-	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
-}
-
-// search has the places that were looked at, of values that hold themselves.
-type search map[place]bool
-
-type place struct {
-	at  uintptr
-	of  reflect.Type
-	len int
-}
-
-// holdsSecret reports whether a Secret that is not empty can be reached from v.
-func (s search) holdsSecret(v reflect.Value) bool {
-	if !v.IsValid() || s.wasAt(v) {
-		return false
-	}
-	if v.Type() == reflect.TypeFor[payvault.Secret]() {
-		return !v.IsZero()
+// holdsSecret reports whether there is a Secret that is not empty in what JSON shows of a value. JSON was written before, so
+// the value does not hold itself.
+func holdsSecret(v reflect.Value) bool {
+	if !v.IsValid() || v.Type() == reflect.TypeFor[payvault.Secret]() {
+		return v.IsValid() && !v.IsZero()
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return s.holdsSecret(v.Elem())
+		return holdsSecret(v.Elem())
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			if s.holdsSecret(field) {
+		for field, value := range v.Fields() {
+			if (field.IsExported() || field.Anonymous) && field.Tag.Get("json") != "-" && holdsSecret(value) {
 				return true
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if s.holdsSecret(v.Index(i)) {
+			if holdsSecret(v.Index(i)) {
 				return true
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if s.holdsSecret(it.Key()) || s.holdsSecret(it.Value()) {
+			if holdsSecret(it.Key()) || holdsSecret(it.Value()) {
 				return true
 			}
 		}
 	default:
 	}
 	return false
-}
-
-// wasAt reports whether what v points to was looked at before.
-func (s search) wasAt(v reflect.Value) bool {
-	p := place{of: v.Type()}
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Map:
-	case reflect.Slice:
-		p.len = v.Len()
-	default:
-		return false
-	}
-	p.at = v.Pointer()
-	before := s[p]
-	s[p] = true
-	return before
 }

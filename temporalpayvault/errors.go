@@ -3,25 +3,20 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 )
 
-// Types of application errors.
+// Types of the application errors that [ActivityError] returns.
 const (
-	TypeSafeToRetry    = "SafeToRetry"    // of Error: not performed; retried, after what the service asked to wait
-	TypeOutcomeUnknown = "OutcomeUnknown" // of Error: may have been performed; not retried, look it up
-	TypeRefused        = "Refused"        // of Error: the service decided, or a local check failed; not retried
-
-	TypeReset  = "Reset"  // a workflow that may have sent before was reset or retried, and has no journal
-	TypeSource = "Source" // the source of cards or subscriptions failed; what it says is left out
-	TypeSink   = "Sink"   // the sink failed; what it says is left out
+	TypeSafeToRetry    = "SafeToRetry"    // not performed: Temporal tries again, after the wait that the service asked for
+	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: not tried again; somebody has to look it up
+	TypeRefused        = "Refused"        // the service has decided, or a local check failed: not tried again
 )
 
-// Failure is the detail of an application error of [Error].
+// Failure is the detail of an application error of [ActivityError].
 type Failure struct {
 	Op         payvault.Operation  `json:"op"`
 	StatusCode int                 `json:"status,omitempty"`
@@ -31,16 +26,13 @@ type Failure struct {
 	Attempts   int                 `json:"attempts"`
 }
 
-// Error maps an error of package payvault for an activity to return, so that Temporal retries nothing that may have
-// been performed. The result is a [temporal.ApplicationError] of one of the types above, with a [Failure], the text of
-// the error, and no cause; of several errors that of the one whose outcome is unknown, else of the first. What was not
-// sent since the context was canceled is [context.Canceled], which an activity that is canceled has to return. Other
-// errors are returned as they are, and a nil [payvault.Error] is none.
-func Error(err error) error {
-	if none, ok := err.(*payvault.Error); ok && none == nil { //nolint:errorlint // an error that wraps it is one
-		return nil
-	}
-	e := worst(err)
+// ActivityError maps an error of package payvault for an activity of yours to return, so that Temporal does not repeat a
+// call that may have been performed. The result is a [temporal.ApplicationError] of one of the types above, with the text
+// of the error, a [Failure] and no cause. If err wraps several errors, the one with an unknown outcome counts, else the
+// first. A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled activity
+// has to return. Other errors are returned as they are.
+func ActivityError(err error) error {
+	e := worst(ownErrors(err))
 	if e == nil {
 		return err
 	}
@@ -48,63 +40,57 @@ func Error(err error) error {
 		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
 		Delivery: e.Delivery.String(), Attempts: e.Attempts,
 	}}}
-	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
-	again := payvault.SafeToRetry(e) || e.Delivery == payvault.NotSent && !local
 	kind := TypeRefused
 	switch {
-	case again && errors.Is(err, context.Canceled):
-		return context.Canceled
-	case again:
-		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
 	case isUnknown(e):
 		kind = TypeOutcomeUnknown
+	case !mayRepeat(e):
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	default:
+		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
 	}
 	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
 }
 
-// worst returns the first error of a tree whose request may have been performed and must not be repeated, else the
-// first of package payvault, or nil.
-func worst(err error) *payvault.Error {
-	first, _ := errors.AsType[*payvault.Error](err)
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok && !isUnknown(first) {
-		for _, one := range joined.Unwrap() {
-			if e := worst(one); isUnknown(e) {
-				return e
-			}
+// ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a context
+// may be the error of another call.
+func ownErrors(err error) (found []*payvault.Error) {
+	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
+	case *payvault.Error:
+		if err != nil {
+			found = append(found, err)
+		}
+	case interface{ Unwrap() error }:
+		return ownErrors(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range err.Unwrap() {
+			found = append(found, ownErrors(one)...)
 		}
 	}
-	return first
+	return found
+}
+
+// worst returns the first error whose outcome is unknown, or else the first.
+func worst(all []*payvault.Error) *payvault.Error {
+	for _, e := range all {
+		if isUnknown(e) {
+			return e
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
 }
 
 func isUnknown(e *payvault.Error) bool {
-	return e != nil && errors.Is(e, payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
+	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// silent is the error of the caller's own code, without what it says. The message of an application error is the
-// caller's own words for the history, its cause and its details are not.
-func silent(err error, kind string) error {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return temporal.NewApplicationErrorWithOptions(
-			bounded(app.Message(), maxMessage), bounded(app.Type(), maxID), temporal.ApplicationErrorOptions{
-				NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
-			})
-	}
-	return temporal.NewApplicationError("the "+strings.ToLower(kind)+" has failed", kind)
+// mayRepeat reports whether calling again does no harm and may help. A call that failed a local check would fail again.
+func mayRepeat(e *payvault.Error) bool {
+	cause := errors.Unwrap(e)
+	local := cause == payvault.ErrInvalidRequest || cause == payvault.ErrMerchantNotSupported //nolint:errorlint // its own
+	return payvault.SafeToRetry(e) || e.Delivery == payvault.NotSent && !local
 }
-
-// failed is an error of an activity with what that has come to, from where the workflow goes on. The server does not
-// try it again.
-func failed(err error, done any) error {
-	message, kind := err.Error(), ""
-	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{done}}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		message, kind, opt.NextRetryDelay = app.Message(), app.Type(), app.NextRetryDelay()
-	}
-	return temporal.NewApplicationErrorWithOptions(bounded(message, maxMessage), kind, opt)
-}
-
-// errWorkerStops leaves the rest to another worker.
-func errWorkerStops() error { return temporal.NewApplicationError("the worker stops", "WorkerStops") }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-func TestError(t *testing.T) {
+func TestActivityError(t *testing.T) {
 	t.Parallel()
 	limit := func(after string) payvaulttest.Fault {
 		return payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: after}
@@ -51,7 +51,7 @@ func TestError(t *testing.T) {
 			cards, err := deck{n: test.cards}.Cards(t.Context(), "", 0, test.cards)
 			require.NoError(t, err)
 			_, err = c.AccountUpdater.Submit(t.Context(), cards)
-			app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+			app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(err))
 			require.True(t, ok)
 			assert.Equal(t, test.want, app.Type())
 			assert.Equal(t, !test.retry, app.NonRetryable())
@@ -66,25 +66,26 @@ func TestError(t *testing.T) {
 	}
 }
 
-func TestError_canceled(t *testing.T) {
+func TestActivityError_canceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cards, err := deck{n: 1}.Cards(ctx, "", 0, 1)
 	require.NoError(t, err)
 	_, err = newServer(t).Client().AccountUpdater.Submit(ctx, cards)
-	assert.Equal(t, context.Canceled, Error(err))
+	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
 // Of several errors, one that must not be repeated decides, wherever it is.
-func TestError_several(t *testing.T) {
+func TestActivityError_several(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
 	cards, err := deck{n: 1}.Cards(t.Context(), "", 0, 1)
 	require.NoError(t, err)
 	submit := func(kind payvaulttest.FaultKind) error {
 		inject(t, srv, payvaulttest.Fault{Operation: op, Kind: kind, Times: 1})
-		_, err := once(srv).AccountUpdater.Submit(t.Context(), cards)
+		once := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+		_, err := once.AccountUpdater.Submit(t.Context(), cards)
 		return err
 	}
 	limited, lost, other := submit(payvaulttest.RateLimit), submit(payvaulttest.DropAfterCommit), errCut
@@ -96,7 +97,7 @@ func TestError_several(t *testing.T) {
 		},
 	} {
 		for _, err := range errs {
-			app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+			app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(err))
 			require.True(t, ok)
 			assert.Equal(t, want, app.Type(), err)
 			assert.Equal(t, want == TypeOutcomeUnknown, app.NonRetryable())
@@ -108,15 +109,17 @@ func TestError_several(t *testing.T) {
 }
 
 // What a walk has not sent since its journal failed is to be asked of the journal again.
-func TestError_notSent(t *testing.T) {
+func TestActivityError_notSent(t *testing.T) {
 	t.Parallel()
 	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
 	require.NoError(t, err)
-	options := &payvault.SubmitAllOptions{Journal: brokenBook{}, Job: "job"}
+	broken := newBook()
+	broken.fail = func(bool) error { return errCut }
+	options := &payvault.SubmitAllOptions{Journal: broken, Job: "job"}
 	batches := 0
 	for b := range newServer(t).Client().AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), options) {
 		batches++
-		app, ok := errors.AsType[*temporal.ApplicationError](Error(b.Err))
+		app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(b.Err))
 		require.True(t, ok)
 		assert.Equal(t, TypeSafeToRetry, app.Type())
 		assert.False(t, app.NonRetryable())
@@ -124,44 +127,51 @@ func TestError_notSent(t *testing.T) {
 	assert.Equal(t, 3, batches)
 }
 
-func TestError_merchant(t *testing.T) {
+func TestActivityError_merchant(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
 	cards, err := deck{n: 1}.Cards(t.Context(), "", 0, 1)
 	require.NoError(t, err)
 	_, err = srv.Client().ForMerchant(srv.Merchant().MerchantID).AccountUpdater.Submit(t.Context(), cards)
-	app, ok := errors.AsType[*temporal.ApplicationError](Error(err))
+	app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(err))
 	require.True(t, ok)
 	assert.Equal(t, TypeRefused, app.Type())
 	assert.True(t, app.NonRetryable())
 }
 
-func TestError_others(t *testing.T) {
+func TestActivityError_others(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, Error(nil))
-	assert.NoError(t, Error((*payvault.Error)(nil)))
-	assert.Equal(t, context.Canceled, Error(context.Canceled))
+	assert.NoError(t, ActivityError(nil))
+	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestSilent: of an error of the caller's own code only the message of an application error is said, and how to repeat.
-func TestSilent(t *testing.T) {
+// The cause of a context may be the error of another call, as in an errgroup. It says nothing about this one.
+func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
-	const card = "4111111111111111"
-	said := temporal.NewApplicationErrorWithOptions("row 7 is bad", "Row", temporal.ApplicationErrorOptions{
-		NonRetryable: true, NextRetryDelay: time.Minute, Cause: errors.New(card), Details: []any{card},
-	})
-	app, ok := errors.AsType[*temporal.ApplicationError](silent(fmt.Errorf("%s: %w", card, said), TypeSource))
-	require.True(t, ok)
-	assert.Equal(t, []any{"row 7 is bad", "Row", true, time.Minute},
-		[]any{app.Message(), app.Type(), app.NonRetryable(), app.NextRetryDelay()})
-	require.NoError(t, app.Unwrap())
-	assert.False(t, app.HasDetails())
-	assert.NotContains(t, silent(errors.New(card), TypeSink).Error(), card)
-	long := strings.Repeat("x", 3<<20) // with which a server keeps no report
-	for _, err := range []error{
-		silent(temporal.NewApplicationError(long, long), TypeSource), errRecord(errors.New(long)),
-		failed(errors.New(long), nil),
-	} {
-		assert.Less(t, len(err.Error()), 2*maxMessage)
+	srv := newServer(t)
+	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+	invalid := client.Invoices.Send(t.Context(), "", nil)
+	require.ErrorIs(t, invalid, payvault.ErrInvalidRequest)
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	card, err := deck{n: 1}.Cards(t.Context(), "", 0, 1)
+	require.NoError(t, err)
+	_, lost := client.AccountUpdater.Submit(t.Context(), card)
+	require.ErrorIs(t, lost, payvault.ErrOutcomeUnknown)
+	for _, other := range []error{invalid, lost} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		during := through(srv, func(r *http.Request) (*http.Response, error) {
+			res, err := http.DefaultTransport.RoundTrip(r)
+			cancel(other)
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			return nil, errCut
+		})
+		_, performed := during.AccountUpdater.Submit(ctx, card)
+		app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(performed))
+		require.True(t, ok)
+		assert.Equal(t, TypeOutcomeUnknown, app.Type())
+		_, unsent := client.AccountUpdater.Submit(ctx, card)
+		assert.Equal(t, context.Canceled, ActivityError(unsent))
 	}
 }

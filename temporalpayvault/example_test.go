@@ -4,31 +4,30 @@ import (
 	"context"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"example.com/payvault"
 	"example.com/payvault/temporalpayvault"
 )
 
 // A worker. Start as many as you like.
 func ExampleRegister() { //nolint:testableexamples // it needs a server
-	serve := func(server client.Client, pv *payvault.Client, cards temporalpayvault.CardSource) error {
+	serve := func(server client.Client, a *temporalpayvault.Activities) error {
 		w := worker.New(server, "payvault", worker.Options{WorkerStopTimeout: 70 * time.Second})
-		temporalpayvault.Register(w, &temporalpayvault.Activities{Client: pv, Cards: cards})
+		temporalpayvault.Register(w, a)
 		return w.Run(worker.InterruptCh())
 	}
 	_ = serve
 }
 
-// A client starts a job, each under an ID that is used once.
+// A client starts a job. The snapshot says which cards are meant; payvault.JobName makes the checksum of a file.
 func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
-	submit := func(ctx context.Context, server client.Client) (s temporalpayvault.Summary, err error) {
+	submit := func(
+		ctx context.Context, server client.Client, snapshot temporalpayvault.Snapshot,
+	) (s temporalpayvault.Summary, err error) {
 		run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID: "cards-2026-11", TaskQueue: "payvault",
-			WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		}, temporalpayvault.SubmitCards, temporalpayvault.Job{Source: "s3://cards/2026-11.csv", RequestsPerSecond: 200})
+		}, temporalpayvault.SubmitCards, temporalpayvault.Job{Source: "s3://cards/2026-11.csv", Snapshot: snapshot})
 		if err != nil {
 			return s, err
 		}

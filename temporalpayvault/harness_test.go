@@ -6,18 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
@@ -26,6 +25,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+const op = payvault.OpAccountUpdaterSubmit
+
+var errCut = errors.New("cut")
+
 // deck is a source of n cards. The number and the ID of each give its position away.
 type deck struct {
 	n        int
@@ -33,9 +36,9 @@ type deck struct {
 	err      error
 }
 
-func (d deck) Snapshot(context.Context, string) (Snapshot, error) {
-	return Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")}, nil
-}
+func (d deck) snapshot() Snapshot { return Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")} }
+
+func (d deck) Snapshot(context.Context, string) (Snapshot, error) { return d.snapshot(), nil }
 
 func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.AccountUpdaterCard, error) {
 	var cards []payvault.AccountUpdaterCard
@@ -47,78 +50,59 @@ func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.Acc
 	return cards, d.err
 }
 
-// heartbeats stands in for the server.
-type heartbeats struct {
-	mu     sync.Mutex
-	count  int
-	refuse func(report) error // may be nil
+// job is a job of all cards of a deck.
+func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
+
+// book is a journal in memory, shared by all workers.
+type book struct {
+	mu   sync.Mutex
+	rows map[string]*payvault.BatchOutcome // nil if it was begun only
+	fail func(end bool) error              // may be nil
 }
 
-func (h *heartbeats) record(ctx context.Context, details any) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, _ := details.(report) // or what an export has done
-	if h.refuse != nil {
-		if err := h.refuse(p); err != nil {
+func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
+
+func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchState, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		if err := b.fail(false); err != nil {
+			return payvault.BatchState{}, err
+		}
+	}
+	key := fmt.Sprint(job, " ", batch)
+	row, begun := b.rows[key]
+	if begun && (row == nil || row.Status != payvault.BatchNotSent) {
+		return payvault.BatchState{Begun: true, Outcome: row}, nil
+	}
+	b.rows[key] = nil
+	return payvault.BatchState{}, nil
+}
+
+func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		if err := b.fail(true); err != nil {
 			return err
 		}
 	}
-	h.count++
-	activity.RecordHeartbeat(ctx, details)
+	b.rows[fmt.Sprint(job, " ", batch)] = &o
 	return nil
 }
 
-func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
-
-// attempt is one attempt of an activity in the SDK's test environment.
-type attempt struct {
-	*testsuite.TestActivityEnvironment
-	*heartbeats
-}
-
-func newAttempt(a *Activities) *attempt {
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(quiet())
-	r := &attempt{suite.NewTestActivityEnvironment(), &heartbeats{}}
-	own := *a
-	own.record = r.record
-	a = &own
-	for name, f := range map[string]any{
-		activitySnapshot: a.snapshot, activitySubmit: a.submit, activityRecord: a.enter,
-		activityCount: a.count, activityExport: a.export,
-	} {
-		r.RegisterActivityWithOptions(f, activityOptions(name))
+// count counts the batches of a job by what the journal has of them; "" is of those that were begun only.
+func (b *book) count() map[payvault.BatchStatus]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counts := map[payvault.BatchStatus]int{}
+	for _, o := range b.rows {
+		if o == nil {
+			o = &payvault.BatchOutcome{}
+		}
+		counts[o.Status]++
 	}
-	return r
-}
-
-// submit returns the report of an attempt, also if it has failed.
-func (r *attempt) submit(o order) (done report, err error) {
-	value, err := r.ExecuteActivity(activitySubmit, o)
-	if err != nil {
-		_ = reported(err, &done)
-		return done, err
-	}
-	return done, value.Get(&done)
-}
-
-// lose makes the server take an activity for lost after its heartbeat timeout, with what it knows of it, if anything.
-func lose(ctx context.Context, env *testsuite.TestWorkflowEnvironment, last ...any) (*report, error) {
-	info := activity.GetInfo(ctx)
-	env.RegisterDelayedCallback(func() {
-		_ = env.CompleteActivity(info.TaskToken, nil, temporal.NewHeartbeatTimeoutError(last...))
-	}, info.HeartbeatTimeout)
-	return nil, activity.ErrResultPending
-}
-
-// orderOf is an order for the batches of all cards of d.
-func orderOf(d deck) order {
-	batches := (d.n + batchSize - 1) / batchSize
-	snapshot, _ := d.Snapshot(context.Background(), "deck")
-	return order{
-		Job: "job", Source: "deck", Snapshot: snapshot, Span: span{To: batches},
-		Run: testRun, InFlight: 3, MaxUnknown: 1000,
-	}
+	return counts
 }
 
 func newServer(t *testing.T) *payvaulttest.Server {
@@ -128,27 +112,94 @@ func newServer(t *testing.T) *payvaulttest.Server {
 	return srv
 }
 
-func (r *report) statuses() map[int]payvault.BatchStatus {
-	statuses := map[int]payvault.BatchStatus{}
-	for _, o := range r.Outcomes {
-		statuses[o.Batch] = o.Status
-	}
-	return statuses
+// newActivities are those of a worker with a journal of its own.
+func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
+	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
 }
 
-// statuses are those of all batches of a job that has ended: the others are accepted.
-func (s *Summary) statuses() map[int]payvault.BatchStatus {
-	statuses := map[int]payvault.BatchStatus{}
-	for i := range s.Batches {
-		statuses[i] = payvault.BatchAccepted
+// inject makes requests fail until the function that it returns is called.
+func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
+	t.Helper()
+	mend, err := srv.Inject(fault)
+	assert.NoError(t, err)
+	return mend
+}
+
+func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
+
+// newWorkflows gives the SDK's test environment, which skips time.
+func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
+	return loggedWorkflows(a, quiet())
+}
+
+func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEnvironment {
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(logger)
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for machines that are busy
+	Register(env, a)
+	return env
+}
+
+// newAttempts gives the test environment for a single attempt of an activity.
+func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(quiet())
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(a.submit, activity.RegisterOptions{Name: activitySubmit})
+	env.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
+	return env
+}
+
+// orderOf is an order for all batches of a deck.
+func orderOf(d deck) order {
+	return order{
+		Job: "job", Source: "deck", Snapshot: d.snapshot(), To: (d.n + batchSize - 1) / batchSize,
+		InFlight: 3, Permits: 1000, Limit: time.Minute,
 	}
-	for _, i := range s.UnknownBatches {
-		statuses[i] = payvault.BatchUnknown
+}
+
+// submit runs one attempt.
+func submit(a *Activities, o order) (r report, err error) {
+	value, err := newAttempts(a).ExecuteActivity(activitySubmit, o)
+	if err != nil {
+		return r, err
 	}
-	for _, o := range s.RefusedBatches {
-		statuses[o.Batch] = o.Status
-	}
-	return statuses
+	return r, value.Get(&r)
+}
+
+// result returns the result of a workflow.
+func result[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
+	t.Helper()
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&s))
+	return s
+}
+
+// query returns the progress of a workflow.
+func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
+	t.Helper()
+	value, err := env.QueryWorkflow(QueryProgress)
+	require.NoError(t, err)
+	require.NoError(t, value.Get(&s))
+	return s
+}
+
+// update sends an update, and the error of its refusal, or nil, to done.
+func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
+	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
+		OnReject:   done,
+		OnAccept:   func() {},
+		OnComplete: func(_ any, err error) { done(err) },
+	}, args...)
+}
+
+// resume resumes a workflow that has to be paused.
+func resume(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+	t.Helper()
+	update(env, UpdateResume, func(err error) { assert.NoError(t, err) })
 }
 
 // performed counts how often the service has performed each batch.
@@ -164,66 +215,38 @@ func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	return times
 }
 
-// audit finds what must never be: a batch performed twice, or accepted and not performed, or nowhere.
-func audit(t *testing.T, batches int, times map[int]int, statuses map[int]payvault.BatchStatus) (problems []string) {
-	t.Helper()
-	for i := range batches {
-		status, n := statuses[i], times[i]
-		if n > 1 || status == payvault.BatchAccepted && n != 1 || status == payvault.BatchRefused && n != 0 || status == "" {
+// statuses are those of all batches of a job that has ended: the others are accepted.
+func (s *Summary) statuses() map[int]payvault.BatchStatus {
+	statuses := map[int]payvault.BatchStatus{}
+	for i := range s.Batches {
+		statuses[i] = payvault.BatchAccepted
+	}
+	for _, i := range s.UnknownBatches {
+		statuses[i] = payvault.BatchUnknown
+	}
+	for _, b := range s.RefusedBatches {
+		statuses[b.Batch] = payvault.BatchRefused
+	}
+	return statuses
+}
+
+// audit finds what must never be: a batch performed twice, or accepted and not performed, or refused and performed.
+func audit(times map[int]int, statuses map[int]payvault.BatchStatus) (problems []string) {
+	for i, status := range statuses {
+		n := times[i]
+		if n > 1 || status == payvault.BatchAccepted && n != 1 || status == payvault.BatchRefused && n != 0 {
 			problems = append(problems, fmt.Sprintf("batch %d is %q and was performed %d times", i, status, n))
 		}
 	}
-	assert.LessOrEqual(t, len(statuses), batches)
 	return problems
 }
 
-// book is a journal in memory, shared by all workers.
-type book struct {
-	mu   sync.Mutex
-	rows map[string]*payvault.BatchOutcome // nil if it was begun only
-	ends int
-	fail func(n int) bool // the end of a batch; may be nil
-}
+// roundTripper is a transport of a test.
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchState, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	key := fmt.Sprint(job, " ", batch)
-	row, begun := b.rows[key]
-	if begun && (row == nil || row.Status != payvault.BatchNotSent) {
-		return payvault.BatchState{Begun: true, Outcome: row}, nil
-	}
-	b.rows[key] = nil
-	return payvault.BatchState{}, nil
-}
-
-func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOutcome) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ends++; b.fail != nil && b.fail(b.ends) {
-		return errCut
-	}
-	b.rows[fmt.Sprint(job, " ", batch)] = &o
-	return nil
-}
-
-var (
-	errSuperseded = serviceerror.NewNotFound("activity not found")
-	errCut        = errors.New("cut")
-)
-
-func decodeJob(t *testing.T, next *workflow.ContinueAsNewError) (job Job) {
-	t.Helper()
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &job))
-	return job
-}
-
-// inject makes requests fail until the function that it returns is called.
-func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
-	t.Helper()
-	mend, err := srv.Inject(fault)
-	assert.NoError(t, err)
-	return mend
+// through gives a client of the service with another transport.
+func through(srv *payvaulttest.Server, f roundTripper) *payvault.Client {
+	return srv.Client(payvault.WithHTTPClient(&http.Client{Transport: f}))
 }

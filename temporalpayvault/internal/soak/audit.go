@@ -3,242 +3,319 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
 	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 	"example.com/payvault/temporalpayvault"
 )
 
-// errTwice is the error of audit when a batch was performed twice.
-var errTwice = errors.New("batches were performed twice")
+// jobOf is the job of a part.
+func (w *world) jobOf(part string) temporalpayvault.Job {
+	job := w.job
+	job.Source, job.Snapshot, job.HeartbeatTimeout = part, deck{w.settings}.snapshot(part), heartbeat
+	return job
+}
 
-// audit compares what was performed of a part with what its summary says.
-func (w *world) audit(out io.Writer, part string, sum temporalpayvault.Summary) error {
-	performed := make([]int, sum.Batches)
-	for _, r := range w.emulator.AccountUpdaterRequests.All() {
-		if card, ok := strings.CutPrefix(r.Cards[0].CardID, part+"-"); ok {
-			first, err := strconv.Atoi(card)
-			if err != nil {
-				return err
+// execute runs a workflow, and resumes it when it pauses.
+func (w *world) execute(ctx context.Context, id string, workflow, input, result any) error {
+	run, err := w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for wait(ctx, 300*time.Millisecond) {
+			if w.update(ctx, id, temporalpayvault.UpdateResume) == nil { // which is refused while it is not paused
+				w.pauses.Add(1)
 			}
-			performed[first/batch]++
+		}
+	}()
+	return run.Get(ctx, result)
+}
+
+func (w *world) update(ctx context.Context, id, name string) error {
+	handle, err := w.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+// counts are how often each batch was performed.
+type counts []int
+
+func (c counts) twice() (n int) {
+	for _, times := range c {
+		if times > 1 {
+			n++
 		}
 	}
-	status := make([]payvault.BatchStatus, sum.Batches)
-	for _, o := range sum.RefusedBatches {
-		status[o.Batch] = payvault.BatchRefused
+	return n
+}
+
+func (w *world) performed(part string) counts {
+	c := make(counts, (w.cards+batchSize-1)/batchSize)
+	for _, r := range w.emulator.AccountUpdaterRequests.All() {
+		if position, ok := strings.CutPrefix(r.Cards[0].CardID, part+"-"); ok {
+			first, _ := strconv.Atoi(position)
+			c[first/batchSize]++
+		}
 	}
-	for _, i := range sum.UnknownBatches {
-		status[i] = payvault.BatchUnknown
+	return c
+}
+
+// audit compares what was performed with what the journal says.
+func (w *world) audit(ctx context.Context, part string) error {
+	statuses, err := w.statuses(ctx, part)
+	if err != nil {
+		return err
 	}
-	twice, lost, wrong, unknown := 0, 0, 0, 0
+	performed, found := w.performed(part), map[string]int{}
 	for i, n := range performed {
+		status := statuses[i]
+		found[cmpOr(string(status), "missing")]++
 		switch {
-		case n > 1:
-			twice++
-		case status[i] == payvault.BatchUnknown:
-			unknown += n
-		case status[i] == payvault.BatchRefused:
-			wrong += n
-		case n == 0:
-			lost++
+		case status == payvault.BatchAccepted && n == 0, status == "", status == payvault.BatchNotSent:
+			found["LOST"]++
+		case status == payvault.BatchRefused && n > 0:
+			found["REFUSED AND PERFORMED"]++
 		}
 	}
-	say(out, "%s: %d batches accepted, %d refused, %d unknown, of which %d were performed; "+
-		"performed twice: %d, lost: %d, refused and performed: %d",
-		part, sum.Accepted, sum.Refused, sum.Unknown, unknown, twice, lost, wrong)
-	if twice > 0 {
-		return errTwice
-	}
-	if lost+wrong > 0 || sum.Accepted+sum.Refused+sum.Unknown != sum.Batches || sum.Cards != w.cards {
+	found["PERFORMED TWICE"] = performed.twice()
+	say("%s: the journal of %d batches: %v", part, len(performed), found)
+	if found["LOST"]+found["REFUSED AND PERFORMED"]+found["PERFORMED TWICE"] > 0 {
 		return errors.New("the audit has failed")
 	}
 	return nil
 }
 
-// traces looks for what faults have to leave: batches that are refused, for a reason without the number of the card
-// that the service said, and batches of unknown outcome.
-func (w *world) traces(sum temporalpayvault.Summary) error {
-	if w.faults > 0 && (sum.Unknown == 0 || sum.Refused == 0) {
-		return fmt.Errorf("faults have left %d batches unknown and %d refused", sum.Unknown, sum.Refused)
+func cmpOr(text, instead string) string {
+	if text == "" {
+		return instead
 	}
-	for _, o := range sum.RefusedBatches {
-		if !strings.Contains(o.Reason, declined) || strings.Contains(o.Reason, canary) {
-			return fmt.Errorf("batch %d is refused for another reason, or with a card", o.Batch)
-		}
-	}
-	return nil
+	return text
 }
 
-// events returns the history of a run.
-func (w *world) events(ctx context.Context, id, run string) (events []*historypb.HistoryEvent, err error) {
-	list := w.client.GetWorkflowHistory(ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for list.HasNext() {
-		e, err := list.Next()
-		if err != nil {
+// statuses reads the journal of a part.
+func (w *world) statuses(ctx context.Context, part string) (map[int]payvault.BatchStatus, error) {
+	db, err := sql.Open("sqlite", w.journal(part))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it is only read
+	rows, err := db.QueryContext(ctx, `SELECT batch, status FROM payvault_batches WHERE job = $1`,
+		deck{w.settings}.snapshot(part).Checksum)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err has it
+	statuses := map[int]payvault.BatchStatus{}
+	for rows.Next() {
+		var i int
+		var status payvault.BatchStatus
+		if err := rows.Scan(&i, &status); err != nil {
 			return nil, err
 		}
-		events = append(events, e)
+		statuses[i] = status
 	}
-	return events, nil
+	return statuses, rows.Err()
 }
 
-// chain returns the histories of the first run of a job and of those that go on with it.
-func (w *world) chain(ctx context.Context, id string) (histories [][]*historypb.HistoryEvent, err error) {
-	for run := w.runs[id]; run != ""; {
-		events, err := w.events(ctx, id, run)
+// histories returns those of the runs of a workflow, or of all for "".
+func (w *world) histories(ctx context.Context, id string) (events []*historypb.HistoryEvent, runs int, err error) {
+	for token := []byte(nil); ; {
+		list, err := w.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: token})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		histories = append(histories, events)
-		run = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		for _, x := range list.GetExecutions() {
+			if id != "" && x.GetExecution().GetWorkflowId() != id {
+				continue
+			}
+			runs++
+			history := w.client.GetWorkflowHistory(ctx, x.GetExecution().GetWorkflowId(), x.GetExecution().GetRunId(), false,
+				enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for history.HasNext() {
+				e, err := history.Next()
+				if err != nil {
+					return nil, 0, err
+				}
+				events = append(events, e)
+			}
+		}
+		if token = list.GetNextPageToken(); len(token) == 0 {
+			return events, runs, nil
+		}
 	}
-	return histories, nil
 }
 
 // weigh says how large the histories of a job are.
-func (w *world) weigh(ctx context.Context, out io.Writer, id string) error {
-	histories, err := w.chain(ctx, id)
-	if err != nil {
-		return err
-	}
-	events, size := 0, 0
-	for _, history := range histories {
-		for _, e := range history {
-			events, size = events+1, size+proto.Size(e)
-		}
+func (w *world) weigh(ctx context.Context, id string) error {
+	events, runs, err := w.histories(ctx, id)
+	size := 0
+	for _, e := range events {
+		size += proto.Size(e)
 	}
 	million := 1e6 / float64(w.cards)
-	say(out, "%s: %d runs, %d events, %d bytes; for a million cards %.0f and %.1f MB",
-		id, len(histories), events, size, float64(events)*million, float64(size)*million/1e6)
-	return nil
-}
-
-// tasks returns the events of the first run of a job to which it can be reset.
-func (w *world) tasks(ctx context.Context, id string) (tasks []int64, err error) {
-	events, err := w.events(ctx, id, w.runs[id])
-	for _, e := range events {
-		if e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			tasks = append(tasks, e.GetEventId())
-		}
-	}
-	return tasks, err
-}
-
-// reset resets the first run of a job to an event.
-func (w *world) reset(ctx context.Context, id string, event int64) error {
-	_, err := w.client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: w.runs[id]},
-		Reason: "soak", RequestId: "reset " + id, WorkflowTaskFinishEventId: event,
-	})
+	say("%s: %d runs, %d events, %d bytes; for a million cards %.0f and %.1f MB",
+		id, runs, len(events), size, float64(len(events))*million, float64(size)*million/1e6)
 	return err
 }
 
-// resetFails resets a job without a journal that has ended: it has to fail, and to perform nothing.
-func (w *world) resetFails(ctx context.Context, out io.Writer, id string, event int64) error {
-	before := w.emulator.Commits(opSubmit)
-	if err := w.reset(ctx, id, event); err != nil {
-		return err
-	}
-	err := w.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	performed := w.emulator.Commits(opSubmit) - before
-	if performed > 0 || !ok || app.Type() != temporalpayvault.TypeReset {
-		return errors.Join(fmt.Errorf("%s: after a reset %d performed", id, performed), err)
-	}
-	say(out, "%s: reset to event %d it performs nothing: %s", id, event, app.Message())
-	return nil
-}
-
-// leaks looks for cards in all histories, in the files of the server and of the journal, and in the logs of the
-// workers. What is not secret has to be found in each of them.
-func (w *world) leaks(ctx context.Context, out io.Writer) error {
-	source := w.jobOf("heartbeats").Source
-	known := map[string]string{
-		"histories": "SubmitCards", w.database(): "SubmitCards", w.journal: w.jobOf("journal").Source,
-		w.logs.Name(): "TaskQueue=" + queue,
-	}
-	texts, err := w.histories(ctx)
+// leaks looks for cards in all histories, in the files of the server and of the journals, and in the logs. What is not
+// secret has to be found in each of them.
+func (w *world) leaks(ctx context.Context) error {
+	events, _, err := w.histories(ctx, "")
 	if err != nil {
 		return err
 	}
-	for name, text := range known {
-		files, err := filepath.Glob(name + "*") // a database is more than one file
+	texts := map[string][]byte{}
+	for _, e := range events {
+		raw, err := proto.Marshal(e)
+		if err != nil {
+			return err
+		}
+		texts["histories"] = append(texts["histories"], raw...)
+	}
+	for _, name := range []string{"temporal.db", partTemporal + ".journal", partSQLite + ".journal", "children.log"} {
+		files, err := filepath.Glob(filepath.Join(w.dir, name+"*")) // a database may be more than one file
 		if err != nil {
 			return err
 		}
 		for _, file := range files {
-			part, err := os.ReadFile(file) //nolint:gosec // its own file
+			text, err := os.ReadFile(file) //nolint:gosec // its own file
 			if err != nil {
 				return err
 			}
-			texts[name] = append(texts[name], part...)
-		}
-		if !slices.Contains(holding(texts, text), name) {
-			return fmt.Errorf("%q is not in %s: the search does not see it", text, name)
+			texts[name] = append(texts[name], text...)
 		}
 	}
-	for _, secret := range []string{canary, "4111 1111", "heartbeats-1"} { // numbers, and the ID of a card
-		if in := holding(texts, secret); len(in) > 0 {
-			return fmt.Errorf("%q is in %q", secret, in)
+	for name, known := range map[string]string{
+		"histories": "payvault.submit", "temporal.db": "payvault.submit", "children.log": "TaskQueue=" + queue,
+		partTemporal + ".journal": "made up for", partSQLite + ".journal": "made up for",
+	} {
+		if !bytes.Contains(texts[name], []byte(known)) {
+			return fmt.Errorf("%q is not in %s: the search does not see it", known, name)
 		}
 	}
-	inputs := holding(texts, source)
-	say(out, "no card in %q; the input of a workflow is in %q", slices.Sorted(maps.Keys(texts)), inputs)
-	open := slices.Contains(inputs, "histories") && slices.Contains(inputs, w.database())
-	if w.sealed && len(inputs) > 0 || !w.sealed && !open {
+	for _, secret := range []string{canary, "4111 1111", partTemporal + "-1"} { // numbers, and the ID of a card
+		for name, text := range texts {
+			if bytes.Contains(text, []byte(secret)) {
+				return fmt.Errorf("%q is in %s", secret, name)
+			}
+		}
+	}
+	say("no card in %q", slices.Sorted(maps.Keys(texts)))
+	input := []byte("made up for " + partTemporal)
+	if w.sealed == bytes.Contains(texts["histories"], input) {
 		return errors.New("a codec has to hide inputs, and nothing else may")
 	}
 	return nil
 }
 
-func holding(texts map[string][]byte, text string) (in []string) {
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if bytes.Contains(texts[name], []byte(text)) {
-			in = append(in, name)
-		}
+const (
+	perList  = 25 // transactions
+	pageSize = 10
+)
+
+// export exports amid harm. Each page has to be there once.
+func (w *world) export(ctx context.Context) error {
+	const part = "export"
+	job := temporalpayvault.ExportJob{
+		Name: part, HeartbeatTimeout: heartbeat, ListsPerActivity: 20, Concurrency: 8,
+		List: temporalpayvault.ExportOptions{Count: pageSize},
 	}
-	return in
+	lists := w.cards / batchSize
+	w.seed(lists, &job)
+	var sum temporalpayvault.ExportSummary
+	err := w.amid(ctx, part, childWork, func(ctx context.Context) error {
+		return w.execute(ctx, part, temporalpayvault.ExportLists, job, &sum)
+	})
+	if err != nil {
+		return err
+	}
+	pages, records := 0, map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(w.dir, part+"-*.json"))
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // its own file
+		if err != nil {
+			return err
+		}
+		var page []payvault.Transaction
+		if err := json.Unmarshal(text, &page); err != nil {
+			return err
+		}
+		for _, x := range page {
+			records[x.PGID] = true
+		}
+		pages++
+	}
+	say("%s: %d lists, %d pages, %d records; in the sink %d pages and %d records; paused %d times",
+		part, sum.Done, sum.Pages, sum.Records, pages, len(records), w.pauses.Load())
+	want := lists * ((perList + pageSize - 1) / pageSize)
+	if pages != want || len(records) != lists*perList || sum.Pages != pages || sum.Records != len(records) {
+		err = errors.Join(err, errors.New("pages are missing, or counted twice"))
+	}
+	return err
 }
 
-// histories returns those of all runs of all workflows.
-func (w *world) histories(ctx context.Context) (texts map[string][]byte, err error) {
-	texts = map[string][]byte{}
-	for token := []byte(nil); ; {
-		list, err := w.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: token})
-		if err != nil {
-			return nil, err
+// seed gives the emulator subscriptions, and the export their IDs.
+func (w *world) seed(n int, job *temporalpayvault.ExportJob) {
+	for i := range n {
+		sub := payvaulttest.Subscription{MerchantID: w.emulator.Merchant().MerchantID}
+		for k := range perList {
+			sub.Transactions = append(sub.Transactions, payvaulttest.Transaction{PGID: fmt.Sprint(i, "-", k)})
 		}
-		for _, x := range list.GetExecutions() {
-			events, err := w.events(ctx, x.GetExecution().GetWorkflowId(), x.GetExecution().GetRunId())
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range events {
-				raw, err := proto.Marshal(e)
-				if err != nil {
-					return nil, err
-				}
-				texts["histories"] = append(texts["histories"], raw...)
-			}
-		}
-		if token = list.GetNextPageToken(); len(token) == 0 {
-			return texts, nil
-		}
+		job.Subscriptions = append(job.Subscriptions, w.emulator.Subscriptions.Seed(sub).ID)
 	}
+}
+
+// folder is a sink of a file for each page.
+type folder string
+
+// WriteCustomers writes a page.
+func (f folder) WriteCustomers(_ context.Context, at temporalpayvault.Position, page []payvault.Customer) error {
+	return write(string(f), at, page)
+}
+
+// WriteTransactions writes a page.
+func (f folder) WriteTransactions(_ context.Context, at temporalpayvault.Position, page []payvault.Transaction) error {
+	return write(string(f), at, page)
+}
+
+// EndList does nothing: no list of the soak becomes shorter.
+func (folder) EndList(context.Context, temporalpayvault.Position) error { return nil }
+
+func write[T any](dir string, at temporalpayvault.Position, page []T) error {
+	text, err := json.Marshal(page)
+	if err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(dir, "part-")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(text)
+	name := fmt.Sprintf("%s-%d-%d.json", at.Export, at.Subscription, at.Page)
+	return errors.Join(err, part.Close(), os.Rename(part.Name(), filepath.Join(dir, name)))
 }

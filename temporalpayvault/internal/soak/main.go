@@ -1,9 +1,10 @@
-// Soak runs SubmitCards on a real server of Temporal against the emulator, with requests that fail, kills workers and
-// the server on the way, and audits what was performed and what can be read:
+// Soak submits cards amid killed and frozen processes, cut and late connections and failing requests, and audits what was
+// performed: by SubmitAll with a journal in SQLite, by SubmitCards on a real server of Temporal, and by an activity
+// without a journal, which has to fail the audit. It exports on Temporal too.
 //
-//	go run . -temporal ./temporal -cards 100000 -workers 3 -kills 6 -faults 0.12
-//
-// With -record it runs small jobs instead, and keeps their histories for the replay tests of the module.
+//	go run . -temporal ./temporal
+//	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # how fast it is
+//	go run . -temporal ./temporal -record ../../testdata/histories         # for the replay tests
 //
 // "make temporal-soak" builds the server first.
 package main
@@ -13,22 +14,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-
-	"go.temporal.io/sdk/client"
 
 	"example.com/payvault/temporalpayvault"
 )
 
+// settings are those of the program, and of its children, which are the program itself.
 type settings struct {
 	temporal, record      string
 	cards, workers, kills int
 	faults                float64
-	restart, sealed       bool
+	harm, sealed          bool
 	job                   temporalpayvault.Job
 
-	address, url, key, journal string // what a child connects to
+	child, dir, address, url, key string
 }
 
 func main() {
@@ -37,153 +36,100 @@ func main() {
 	flag.StringVar(&s.record, "record", "", "directory to write the histories of small jobs to, and nothing else")
 	flag.IntVar(&s.cards, "cards", 100_000, "how many a job has")
 	flag.IntVar(&s.workers, "workers", 2, "processes")
-	flag.IntVar(&s.kills, "kills", 6, "workers killed in a job")
+	flag.IntVar(&s.kills, "kills", 20, "processes killed in a job")
 	flag.Float64Var(&s.faults, "faults", 0.05, "share of requests that fail")
-	flag.BoolVar(&s.restart, "restart", true, "kill the server too")
+	flag.BoolVar(&s.harm, "harm", true, "kill, freeze and cut")
 	flag.BoolVar(&s.sealed, "codec", false, "encrypt payloads, in which no card could be found")
-	flag.IntVar(&s.job.BatchesPerActivity, "batches", 50, "batches per activity")
-	flag.IntVar(&s.job.ActivitiesPerRun, "run", 0, "activities per run; as many as the server wants by default")
-	child := flag.String("child", "", "of this program itself: worker, or alone")
-	flag.StringVar(&s.address, "address", "", "of the server, for a child")
-	flag.StringVar(&s.url, "url", "", "of the emulator, for a child")
-	flag.StringVar(&s.key, "key", "", "of the emulator, for a child")
-	flag.StringVar(&s.journal, "journal", "", "file of the journal, for a child")
+	flag.IntVar(&s.job.BatchesPerActivity, "batches", 0, "batches per activity")
+	flag.IntVar(&s.job.Concurrency, "concurrency", 0, "activities at work")
+	flag.StringVar(&s.child, "child", "", "what a child does")
+	flag.StringVar(&s.dir, "dir", "", "of the files of a child")
+	flag.StringVar(&s.address, "address", "", "of Temporal, for a child")
+	flag.StringVar(&s.url, "url", "", "of the service, for a child")
+	flag.StringVar(&s.key, "key", "", "of the service, for a child")
 	flag.Parse()
-	ctx, run := context.Background(), s.soak
-	switch {
-	case *child == childWorker:
-		run = s.work
-	case *child == childAlone:
-		run = s.submitAll
-	case s.record != "":
-		run = s.recordHistories
-	}
-	if err := run(ctx, os.Stdout); err != nil {
+	if err := s.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 }
 
-func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+func say(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) }
 
-func (s *settings) soak(ctx context.Context, out io.Writer) error {
+func (s *settings) run(ctx context.Context) error {
+	switch s.child {
+	case childWork:
+		return s.work(ctx)
+	case childSubmit:
+		return s.submitAll(ctx)
+	}
 	w, err := s.build(ctx)
 	defer w.close()
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context, io.Writer) error{
-		w.alone, w.withoutJournal, w.continued, w.withJournal, w.exports, w.leaks, w.naive,
-	} {
-		if err := part(ctx, out); err != nil {
+	if s.record != "" {
+		return w.recordHistories(ctx)
+	}
+	for _, part := range []func(context.Context) error{w.sqlite, w.submit, w.again, w.export, w.leaks, w.naive} {
+		if err := part(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// alone is SubmitAll in one process, for comparison. Nothing fails.
-func (w *world) alone(ctx context.Context, out io.Writer) error {
-	child := w.child(ctx, childAlone)
-	child.Stdout = out
-	return child.Run()
+// sqlite submits with processes that share a file, of which one is at work at a time.
+func (w *world) sqlite(ctx context.Context) error {
+	return errors.Join(w.amid(ctx, partSQLite, childSubmit, func(ctx context.Context) error {
+		select {
+		case <-w.finished:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}), w.audit(ctx, partSQLite))
 }
 
-// withoutJournal is a job that only heartbeats know of. A reset of it sends nothing.
-func (w *world) withoutJournal(ctx context.Context, out io.Writer) error {
-	const id = "heartbeats"
-	sum, err := w.submitted(ctx, out, id, queue, temporalpayvault.SubmitCards)
-	if err = errors.Join(err, w.traces(sum)); err != nil {
-		return err
-	}
-	tasks, err := w.tasks(ctx, id)
-	if err != nil {
-		return err
-	}
-	return errors.Join(w.audit(out, id, sum), w.weigh(ctx, out, id), w.resetFails(ctx, out, id, tasks[0]))
-}
-
-// continued resets the first run of a job to its last task, which continues as new: the runs after it send nothing
-// either.
-func (w *world) continued(ctx context.Context, out io.Writer) error {
-	const id = "chain"
-	job := w.jobOf(id)
-	job.ActivitiesPerRun = max(1, w.cards/batch/job.BatchesPerActivity/2)
-	run, err := w.start(ctx, id, queue, temporalpayvault.SubmitCards, job)
-	if err != nil {
-		return err
-	}
-	if err := run.Get(ctx, nil); err != nil {
-		return err
-	}
-	tasks, err := w.tasks(ctx, id)
-	if err != nil {
-		return err
-	}
-	return w.resetFails(ctx, out, id, tasks[len(tasks)-1])
-}
-
-// withJournal is a job that a journal knows of, too. Neither a reset of it nor another job of the same cards sends
-// anything again; what a frozen worker has told the journal that it did not send is sent then.
-func (w *world) withJournal(ctx context.Context, out io.Writer) error {
-	const id = "journal"
-	sum, err := w.submitted(ctx, out, id, queueWithJournal, temporalpayvault.SubmitCards)
-	if err = errors.Join(err, w.traces(sum)); err != nil {
-		return err
-	}
-	tasks, err := w.tasks(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := w.audit(out, id, sum); err != nil {
-		return err
-	}
-	_, err = w.resumed(ctx, out, id, "after a reset", func() (client.WorkflowRun, error) {
-		return w.client.GetWorkflow(ctx, id, ""), w.reset(ctx, id, tasks[0])
-	})
-	if err != nil {
-		return err
-	}
-	anew, err := w.resumed(ctx, out, id, "under another ID", func() (client.WorkflowRun, error) {
-		return w.start(ctx, "again", queueWithJournal, temporalpayvault.SubmitCards, w.jobOf(id))
-	})
-	if err == nil && anew > 0 {
-		err = fmt.Errorf("%s: under another ID %d batches were not known", id, anew)
-	}
-	return err
-}
-
-// resumed runs a job whose batches a journal knows, and counts those that it did not know, or knew not to have been
-// sent. No others may be performed.
-func (w *world) resumed(
-	ctx context.Context, out io.Writer, id, how string, start func() (client.WorkflowRun, error),
-) (anew int, err error) {
-	before := w.emulator.Commits(opSubmit)
-	run, err := start()
-	if err != nil {
-		return 0, err
-	}
+// submit submits on Temporal.
+func (w *world) submit(ctx context.Context) error {
 	var sum temporalpayvault.Summary
-	if err := run.Get(ctx, &sum); err != nil {
-		return 0, err
-	}
-	anew, performed := sum.Batches-sum.Earlier, w.emulator.Commits(opSubmit)-before
-	say(out, "%s: %s %d batches were sent anew, and %d performed", id, how, anew, performed)
-	if performed > anew {
-		err = errors.New("batches that the journal knew were performed")
-	}
-	return anew, errors.Join(err, w.audit(out, id, sum))
+	err := w.amid(ctx, partTemporal, childWork, func(ctx context.Context) error {
+		return w.execute(ctx, partTemporal, temporalpayvault.SubmitCards, w.jobOf(partTemporal), &sum)
+	})
+	say("%s: %d batches accepted, %d refused, %d unknown; paused %d times",
+		partTemporal, sum.Accepted, sum.Refused, sum.Unknown, w.pauses.Load())
+	return errors.Join(err, w.audit(ctx, partTemporal), w.weigh(ctx, partTemporal))
 }
 
-// naive is the activity that one writes first. The audit has to see what it does, also to fewer cards.
-func (w *world) naive(ctx context.Context, out io.Writer) error {
-	const id = "naive"
-	w.cards, w.kills = min(w.cards, 20_000), min(w.kills, 4)
-	sum, err := w.submitted(ctx, out, id, queue, naiveWorkflow)
+// again starts the same job under another ID, which sends only what the journal knows not to have been sent.
+func (w *world) again(ctx context.Context) error {
+	var sum temporalpayvault.Summary
+	before := w.emulator.Commits(opSubmit)
+	err := w.quiet(ctx, func(ctx context.Context) error {
+		return w.execute(ctx, "again", temporalpayvault.SubmitCards, w.jobOf(partTemporal), &sum)
+	})
+	sent := w.emulator.Commits(opSubmit) - before
+	say("again: %d of %d batches from the journal, %d performed", sum.FromJournal, sum.Batches, sent)
+	if sum.FromJournal+sent < sum.Batches || sent > 0 && sum.FromJournal == sum.Batches {
+		err = errors.Join(err, errors.New("again: batches are missing, or were sent twice"))
+	}
+	return errors.Join(err, w.audit(ctx, partTemporal))
+}
+
+// naive is the activity that one writes first. The audit has to see what it does.
+func (w *world) naive(ctx context.Context) error {
+	if !w.harm {
+		return nil
+	}
+	w.cards, w.kills = min(w.cards, 20_000), min(w.kills, 6)
+	err := w.amid(ctx, partNaive, childWork, func(ctx context.Context) error {
+		return w.execute(ctx, partNaive, naiveWorkflow, w.jobOf(partNaive), nil)
+	})
 	if err != nil {
 		return err
 	}
-	if err := w.audit(out, id, sum); !errors.Is(err, errTwice) && w.faults > 0 {
+	if twice := w.performed(partNaive).twice(); twice == 0 {
 		return errors.New("the audit does not see that the naive activity performs batches twice")
 	}
 	return nil

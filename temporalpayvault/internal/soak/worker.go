@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -25,41 +25,50 @@ import (
 )
 
 const (
-	childWorker = "worker"
-	childAlone  = "alone"
+	childWork   = "work"
+	childSubmit = "submit"
 
-	queue            = "soak"
-	queueWithJournal = "soak with a journal"
-)
-
-const (
-	canary   = "41111111"     // begins the number of each card
-	declined = " is declined" // what the service says of one
+	queue  = "soak"
+	canary = "41111111" // begins the number of each card
 )
 
 func number(i int) string { return fmt.Sprintf(canary+"%08d", i) }
 
-// deck makes cards up for a reference such as "part:1000". Now and then it fails, and says more than it should.
-type deck struct{ faults float64 }
+// deck makes cards up for a part of the soak. Now and then it fails, and says more than it should.
+type deck struct{ *settings }
 
-func (d deck) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
-	part, count, _ := strings.Cut(ref, ":")
-	s.Checksum = "made up for " + part
-	s.Cards, err = strconv.Atoi(count)
-	return s, err
+func (d deck) snapshot(part string) temporalpayvault.Snapshot {
+	return temporalpayvault.Snapshot{Cards: d.cards, Checksum: "made up for " + part}
 }
 
-func (d deck) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, _ error) {
-	if rand.Float64() < d.faults { //nolint:gosec // no secret
+func (d deck) Snapshot(_ context.Context, part string) (temporalpayvault.Snapshot, error) {
+	return d.snapshot(part), nil
+}
+
+func (d deck) Cards(_ context.Context, part string, start, end int) (cards []payvault.AccountUpdaterCard, _ error) {
+	if rand.Float64() < d.faults/10 { //nolint:gosec // no secret
 		return nil, errors.New("the row of " + number(start) + " is locked")
 	}
-	part, _, _ := strings.Cut(ref, ":")
 	for i := start; i < end; i++ {
-		cards = append(cards, payvault.AccountUpdaterCard{
-			CardNumber: payvault.NewSecret(number(i)), ExpDate: "1230", CardID: fmt.Sprint(part, "-", i),
-		})
+		cards = append(cards, card(part, i))
 	}
 	return cards, nil
+}
+
+func card(part string, i int) payvault.AccountUpdaterCard {
+	return payvault.AccountUpdaterCard{
+		CardNumber: payvault.NewSecret(number(i)), ExpDate: "1230", CardID: fmt.Sprint(part, "-", i),
+	}
+}
+
+func (d deck) all(part string) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for i := range d.cards {
+			if !yield(card(part, i)) {
+				return
+			}
+		}
+	}
 }
 
 // newClient gives a client that connects when it is used.
@@ -78,111 +87,94 @@ func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 	})
 }
 
-func (s *settings) newPayvault() (*payvault.Client, error) { return payvault.NewClient(s.url, s.key) }
+func (s *settings) journal(part string) string { return filepath.Join(s.dir, part+".journal") }
 
-// work is a worker of both queues.
-func (s *settings) work(ctx context.Context, logs io.Writer) error {
-	c, err := s.newClient(logs)
+// activities are those of a worker.
+func (s *settings) activities(ctx context.Context) (*temporalpayvault.Activities, error) {
+	pv, err := payvault.NewClient(s.url, s.key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	pv, err := s.newPayvault()
-	if err != nil {
-		return err
-	}
-	journal, err := sqlpayvault.Open(ctx, s.journal, sqlpayvault.WithoutLease())
-	if err != nil {
-		return err
-	}
-	if s.record != "" {
-		worker.SetStickyWorkflowCacheSize(0) // each task replays the history; and no name of a machine is in it
-	}
-	for name, journal := range map[string]payvault.Journal{queue: nil, queueWithJournal: journal} {
-		w := worker.New(c, name, worker.Options{WorkerStopTimeout: time.Minute})
-		a := &temporalpayvault.Activities{
-			Client: pv, Cards: deck{s.faults / 10}, Journal: journal,
-			Subscriptions: numbers{}, Sink: folder(filepath.Dir(s.journal)),
-		}
-		temporalpayvault.Register(w, a)
-		w.RegisterWorkflow(naiveWorkflow)
-		w.RegisterActivity(&naive{a})
-		if err := w.Start(); err != nil {
-			return err
-		}
-	}
-	<-worker.InterruptCh()
-	return nil
+	journal, err := sqlpayvault.Open(ctx, s.journal(partTemporal), sqlpayvault.WithoutLease())
+	return &temporalpayvault.Activities{Client: pv, Cards: deck{s}, Journal: journal, Sink: folder(s.dir)}, err
 }
 
-// submitAll submits all cards in this process.
-func (s *settings) submitAll(ctx context.Context, out io.Writer) error {
-	pv, err := s.newPayvault()
+// work is a worker of Temporal.
+func (s *settings) work(ctx context.Context) error {
+	c, err := s.newClient(os.Stdout)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	stream := func(yield func(payvault.AccountUpdaterCard) bool) {
-		for start := 0; start < s.cards; start += batch {
-			cards, _ := deck{}.Cards(ctx, "alone", start, min(start+batch, s.cards))
-			for _, card := range cards {
-				if !yield(card) {
-					return
-				}
-			}
+	a, err := s.activities(ctx)
+	if err != nil {
+		return err
+	}
+	w := worker.New(c, queue, worker.Options{WorkerStopTimeout: time.Minute})
+	temporalpayvault.Register(w, a)
+	w.RegisterWorkflow(naiveWorkflow)
+	w.RegisterActivity(&naive{a})
+	return w.Run(worker.InterruptCh())
+}
+
+// submitAll submits what is left of all cards. It fails if anything is left.
+func (s *settings) submitAll(ctx context.Context) error {
+	pv, err := payvault.NewClient(s.url, s.key)
+	if err != nil {
+		return err
+	}
+	journal, err := sqlpayvault.Open(ctx, s.journal(partSQLite), sqlpayvault.WithLease(time.Second))
+	if err != nil {
+		return err
+	}
+	defer journal.Close() //nolint:errcheck // the process ends
+	d := deck{s}
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: d.snapshot(partSQLite).Checksum}
+	var left error
+	for b := range pv.AccountUpdater.SubmitAll(ctx, d.all(partSQLite), options) {
+		if b.Status == payvault.BatchNotSent {
+			left = b.Err
 		}
 	}
-	for b := range pv.AccountUpdater.SubmitAll(ctx, stream, &payvault.SubmitAllOptions{Concurrency: 32}) {
-		if b.Err != nil {
-			return b.Err
-		}
-	}
-	took := time.Since(began)
-	say(out, "SubmitAll in one process, no faults: %d cards in %v, %.0f a second",
-		s.cards, took.Round(time.Millisecond), float64(s.cards)/took.Seconds())
-	return nil
+	return left
 }
 
 // naive is what one writes first: the heartbeat says how far the activity has come, and what fails is tried again.
 type naive struct{ *temporalpayvault.Activities }
 
-func (n *naive) Naive(ctx context.Context, ref string, start, end int) error {
+func (n *naive) Naive(ctx context.Context, part string, start, end int) error {
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &start); err != nil {
 			return err
 		}
 	}
-	for ; start < end; start += batch {
-		cards, err := n.Cards.Cards(ctx, ref, start, min(start+batch, end))
+	for ; start < end; start += batchSize {
+		cards, err := n.Cards.Cards(ctx, part, start, min(start+batchSize, end))
 		if err != nil {
 			return err
 		}
 		if _, err := n.Client.AccountUpdater.Submit(ctx, cards); err != nil {
 			return err
 		}
-		activity.RecordHeartbeat(ctx, start+batch)
+		activity.RecordHeartbeat(ctx, start+batchSize)
 	}
 	return nil
 }
 
-func naiveWorkflow(ctx workflow.Context, job temporalpayvault.Job) (sum temporalpayvault.Summary, err error) {
+func naiveWorkflow(ctx workflow.Context, job temporalpayvault.Job) error {
+	const parts = 8
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: time.Hour, HeartbeatTimeout: job.HeartbeatTimeout,
+		StartToCloseTimeout: time.Hour, HeartbeatTimeout: heartbeat,
 	})
-	s, err := deck{}.Snapshot(nil, job.Source) //nolint:staticcheck // it needs no context
-	if err != nil {
-		return sum, err
+	var all []workflow.Future
+	for i := range parts {
+		batches := job.Snapshot.Cards / batchSize
+		start, end := batches*i/parts*batchSize, batches*(i+1)/parts*batchSize
+		all = append(all, workflow.ExecuteActivity(ctx, "Naive", job.Source, start, end))
 	}
-	sum.Cards, sum.Batches = s.Cards, (s.Cards+batch-1)/batch
-	const span = 10 * batch
-	var parts []workflow.Future
-	for start := 0; start < s.Cards; start += span {
-		parts = append(parts, workflow.ExecuteActivity(ctx, "Naive", job.Source, start, min(start+span, s.Cards)))
-	}
-	for _, part := range parts {
-		if err := part.Get(ctx, nil); err != nil {
-			return sum, err
+	for _, f := range all {
+		if err := f.Get(ctx, nil); err != nil {
+			return err
 		}
 	}
-	sum.Accepted = sum.Batches
-	return sum, nil
+	return nil
 }

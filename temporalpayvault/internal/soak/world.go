@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -13,93 +13,90 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
-	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
-	"example.com/payvault/temporalpayvault"
 )
 
 const (
-	batch    = payvault.MaxAccountUpdaterCards
-	opSubmit = payvault.OpAccountUpdaterSubmit
-
+	opSubmit  = payvault.OpAccountUpdaterSubmit
+	batchSize = payvault.MaxAccountUpdaterCards
 	heartbeat = 3 * time.Second
+
+	partSQLite, partTemporal, partNaive = "sqlite", "temporal", "naive"
 )
 
-// world is the emulator, the server and the workers.
+// world is the service, the server of Temporal, and the network and the processes between them.
 type world struct {
 	*settings
 
-	dir      string
-	emulator *payvaulttest.Server
-	front    *httptest.Server // of the emulator, where requests are made to fail
-	server   *exec.Cmd
-	client   client.Client
-	workers  []*exec.Cmd
-	runs     map[string]string // the first one of each workflow
-	logs     *os.File          // of the workers
+	emulator  *payvaulttest.Server
+	front     *httptest.Server // of the emulator, where requests are made to fail
+	toService *relay
+	toServer  *relay
+	server    *exec.Cmd
+	client    client.Client
+	logs      *os.File // of the children
 
-	harm             atomic.Pointer[[]payvaulttest.Fault] // what requests fail by; nil if none is to
-	broken           atomic.Pointer[error]                // of a fault that cannot strike
-	requests, faulty atomic.Int64
+	mu        sync.Mutex
+	processes []*exec.Cmd // of the part at work
+	finished  chan struct{}
 
-	killed, frozen, resets, restarted int // workers, workers, activities, the server; since the last harmed
+	requests, faulty, pauses atomic.Int64
+	failing                  atomic.Bool
 }
 
-// build starts everything. What it has started until then is to be closed also if it fails.
+// build starts everything. What it has started is to be closed also if it fails.
 func (s *settings) build(ctx context.Context) (w *world, err error) {
-	w = &world{
-		settings: s, emulator: payvaulttest.NewServer(payvaulttest.WithRequestHistory(0)), runs: map[string]string{},
-	}
+	w = &world{settings: s, emulator: payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))}
 	w.front = httptest.NewServer(w)
+	if w.dir, err = os.MkdirTemp("", "payvault-soak-"); err != nil {
+		return w, err
+	}
+	if w.logs, err = os.Create(filepath.Join(w.dir, "children.log")); err != nil {
+		return w, err
+	}
+	front, err := url.Parse(w.front.URL)
+	if err != nil {
+		return w, err
+	}
+	if w.toService, err = newRelay(ctx, front.Host); err != nil {
+		return w, err
+	}
 	inner, err := url.Parse(w.emulator.URL)
 	if err != nil {
 		return w, err
 	}
-	s.url, s.key = w.front.URL+inner.Path, w.emulator.Merchant().APIKey
-	if w.dir, err = os.MkdirTemp("", "payvault-soak-"); err != nil {
-		return w, err
-	}
-	s.journal = filepath.Join(w.dir, "journal.db")
-	if w.logs, err = os.Create(filepath.Join(w.dir, "workers.log")); err != nil {
-		return w, err
-	}
+	s.url, s.key = "http://"+w.toService.address()+inner.Path, w.emulator.Merchant().APIKey
 	free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return w, err
 	}
-	s.address = free.Addr().String()
+	server := free.Addr().String()
 	if err := free.Close(); err != nil {
 		return w, err
 	}
-	if w.client, err = s.newClient(os.Stderr); err != nil {
+	if w.toServer, err = newRelay(ctx, server); err != nil {
 		return w, err
 	}
-	if err := w.serve(ctx); err != nil {
+	s.address = w.toServer.address()
+	direct := *s
+	direct.address = server
+	if w.client, err = direct.newClient(os.Stderr); err != nil {
 		return w, err
 	}
-	for range s.workers {
-		worker := w.child(ctx, childWorker)
-		w.workers = append(w.workers, worker)
-		if err := worker.Start(); err != nil {
-			return w, err
-		}
-	}
-	return w, nil
+	return w, w.serve(ctx)
 }
 
 func (w *world) close() {
-	for _, cmd := range append(w.workers, w.server) {
-		kill(cmd)
-	}
+	kill(w.server)
 	w.front.Close()
 	w.emulator.Close()
 	_ = os.RemoveAll(w.dir)
@@ -112,29 +109,15 @@ func kill(cmd *exec.Cmd) {
 	}
 }
 
-// child is this program in another process.
-func (w *world) child(ctx context.Context, as string) *exec.Cmd {
-	//nolint:gosec // it is this program
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
-		"-child", as, "-address", w.address, "-url", w.url, "-key", w.key,
-		"-journal", w.journal, "-record", w.record, "-codec="+strconv.FormatBool(w.sealed),
-		"-cards", strconv.Itoa(w.cards), "-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
-	cmd.Stdout, cmd.Stderr = w.logs, w.logs
-	return cmd
-}
-
-func (w *world) database() string { return filepath.Join(w.dir, "temporal.db") }
-
 // serve starts the server of Temporal, and waits until it answers.
 func (w *world) serve(ctx context.Context) error {
-	_, port, err := net.SplitHostPort(w.address)
+	_, port, err := net.SplitHostPort(w.toServer.target)
 	if err != nil {
 		return err
 	}
 	//nolint:gosec // the server
-	w.server = exec.CommandContext(context.WithoutCancel(ctx), w.temporal,
-		"server", "start-dev", "--headless", "--port", port,
-		"--db-filename", w.database(), "--log-level", "never")
+	w.server = exec.CommandContext(context.WithoutCancel(ctx), w.temporal, "server", "start-dev", "--headless",
+		"--port", port, "--db-filename", filepath.Join(w.dir, "temporal.db"), "--log-level", "never")
 	w.server.Stderr = os.Stderr
 	if err := w.server.Start(); err != nil {
 		return err
@@ -143,11 +126,8 @@ func (w *world) serve(ctx context.Context) error {
 	defer cancel()
 	for {
 		_, err := w.client.CheckHealth(ctx, &client.CheckHealthRequest{})
-		if err == nil {
-			return nil
-		}
-		if !wait(ctx, 100*time.Millisecond) {
-			return errors.Join(errors.New("the server does not answer"), err)
+		if err == nil || !wait(ctx, 100*time.Millisecond) {
+			return err
 		}
 	}
 }
@@ -165,166 +145,243 @@ func wait(ctx context.Context, d time.Duration) bool {
 // ServeHTTP is the service, some of whose requests fail.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
-	if list := w.harm.Load(); list != nil && rand.Float64() < w.faults { //nolint:gosec // no secret
-		fault := (*list)[int(w.faulty.Add(1)-1)%len(*list)] // in turn, so that few requests see all of them
-		fault.Times = 1
-		if _, err := w.emulator.Inject(fault); err != nil {
-			w.broken.Store(&err)
+	if w.failing.Load() && rand.Float64() < w.faults { //nolint:gosec // no secret
+		faults := []payvaulttest.Fault{
+			{Kind: payvaulttest.DropAfterCommit},
+			{Kind: payvaulttest.DropBeforeCommit},
+			{Kind: payvaulttest.RateLimit, RetryAfter: "1"},
+			{Kind: payvaulttest.Respond, Status: http.StatusServiceUnavailable, AfterCommit: true},
+			{Kind: payvaulttest.Delay, Delay: 2 * time.Second, AfterCommit: true},
+			{Kind: payvaulttest.OtherCode, Code: 7, Message: "card " + number(7) + " is declined"},
 		}
+		if strings.Contains(r.URL.Path, "transactions") {
+			faults = faults[:len(faults)-1] // a refusal pauses an export
+		}
+		fault := faults[int(w.faulty.Add(1))%len(faults)] // in turn, so that few requests see all of them
+		fault.Times = 1
+		_, _ = w.emulator.Inject(fault)
 	}
 	w.emulator.ServeHTTP(out, r)
 }
 
-// faults are those of an operation. A refusal ends what only reads, so exports have none.
-func faults(op payvault.Operation) []payvaulttest.Fault {
-	list := []payvaulttest.Fault{
-		{Kind: payvaulttest.DropAfterCommit},
-		{Kind: payvaulttest.DropBeforeCommit},
-		{Kind: payvaulttest.RateLimit, RetryAfter: "1"},
-		{Kind: payvaulttest.Respond, Status: http.StatusServiceUnavailable},
-		{Kind: payvaulttest.Respond, Status: http.StatusServiceUnavailable, AfterCommit: true},
-		{Kind: payvaulttest.Delay, Delay: 2 * time.Second, AfterCommit: true},
-	}
-	if op == opSubmit {
-		refusal := payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "card " + number(7) + declined}
-		list = append([]payvaulttest.Fault{refusal}, list...)
-	}
-	for i := range list {
-		list[i].Operation = op
-	}
-	return list
+// start starts a child.
+func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
+	//nolint:gosec // it is this program
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
+		"-child", as, "-dir", w.dir, "-address", w.address, "-url", w.url, "-key", w.key,
+		"-codec="+strconv.FormatBool(w.sealed), "-cards", strconv.Itoa(w.cards),
+		"-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
+	cmd.Stdout, cmd.Stderr = w.logs, w.logs
+	return cmd, cmd.Start()
 }
 
-// harmed does something that takes so many requests of an operation, while some of them fail and workers are killed,
-// one after the other: every second one is frozen instead, so that it is taken for lost and goes on later. The server
-// is killed once. It is an error if less was done than was meant, since then nothing is proved.
-func (w *world) harmed(
-	ctx context.Context, out io.Writer, id string, op payvault.Operation, requests int, do func() error,
-) error {
-	list := faults(op)
-	before := w.requests.Load()
-	w.faulty.Store(0)
-	w.killed, w.frozen, w.resets, w.restarted = 0, 0, 0, 0
-	w.harm.Store(&list)
-	err := w.amidKills(ctx, id, requests, do)
-	w.harm.Store(nil)
-	wait(ctx, 2*heartbeat) // one that was frozen may send what it had announced, until its heartbeat is refused
-	failed := int(w.faulty.Load()) - len(w.emulator.Faults())
+// supervise keeps children running, and starts one again that was killed or has failed.
+func (w *world) supervise(ctx context.Context, as string) (stop func()) {
+	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
+	var running sync.WaitGroup
+	var once sync.Once
+	ctx, cancel := context.WithCancel(ctx)
+	for i := range w.workers {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				w.mu.Lock()
+				child, err := w.start(ctx, as)
+				w.processes[i] = child
+				w.mu.Unlock()
+				if err == nil && child.Wait() == nil {
+					once.Do(func() { close(w.finished) })
+					return
+				}
+				wait(ctx, 200*time.Millisecond)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		for i := range w.workers {
+			w.signal(i, syscall.SIGCONT)
+			w.signal(i, syscall.SIGKILL)
+		}
+		running.Wait()
+	}
+}
+
+func (w *world) signal(i int, s syscall.Signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.processes[i]; p != nil && p.Process != nil {
+		_ = p.Process.Signal(s)
+	}
+}
+
+// quiet does something with children that nothing happens to.
+func (w *world) quiet(ctx context.Context, do func(context.Context) error) error {
+	defer w.supervise(ctx, childWork)()
+	return do(ctx)
+}
+
+// amid does something with children, while requests fail, processes are killed and frozen and networks are broken.
+func (w *world) amid(ctx context.Context, part, as string, do func(context.Context) error) error {
+	defer w.supervise(ctx, as)()
+	w.failing.Store(true)
+	defer w.failing.Store(false)
+	w.pauses.Store(0)
+	before, began, faulty := w.requests.Load(), time.Now(), w.faulty.Load()
+	harmed := make(chan error, 1)
+	harming, end := context.WithCancel(ctx)
+	var done harms
+	go func() { harmed <- w.harmAll(harming, as, &done) }()
+	err := do(ctx)
+	took := time.Since(began)
+	end()
+	err = errors.Join(err, <-harmed)
+	memory := w.memory()
+	wait(ctx, time.Second) // a request of a killed process may still be under way
 	w.emulator.ClearFaults()
-	say(out, "%s: %d requests, %d of them failed, %d workers killed, %d frozen, the server %d times; resets: %d",
-		id, w.requests.Load()-before, failed, w.killed, w.frozen, w.restarted, w.resets)
-	if broken := w.broken.Load(); broken != nil {
-		return errors.Join(err, *broken)
+	say("%s: %d cards in %v, %.0f a second; %d requests, %d made to fail; memory of a process %s",
+		part, w.cards, took.Round(time.Millisecond), float64(w.cards)/took.Seconds(),
+		w.requests.Load()-before, w.faulty.Load()-faulty, memory)
+	if !w.harm {
+		return err
 	}
-	if w.killed+w.frozen < w.kills || w.restart && w.kills > 0 && w.restarted == 0 {
-		err = errors.Join(err, errors.New("it ended before all were killed: give it more -cards"))
-	}
-	if w.frozen > 0 && w.resets == 0 {
-		err = errors.Join(err, errors.New("no activity was reset"))
-	}
-	if w.faults > 0 && failed == 0 {
-		err = errors.Join(err, errors.New("no request failed"))
+	say("%s: %+v", part, done)
+	if done.Killed < w.kills || done.Frozen == 0 || done.Cut == 0 || done.Late == 0 || as == childWork && done.Server == 0 {
+		err = errors.Join(err, errors.New("it ended before enough had happened: give it more -cards"))
 	}
 	return err
 }
 
-func (w *world) amidKills(ctx context.Context, id string, requests int, do func() error) error {
-	while, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	before := int(w.requests.Load())
-	go func() {
-		for n := range w.kills {
-			for due := before + requests*(n+1)/(w.kills+2); int(w.requests.Load()) < due; {
-				wait(while, time.Millisecond)
-				if while.Err() != nil {
-					break
-				}
-			}
-			if while.Err() != nil {
-				break
-			}
-			if err := w.kill(while, id, n); err != nil {
-				ended <- err
-				return
+// harms counts what was done to processes and networks.
+type harms struct{ Killed, Frozen, Cut, Late, Server int }
+
+// harmAll does some harm each time that a share of the requests has come.
+func (w *world) harmAll(ctx context.Context, as string, done *harms) error {
+	if !w.harm {
+		return nil
+	}
+	before, steps := int(w.requests.Load()), 2*w.kills+4
+	for step := 0; ; step++ {
+		for due := before + w.cards/batchSize*(step+1)/steps; int(w.requests.Load()) < due; {
+			if !wait(ctx, 5*time.Millisecond) {
+				return nil
 			}
 		}
-		ended <- nil
-	}()
-	err := do()
-	end()
-	return errors.Join(err, <-ended)
-}
-
-// kill kills and freezes each of the workers in turn. While one is frozen an operator resets the activities of the job,
-// from when on the server does not tell their attempts apart.
-func (w *world) kill(ctx context.Context, id string, n int) error {
-	worker := &w.workers[(n+n/2)%len(w.workers)]
-	if n%2 == 1 {
-		w.frozen++
-		frozen := (*worker).Process.Signal(syscall.SIGSTOP)
-		w.resetActivities(ctx, id)
-		wait(ctx, 2*heartbeat)
-		return errors.Join(frozen, (*worker).Process.Signal(syscall.SIGCONT))
-	}
-	kill(*worker)
-	w.killed++
-	if w.restart && n == w.kills/4*2 {
-		kill(w.server)
-		if err := w.serve(ctx); err != nil {
-			return err
-		}
-		w.restarted++
-	}
-	*worker = w.child(ctx, childWorker)
-	return (*worker).Start()
-}
-
-// resetActivities resets those that are at work, of whatever type the job has.
-func (w *world) resetActivities(ctx context.Context, id string) {
-	for _, name := range []string{"payvault.submit", "payvault.export", "Naive"} {
-		_, err := w.client.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
-			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
-			Activity: &workflowservice.ResetActivityRequest_Type{Type: name},
-		})
-		if err == nil {
-			w.resets++
+		i := step / 2 % w.workers
+		switch {
+		case step == steps/2 && as == childWork:
+			kill(w.server)
+			if err := w.serve(ctx); err != nil {
+				return fmt.Errorf("the server does not start again: %w", err)
+			}
+			done.Server++
+		case step%2 == 0:
+			w.signal(i, syscall.SIGKILL)
+			done.Killed++
+		case step%6 == 1:
+			w.signal(i, syscall.SIGSTOP)
+			wait(ctx, 2*heartbeat)
+			w.signal(i, syscall.SIGCONT)
+			done.Frozen++
+		case step%6 == 3:
+			w.toService.cut()
+			w.toServer.cut()
+			done.Cut++
+		default:
+			w.toServer.hold(2 * heartbeat)
+			w.toService.hold(heartbeat)
+			wait(ctx, 2*heartbeat)
+			done.Late++
 		}
 	}
 }
 
-// jobOf is the job of a part of the soak.
-func (w *world) jobOf(part string) temporalpayvault.Job {
-	job := w.job
-	job.Source, job.HeartbeatTimeout, job.MaxUnknown = part+":"+strconv.Itoa(w.cards), heartbeat, w.cards
-	return job
-}
-
-func (w *world) start(ctx context.Context, id, queue string, workflow, input any) (client.WorkflowRun, error) {
-	run, err := w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-	}, workflow, input)
-	if err != nil {
-		return nil, err
+// memory returns the peak of the resident memory of a child.
+func (w *world) memory() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.processes) == 0 || w.processes[0] == nil || w.processes[0].Process == nil {
+		return "unknown"
 	}
-	w.runs[id] = run.GetRunID()
-	return run, nil
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.processes[0].Process.Pid))
+	for line := range strings.Lines(string(status)) {
+		if peak, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return strings.TrimSpace(peak)
+		}
+	}
+	return "unknown"
 }
 
-// submitted runs a job of the part id while requests fail and workers are killed.
-func (w *world) submitted(
-	ctx context.Context, out io.Writer, id, queue string, workflow any,
-) (sum temporalpayvault.Summary, err error) {
-	var took time.Duration
-	err = w.harmed(ctx, out, id, opSubmit, w.cards/batch, func() error {
-		began := time.Now()
-		defer func() { took = time.Since(began) }()
-		run, err := w.start(ctx, id, queue, workflow, w.jobOf(id))
+// relay passes connections on to a target, until they are cut or held up.
+type relay struct {
+	net.Listener
+
+	target string
+	held   atomic.Int64 // until when, in nanoseconds
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func newRelay(ctx context.Context, target string) (*relay, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	r := &relay{Listener: listener, target: target, conns: map[net.Conn]bool{}}
+	if err == nil {
+		go r.serve(ctx)
+	}
+	return r, err
+}
+
+func (r *relay) address() string { return r.Addr().String() }
+
+func (r *relay) serve(ctx context.Context) {
+	for {
+		in, err := r.Accept()
 		if err != nil {
-			return err
+			return
 		}
-		return run.Get(ctx, &sum)
-	})
-	say(out, "%s: %d cards in %v, %.0f a second",
-		id, w.cards, took.Round(time.Millisecond), float64(w.cards)/took.Seconds())
-	return sum, err
+		out, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.target)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		r.mu.Lock()
+		r.conns[in], r.conns[out] = true, true
+		r.mu.Unlock()
+		go r.pass(in, out)
+		go r.pass(out, in)
+	}
 }
+
+// pass copies what comes from one connection to the other one, when it is not held up.
+func (r *relay) pass(from, to net.Conn) {
+	defer r.drop(from, to)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		<-time.After(time.Until(time.Unix(0, r.held.Load())))
+		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+func (r *relay) drop(conns ...net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+		delete(r.conns, c)
+	}
+}
+
+// cut closes all connections.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		_ = c.Close()
+	}
+}
+
+// hold delivers late what comes from now on.
+func (r *relay) hold(d time.Duration) { r.held.Store(time.Now().Add(d).UnixNano()) }

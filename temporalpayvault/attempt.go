@@ -1,0 +1,135 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+const (
+	maxAttempts = 60 // without progress; with the waits between them they take an hour
+	maxReason   = 1000
+)
+
+// ending says why an attempt of an activity has not done all of its range.
+type ending struct {
+	Stop string        `json:"stop,omitempty"` // why the job has to pause
+	Wait time.Duration `json:"wait,omitempty"` // how long the service asked to wait
+}
+
+// end takes the error of an attempt, and returns an error if Temporal has to start the activity again. Otherwise the
+// workflow learns from the report what the attempt has done, and the log why it ends.
+func (e *ending) end(ctx context.Context, err error, progress bool) error {
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	again := e.consider(err, progress, activity.GetInfo(ctx).Attempt)
+	if again == nil {
+		activity.GetLogger(ctx).Warn("payvault: an attempt ends early", "error", err)
+	}
+	return again
+}
+
+// consider looks at an error. After progress the workflow deals out the rest, so that only attempts without progress
+// count.
+func (e *ending) consider(err error, progress bool, attempt int32) error {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case ok && app.NonRetryable():
+		e.Stop = cut(app.Message())
+	case progress && ok:
+		e.Wait = app.NextRetryDelay()
+	case progress:
+	case attempt >= maxAttempts:
+		e.Stop = cut(fmt.Sprintf("failed %d times: %s", maxAttempts, err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// pauseFor returns an error of an attempt after which the job pauses.
+func pauseFor(reason string) error {
+	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
+}
+
+// call calls a function of a source or a sink. It gives up a call that takes longer than limit, and the job pauses; the
+// function may then go on in its goroutine. The text of an error is left out, since it may quote a card. Of an application
+// error it keeps the message and the type: those are the words that the caller has chosen for the history.
+func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		r := result{err: errors.New("panic")}
+		defer func() {
+			if recover() != nil { // the text of a panic may quote a card, and a stack has no values
+				activity.GetLogger(ctx).Error("payvault: "+name+" has panicked", "stack", string(debug.Stack()))
+			}
+			done <- r
+		}()
+		r.value, r.err = f(limited)
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-limited.Done():
+		r.err = limited.Err()
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](r.err)
+	switch {
+	case r.err == nil, ctx.Err() != nil:
+		return r.value, r.err
+	case limited.Err() != nil:
+		r.err = pauseFor(fmt.Sprintf("%s has not answered for %s", name, limit))
+	case ok:
+		r.err = temporal.NewApplicationErrorWithOptions(cut(app.Message()), app.Type(), temporal.ApplicationErrorOptions{
+			NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
+		})
+	default:
+		r.err = errors.New(name + " has failed")
+	}
+	return r.value, r.err
+}
+
+// cut bounds a text of a history.
+func cut(text string) string {
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return text
+}
+
+// keepAlive sends heartbeats until the function that it returns is called. The SDK cancels the context of an attempt whose
+// heartbeat the server refuses.
+func keepAlive(ctx context.Context, details func() any) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(max(activity.GetInfo(ctx).HeartbeatTimeout/3, time.Millisecond))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				activity.RecordHeartbeat(ctx, details())
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}

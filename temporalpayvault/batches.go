@@ -1,0 +1,185 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"example.com/payvault"
+)
+
+// batchSize is how many cards a request has.
+const batchSize = payvault.MaxAccountUpdaterCards
+
+// order tells an activity which batches to submit.
+type order struct {
+	Job      string // names the cards in the journal
+	Source   string
+	Snapshot Snapshot
+	From     int // batch
+	To       int // batch, not included
+	InFlight int // requests
+	Interval time.Duration
+	Permits  int           // how many batches may go wrong
+	Limit    time.Duration // of a call of the source or the journal
+}
+
+// report says what has become of the batches From to Done-1 of an order.
+type report struct {
+	Done        int            `json:"done"`
+	Accepted    int            `json:"accepted"`
+	FromJournal int            `json:"from_journal,omitempty"`
+	Refused     []RefusedBatch `json:"refused,omitempty"`
+	Unknown     []int          `json:"unknown,omitempty"`
+	Lost        int            `json:"lost,omitempty"` // permits
+	ending
+}
+
+const reasonChanged = "the source has other cards than those of the snapshot"
+
+// errEnd ends a walk whose rest is left to another activity.
+var errEnd = errors.New("the attempt ends")
+
+// submit submits a range of batches. The journal knows which of them may have been sent. So the server may start it as
+// often as it likes, even while an attempt that was taken for lost is still at work.
+func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
+	if a.Cards == nil || a.Client == nil || a.Journal == nil {
+		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
+	}
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &submission{order: o, report: report{Done: o.From}, stop: stop}
+	s.permits = newPermits(o.Permits, func() { stop(errEnd) })
+	defer keepAlive(ctx, func() any { return s.done.Load() })()
+	go func() {
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
+			stop(errEnd)
+		case <-sending.Done():
+		}
+	}()
+	err := s.run(sending, a)
+	s.Lost = s.permits.count()
+	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
+	return &s.report, err
+}
+
+// submission is one attempt of an activity.
+type submission struct {
+	order
+	report
+
+	permits *permits
+	stop    context.CancelCauseFunc // ends the walk; the first error counts
+	done    atomic.Int64            // as report.Done, for the heartbeat
+}
+
+// run reads the cards and sends them. It counts batches up to the first that is not decided; the journal knows of others
+// behind it.
+func (s *submission) run(ctx context.Context, a *Activities) error {
+	cards, err := s.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	journal := &rangeJournal{Journal: a.Journal, permits: s.permits, first: s.From, stop: s.stop}
+	decided := true
+	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: journal, Job: s.Job}
+	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.stream(ctx, cards), options) {
+		if !decided || !s.add(b) {
+			decided = false
+			s.stop(ActivityError(b.Err))
+		}
+	}
+	if cause := context.Cause(ctx); !decided && !errors.Is(cause, errEnd) {
+		return cause
+	}
+	return nil
+}
+
+// add counts a batch, and reports whether it is decided.
+func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
+	batch := s.From + b.Index
+	switch {
+	case b.Status == payvault.BatchAccepted:
+		s.Accepted++
+	case b.Status == payvault.BatchUnknown:
+		s.Unknown = append(s.Unknown, batch)
+	case b.Status == payvault.BatchRefused && (b.Earlier || hasCode(b.Err)):
+		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
+	case b.Start < b.End && failedLocally(b.Err):
+		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
+		s.permits.lose()
+	default:
+		return false
+	}
+	if b.Earlier {
+		s.FromJournal++
+	}
+	s.Done++
+	s.done.Add(1)
+	return true
+}
+
+func hasCode(err error) bool {
+	e, ok := errors.AsType[*payvault.Error](err)
+	return ok && e.Code != ""
+}
+
+// failedLocally reports whether nothing of a batch can ever be sent.
+func failedLocally(err error) bool {
+	e, ok := errors.AsType[*payvault.Error](err)
+	return ok && e.Delivery == payvault.NotSent && !mayRepeat(e)
+}
+
+// read returns the cards of the range, if they are those of the job.
+func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
+	const name = "the source of cards"
+	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)
+	cards, err := call(ctx, s.Limit, name, func(ctx context.Context) ([]payvault.AccountUpdaterCard, error) {
+		return a.Cards.Cards(ctx, s.Source, start, end)
+	})
+	if err != nil {
+		return nil, err
+	}
+	now, err := call(ctx, s.Limit, name, func(ctx context.Context) (Snapshot, error) {
+		return a.Cards.Snapshot(ctx, s.Source) // after the cards were read, so that they are of this snapshot
+	})
+	if err == nil && (now != s.Snapshot || len(cards) != end-start) {
+		err = pauseFor(reasonChanged)
+	}
+	return cards, err
+}
+
+// stream gives the cards of each batch when there is a permit for it, and when it is due if the job has a rate.
+func (s *submission) stream(ctx context.Context, cards []payvault.AccountUpdaterCard) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for batch := range slices.Chunk(cards, batchSize) {
+			if !s.permits.take(ctx) || !sleep(ctx, s.Interval) {
+				return
+			}
+			for _, card := range batch {
+				if !yield(card) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sleep reports whether d has passed before the end of ctx.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

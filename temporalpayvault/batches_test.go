@@ -1,0 +1,449 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// death is a worker that is killed at one of its steps. From then on nothing of it arrives anywhere. The step itself may or
+// may not have arrived.
+type death struct {
+	left   atomic.Int64 // steps
+	halves *rand.Rand
+}
+
+// step reports whether the worker lives, and if not, whether the step arrives all the same.
+func (d *death) step() (lives, arrives bool) {
+	switch n := d.left.Add(-1); {
+	case n > 0:
+		return true, true
+	case n == 0:
+		return false, d.halves.IntN(2) == 0
+	}
+	return false, false
+}
+
+// worker gives the activities of a worker that dies.
+func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payvault.Journal) *Activities {
+	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		lives, arrives := d.step()
+		if !arrives {
+			return nil, errCut
+		}
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err == nil && !lives {
+			_ = res.Body.Close()
+			return nil, errCut
+		}
+		return res, err
+	})
+	client := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: transport}),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
+	return &Activities{Client: client, Cards: cards, Journal: &dyingJournal{journal, d}}
+}
+
+// dyingJournal is the journal as a worker has it that dies.
+type dyingJournal struct {
+	payvault.Journal
+	*death
+}
+
+func (j *dyingJournal) Begin(ctx context.Context, job string, batch int) (s payvault.BatchState, err error) {
+	lives, arrives := j.step()
+	if arrives {
+		s, err = j.Journal.Begin(ctx, job, batch)
+	}
+	if !lives {
+		err = errCut
+	}
+	return s, err
+}
+
+func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) (err error) {
+	lives, arrives := j.step()
+	if arrives {
+		err = j.Journal.End(ctx, job, batch, o)
+	}
+	if !lives {
+		err = errCut
+	}
+	return err
+}
+
+// someFaults makes some requests fail, mostly after they were performed.
+func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seed that can be replayed
+	kinds := []payvaulttest.Fault{
+		{Kind: payvaulttest.DropAfterCommit},
+		{Kind: payvaulttest.DropBeforeCommit},
+		{Kind: payvaulttest.RateLimit, RetryAfter: "0"},
+		{Kind: payvaulttest.Respond, Status: 503},
+		{Kind: payvaulttest.Respond, Status: 503, AfterCommit: true},
+	}
+	for range 2 + random.IntN(4) {
+		fault := kinds[random.IntN(len(kinds))]
+		fault.Operation, fault.Times = op, 1
+		inject(t, srv, fault)
+	}
+}
+
+// attempts runs attempts of an activity until one is not killed. The first six are killed at a random step.
+func attempts(seed uint64, attempt func(d *death) error) {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
+	for n := 0; ; n++ {
+		d := &death{halves: random}
+		d.left.Store(1 << 40)
+		if n < 6 {
+			d.left.Store(1 + random.Int64N(60))
+		}
+		err := attempt(d)
+		if d.left.Load() > 0 && err == nil {
+			return
+		}
+	}
+}
+
+// Workers are killed at any step: no batch is performed twice, each is accounted for, and the journal agrees.
+func TestSubmit_killedAtAnyStep(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			srv, d, journal := newServer(t), deck{n: 2950}, newBook()
+			someFaults(t, srv, seed)
+			o := orderOf(d)
+			sum := Summary{Batches: 30}
+			attempts(seed, func(killed *death) error {
+				r, err := submit(killed.worker(srv, d, journal), o)
+				if err != nil || killed.left.Load() <= 0 {
+					return errCut // whatever it has returned did not arrive
+				}
+				sum.add(r)
+				if o.From = r.Done; o.From < o.To {
+					return errCut
+				}
+				return nil
+			})
+			assert.Empty(t, audit(performed(t, srv), sum.statuses()))
+			assert.Equal(t, 30, sum.Accepted+sum.Refused+sum.Unknown)
+			counts := journal.count()
+			assert.Equal(t, sum.Accepted, counts[payvault.BatchAccepted])
+			assert.Equal(t, sum.Unknown, counts[payvault.BatchUnknown]+counts[""])
+		})
+	}
+}
+
+// naive is the activity that one writes first: its heartbeat tells how far it has come, and what fails is tried again.
+func naive(ctx context.Context, a *Activities, d *death, next *int) error {
+	for i := *next; i < 30; i++ {
+		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
+		if err != nil {
+			return err
+		}
+		if _, err := a.Client.AccountUpdater.Submit(ctx, cards); err != nil {
+			return err
+		}
+		if _, arrives := d.step(); arrives {
+			*next = i + 1
+		}
+	}
+	return nil
+}
+
+// The audit sees what the naive activity does.
+func TestNaive(t *testing.T) {
+	t.Parallel()
+	twice := 0
+	for seed := range uint64(10) {
+		srv, d, next := newServer(t), deck{n: 2950}, 0
+		someFaults(t, srv, seed)
+		attempts(seed, func(killed *death) error {
+			return naive(t.Context(), killed.worker(srv, d, newBook()), killed, &next)
+		})
+		twice += len(audit(performed(t, srv), (&Summary{Batches: 30}).statuses()))
+	}
+	assert.Positive(t, twice)
+}
+
+// Two attempts of one activity are at work at the same time, as after a worker was frozen: each batch is sent by one.
+func TestSubmit_twoAttempts(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	a := newActivities(srv, d)
+	second := make(chan error, 1)
+	go func() {
+		_, err := submit(a, orderOf(d))
+		second <- err
+	}()
+	_, err := submit(a, orderOf(d))
+	require.NoError(t, err)
+	require.NoError(t, <-second)
+	assert.Equal(t, 50, srv.Commits(op))
+	assert.Len(t, performed(t, srv), 50)
+}
+
+// source answers as a test wants.
+type source struct {
+	deck
+	snapshots func(context.Context) (Snapshot, error)
+	cards     func(context.Context) error
+}
+
+func (s source) Snapshot(ctx context.Context, _ string) (Snapshot, error) {
+	if s.snapshots != nil {
+		return s.snapshots(ctx)
+	}
+	return s.deck.snapshot(), nil
+}
+
+func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	if s.cards != nil {
+		if err := s.cards(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.deck.Cards(ctx, ref, start, end)
+}
+
+// A source that hangs is given up after a limit, whether it looks at its context or not, and the job pauses.
+func TestSubmit_sourceHangs(t *testing.T) {
+	t.Parallel()
+	for name, hang := range map[string]func(context.Context) error{
+		"ignores its context": func(context.Context) error {
+			<-t.Context().Done()
+			return nil
+		},
+		"honours its context": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		for call, s := range map[string]source{
+			"cards":    {cards: hang},
+			"snapshot": {snapshots: func(ctx context.Context) (Snapshot, error) { return Snapshot{}, hang(ctx) }},
+		} {
+			t.Run(name+", "+call, func(t *testing.T) {
+				t.Parallel()
+				s.deck = deck{n: 200}
+				srv := newServer(t)
+				o := orderOf(s.deck)
+				o.Limit = 20 * time.Millisecond
+				r, err := submit(newActivities(srv, s), o)
+				require.NoError(t, err)
+				assert.Equal(t, report{ending: ending{Stop: "the source of cards has not answered for 20ms"}}, r)
+				assert.Zero(t, srv.Commits(op))
+			})
+		}
+	}
+}
+
+// What a source says is left out, but for what it says by an application error.
+func TestSubmit_sourceFails(t *testing.T) {
+	t.Parallel()
+	const secret = "4111111111111111"
+	retried := func(text string) func(*testing.T, report, error) {
+		return func(t *testing.T, _ report, err error) {
+			t.Helper()
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok, "%v", err)
+			assert.False(t, app.NonRetryable())
+			assert.Equal(t, text, app.Message())
+		}
+	}
+	for name, test := range map[string]struct {
+		cards func(context.Context) error
+		want  func(*testing.T, report, error)
+	}{
+		"error": {
+			func(context.Context) error { return errors.New("row of " + secret) },
+			retried("the source of cards has failed"),
+		},
+		"panic": {
+			func(context.Context) error { panic("row of " + secret) },
+			retried("the source of cards has failed"),
+		},
+		"application error": {
+			func(context.Context) error {
+				return temporal.NewApplicationErrorWithCause("no disk", "Disk", errors.New(secret))
+			},
+			retried("no disk"),
+		},
+		"for good": {
+			func(context.Context) error {
+				return temporal.NewNonRetryableApplicationError("line 7", "File", nil, secret)
+			},
+			func(t *testing.T, r report, err error) {
+				t.Helper()
+				require.NoError(t, err)
+				assert.Equal(t, report{ending: ending{Stop: "line 7"}}, r)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := deck{n: 200}
+			r, err := submit(newActivities(newServer(t), source{deck: d, cards: test.cards}), orderOf(d))
+			test.want(t, r, err)
+			assert.NotContains(t, fmt.Sprintf("%+v %+v", r, err), secret)
+		})
+	}
+}
+
+// Cards that are not those of the job are not sent.
+func TestSubmit_otherCards(t *testing.T) {
+	t.Parallel()
+	for name, cards := range map[string]CardSource{
+		"checksum":             deck{n: 200, checksum: "another"},
+		"number":               deck{n: 201},
+		"fewer than announced": source{deck: deck{n: 150}, snapshots: func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t)
+			r, err := submit(newActivities(srv, cards), orderOf(deck{n: 200}))
+			require.NoError(t, err)
+			assert.Equal(t, report{ending: ending{Stop: reasonChanged}}, r)
+			assert.Zero(t, srv.Commits(op))
+		})
+	}
+}
+
+// An activity that is canceled, or whose worker stops, finishes its requests in flight and reports what is done.
+func TestSubmit_ends(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"canceled", "stopped"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 10_000}
+			a := newActivities(srv, d)
+			ctx, cancel := context.WithCancel(t.Context())
+			stopped := make(chan struct{})
+			var sent atomic.Int64
+			a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
+				if sent.Add(1) == 10 && how == "canceled" {
+					cancel()
+				} else if sent.Load() == 10 {
+					close(stopped)
+				}
+				return http.DefaultTransport.RoundTrip(r)
+			})
+			env := newAttempts(a)
+			env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+			env.SetWorkerStopChannel(stopped)
+			value, err := env.ExecuteActivity(activitySubmit, orderOf(d))
+			require.NoError(t, err)
+			var r report
+			require.NoError(t, value.Get(&r))
+			assert.Equal(t, []any{r.Done, "", 0}, []any{r.Accepted, r.Stop, len(r.Unknown)})
+			assert.Less(t, r.Done, 100)
+			book, _ := a.Journal.(*book)
+			assert.Equal(t, srv.Commits(op), book.count()[payvault.BatchAccepted])
+			assert.Zero(t, book.count()[""], "none is left of unknown outcome")
+		})
+	}
+}
+
+// What cannot be sent now is tried again by Temporal: at once after progress, else later, or when the service says.
+func TestSubmit_triedAgain(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	a := newActivities(srv, d)
+	wait := payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: "36000", Skip: 4}
+	inject(t, srv, wait)
+	o := orderOf(d)
+	o.InFlight = 1
+	r, err := submit(a, o)
+	require.NoError(t, err)
+	assert.Equal(t, []any{4, 4, ""}, []any{r.Done, r.Accepted, r.Stop})
+	o.From = r.Done
+	_, err = submit(a, o)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	assert.Equal(t, []any{10 * time.Hour, TypeSafeToRetry}, []any{app.NextRetryDelay(), app.Type()})
+}
+
+// A journal that fails is waited for. What it has not recorded may have been sent.
+func TestSubmit_journalFails(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	a := newActivities(srv, d)
+	book, _ := a.Journal.(*book)
+	for _, atEnd := range []bool{false, true} {
+		book.fail = func(end bool) error {
+			if end == atEnd {
+				return errCut
+			}
+			return nil
+		}
+		_, err := submit(a, orderOf(d))
+		if !atEnd {
+			require.ErrorContains(t, err, "cut")
+			assert.Zero(t, srv.Commits(op))
+		}
+	}
+	book.fail = nil
+	sent := srv.Commits(op)
+	assert.Positive(t, sent)
+	r, err := submit(a, orderOf(d))
+	require.NoError(t, err)
+	assert.Equal(t, []int{10, 10, sent + r.Accepted}, []int{r.Done, r.Accepted + len(r.Unknown), srv.Commits(op)})
+	assert.GreaterOrEqual(t, len(r.Unknown), sent)
+}
+
+// Temporal tries again what has made no progress, for an hour. Then the job pauses.
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	wait := temporal.NewApplicationErrorWithOptions("later", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
+	for name, test := range map[string]struct {
+		err      error
+		progress bool
+		attempt  int32
+		want     ending
+		again    error
+	}{
+		"no progress":     {errCut, false, 1, ending{}, errCut},
+		"for an hour":     {errCut, false, maxAttempts, ending{Stop: "failed 60 times: cut"}, nil},
+		"progress":        {errCut, true, maxAttempts, ending{}, nil},
+		"progress, wait":  {wait, true, 1, ending{Wait: time.Hour}, nil},
+		"pause":           {pauseFor("why"), false, 1, ending{Stop: "why"}, nil},
+		"progress, pause": {pauseFor("why"), true, 1, ending{Stop: "why"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var e ending
+			assert.Equal(t, test.again, e.consider(test.err, test.progress, test.attempt))
+			assert.Equal(t, test.want, e)
+		})
+	}
+}
+
+// The requests of a job with a rate keep their distance.
+func TestSubmission_stream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &submission{order: order{Interval: time.Second}, permits: newPermits(11, nil)}
+		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
+		require.NoError(t, err)
+		began, n := time.Now(), 0
+		for range s.stream(t.Context(), cards) {
+			n++
+		}
+		assert.Equal(t, []any{1050, 11 * time.Second}, []any{n, time.Since(began)})
+	})
+}

@@ -1,0 +1,214 @@
+package temporalpayvault
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Names of the query and the updates of both workflows. None takes an argument. An update is refused, and changes nothing,
+// if there is nothing to pause or to resume. So is one of another name.
+const (
+	QueryProgress = "progress" // returns what the workflow has come to; it grows when an activity ends
+	UpdatePause   = "pause"    // starts nothing more and ends the activities at work, which finish their requests in flight
+	UpdateResume  = "resume"   // goes on, once the activities that were at work have ended
+)
+
+// MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.
+const MemoPaused = "payvault-paused"
+
+const (
+	defaultConcurrency = 4
+	maxConcurrency     = 1000 // a server lets a workflow have 2,000 activities
+	defaultHeartbeat   = 30 * time.Second
+	leastHeartbeat     = time.Second
+	defaultCallTimeout = 5 * time.Minute
+	day                = 24 * time.Hour
+
+	reasonOperator = "by the update " + UpdatePause
+)
+
+// span is a range of what a workflow deals out: batches or lists.
+type span struct {
+	From   int `json:"from"`
+	To     int `json:"to"`               // not included
+	Page   int `json:"page,omitempty"`   // of an export: where in its first list it begins
+	Offset int `json:"offset,omitempty"` // records before that page
+}
+
+// dealt is what a run of a workflow hands to the next one.
+type dealt struct {
+	Next   int    `json:"next"`             // the first that was not dealt out yet
+	Rest   []span `json:"rest,omitempty"`   // was dealt out and is not done
+	Paused string `json:"paused,omitempty"` // why; "" if it is not
+}
+
+// dealer deals out ranges to activities, keeps some at work, and pauses.
+type dealer struct {
+	*dealt
+
+	total       int
+	per         int         // of total, in a range
+	concurrency int         // ranges at work
+	most        int         // ranges in a run; 0 for as many as the server wants
+	mayDeal     func() bool // whether the next may be dealt out
+	resumed     func()
+
+	ctx     workflow.Context
+	acts    workflow.Context // of the activities; a pause ends it
+	cancel  workflow.CancelFunc
+	started int
+	working int
+}
+
+// begin sets the options of activities, and up the query and the updates.
+func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress any) error {
+	d.concurrency = min(orDefault(d.concurrency, defaultConcurrency), maxConcurrency)
+	d.ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 30 * day, // a lost worker is told by its heartbeat
+		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
+		WaitForCancellation: true, // a canceled activity reports what it has done
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	})
+	d.acts, d.cancel = workflow.WithCancel(d.ctx)
+	pause := func(ctx workflow.Context) error {
+		d.pause(ctx, reasonOperator)
+		return nil
+	}
+	mayPause := func(workflow.Context) error {
+		if d.Paused != "" {
+			return errors.New("it is paused already: " + d.Paused)
+		}
+		return nil
+	}
+	mayResume := func(workflow.Context) error {
+		if d.Paused == "" {
+			return errors.New("it is not paused")
+		}
+		return nil
+	}
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, QueryProgress, progress),
+		workflow.SetUpdateHandlerWithOptions(ctx, UpdatePause, pause, workflow.UpdateHandlerOptions{Validator: mayPause}),
+		workflow.SetUpdateHandlerWithOptions(ctx, UpdateResume, d.resume, workflow.UpdateHandlerOptions{Validator: mayResume}),
+	)
+}
+
+// pause keeps the first reason.
+func (d *dealer) pause(ctx workflow.Context, reason string) {
+	if d.Paused != "" || reason == "" {
+		return
+	}
+	d.Paused = reason
+	d.cancel()
+	d.mark(ctx, reason)
+	workflow.GetLogger(ctx).Warn("payvault: the job has paused", "reason", reason)
+}
+
+// resume waits for the activities at work, which do not know what was mended.
+func (d *dealer) resume(ctx workflow.Context) error {
+	err := workflow.Await(ctx, func() bool { return d.working == 0 })
+	if err != nil || d.Paused == "" {
+		return err
+	}
+	d.Paused = ""
+	d.acts, d.cancel = workflow.WithCancel(d.ctx)
+	d.resumed()
+	d.mark(ctx, nil)
+	return nil
+}
+
+// mark sets the memo, or removes it if the reason is nil.
+func (d *dealer) mark(ctx workflow.Context, reason any) {
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: reason}); err != nil {
+		workflow.GetLogger(ctx).Warn("payvault: the memo of the job cannot be set", "error", err)
+	}
+}
+
+// run has ranges done until there are none left, and reports whether that is so. Otherwise the workflow has to continue as
+// new. The function deal returns what is to be done in a coroutine, which returns what is left of the range.
+func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
+	for {
+		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
+		if err != nil { // canceled: the activities at work report what they have done
+			cleanup, cancel := workflow.NewDisconnectedContext(d.ctx)
+			defer cancel()
+			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.working == 0 }))
+		}
+		if d.mayEnd() {
+			return !d.hasWork(), nil
+		}
+		s := d.take()
+		d.started++
+		d.working++
+		do := deal(s)
+		workflow.Go(d.acts, func(ctx workflow.Context) {
+			if left := do(ctx); left.From < left.To {
+				d.Rest = append(d.Rest, left)
+			}
+			d.working--
+		})
+	}
+}
+
+func (d *dealer) hasWork() bool { return len(d.Rest) > 0 || d.Next < d.total }
+
+func (d *dealer) mayStart() bool {
+	return d.Paused == "" && d.working < d.concurrency && d.hasWork() && !d.isLong() && d.mayDeal()
+}
+
+func (d *dealer) mayEnd() bool {
+	return d.working == 0 && (!d.hasWork() || d.isLong()) && workflow.AllHandlersFinished(d.ctx)
+}
+
+// isLong reports whether the history of the run is long enough.
+func (d *dealer) isLong() bool {
+	return d.most > 0 && d.started >= d.most || workflow.GetInfo(d.ctx).GetContinueAsNewSuggested()
+}
+
+// take takes the next range.
+func (d *dealer) take() span {
+	if len(d.Rest) > 0 {
+		s := d.Rest[0]
+		d.Rest = slices.Delete(d.Rest, 0, 1)
+		return s
+	}
+	s := span{From: d.Next, To: min(d.Next+d.per, d.total)}
+	d.Next = s.To
+	return s
+}
+
+// perform runs an activity, and reports whether it has returned a result. Its retries are those of Temporal.
+func (d *dealer) perform(ctx workflow.Context, name string, input, result any) bool {
+	err := workflow.ExecuteActivity(ctx, name, input).Get(ctx, result)
+	_, failed := errors.AsType[*temporal.ActivityError](err)
+	switch {
+	case err == nil:
+		return true
+	case temporal.IsCanceledError(err):
+	case failed: // by hand, such as with the CLI
+		d.pause(ctx, cut("an activity has failed: "+err.Error()))
+	default: // another worker can read the result
+		panicUnreadable(err)
+	}
+	return false
+}
+
+// after does what an activity says in its report: it pauses the job, or waits.
+func (d *dealer) after(ctx workflow.Context, e ending) {
+	d.pause(ctx, e.Stop)
+	if e.Wait > 0 {
+		_, _ = workflow.AwaitWithTimeout(ctx, e.Wait, d.isLong) // it fails when the job pauses
+	}
+}
+
+// orDefault returns n, or what stands in for it if n is not positive.
+func orDefault[T int | time.Duration](n, instead T) T {
+	if n > 0 {
+		return n
+	}
+	return instead
+}

@@ -1,0 +1,119 @@
+package temporalpayvault
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"example.com/payvault"
+)
+
+// rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts batches from 0, and the journal
+// counts them from the beginning of the job. It sees every outcome first, so it holds the brake too.
+type rangeJournal struct {
+	payvault.Journal
+	*permits
+
+	first int                 // batch of the range
+	stop  func(because error) // ends the walk
+	ended bool                // TODO
+}
+
+// Begin begins a batch.
+func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
+	state, err := j.Journal.Begin(ctx, job, j.first+batch)
+	if state.Begun {
+		j.giveBack()
+	}
+	return state, err
+}
+
+// End records the outcome of a batch, and pauses the job where the answer is not about the batch.
+func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	switch {
+	case o.Status == payvault.BatchEnd: // TODO: goes with the rebase
+		j.ended = true
+		return nil
+	case j.ended:
+		return nil
+	case o.Status == payvault.BatchRefused && o.Code == "":
+		// Something in front of the service has answered, such as a proxy with a page in HTML.
+		o.Status = payvault.BatchNotSent
+		j.stop(pauseFor(fmt.Sprintf("status %d without a code, which decides nothing: is the base URL right?", o.StatusCode)))
+	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
+		j.stop(pauseFor(fmt.Sprintf("the service refuses the key with status %d", o.StatusCode)))
+	}
+	err := j.Journal.End(ctx, job, j.first+batch, o)
+	switch o.Status {
+	case payvault.BatchAccepted:
+		j.giveBack()
+		j.earn()
+	case payvault.BatchRefused, payvault.BatchUnknown:
+		j.lose()
+	case payvault.BatchNotSent: // it waits for the rate limit, or the walk is over
+	}
+	return err
+}
+
+// permits bound how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes back when
+// the batch is accepted, and is lost when it is refused or of unknown outcome. Ten accepted batches bring a lost permit
+// back.
+type permits struct {
+	free  chan struct{}
+	spent func() // called when all permits are lost
+
+	mu       sync.Mutex
+	lost     int
+	accepted int
+}
+
+const acceptedForOne = 10 // accepted batches make up for one that went wrong
+
+func newPermits(n int, spent func()) *permits {
+	p := &permits{free: make(chan struct{}, n), spent: spent}
+	for range n {
+		p.giveBack()
+	}
+	return p
+}
+
+// take waits for a permit, and reports whether there is one before the end of ctx.
+func (p *permits) take(ctx context.Context) bool {
+	select {
+	case <-p.free:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *permits) giveBack() { p.free <- struct{}{} }
+
+// lose keeps a permit that was taken.
+func (p *permits) lose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost++
+	if p.lost == cap(p.free) {
+		p.spent()
+	}
+}
+
+// earn counts an accepted batch.
+func (p *permits) earn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.accepted++
+	if p.lost > 0 && p.accepted%acceptedForOne == 0 {
+		p.lost--
+		p.giveBack()
+	}
+}
+
+// count returns how many permits are lost.
+func (p *permits) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}

@@ -1,0 +1,182 @@
+package temporalpayvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"example.com/payvault"
+)
+
+// exportOrder tells an activity what to export.
+type exportOrder struct {
+	Export        string
+	List          ExportOptions
+	Span          span
+	Subscriptions []payvault.SubscriptionID // of the span; none for customers
+	Limit         time.Duration             // of a call of the sink
+}
+
+// exportReport says how far an attempt has come. It is the heartbeat too, from which the next attempt goes on.
+type exportReport struct {
+	Left    span `json:"left"`
+	Pages   int  `json:"pages"`
+	Records int  `json:"records"`
+	ending
+}
+
+const maxBadAnswers = 5 // to the request for a page, with 15 s of waits between them
+
+// export exports a range of lists.
+func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, error) {
+	if a.Client == nil || a.Sink == nil {
+		return nil, errors.New("a worker has no Client or no Sink in its Activities")
+	}
+	begin := exportReport{Left: o.Span}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &begin); err != nil {
+			return nil, err // another worker may be able to read it
+		}
+	}
+	e := &exporter{Activities: a, exportOrder: o}
+	e.report.Store(&begin)
+	defer keepAlive(ctx, func() any { return e.report.Load() })()
+	err := e.run(ctx)
+	r := *e.report.Load()
+	err = r.end(ctx, err, r.Left != o.Span)
+	return &r, err
+}
+
+// exporter is one attempt of an activity.
+type exporter struct {
+	*Activities
+	exportOrder
+
+	report atomic.Pointer[exportReport] // replaced after each page
+}
+
+// run exports the lists that are left. It ends early, without an error, when the worker stops.
+func (e *exporter) run(ctx context.Context) error {
+	for ended := true; ended && e.report.Load().Left.From < e.Span.To; {
+		var err error
+		if len(e.Subscriptions) == 0 {
+			ended, err = writeList(ctx, e, 0, e.Client.Customers.List, e.Sink.WriteCustomers)
+		} else {
+			id := e.Subscriptions[e.report.Load().Left.From-e.Span.From]
+			transactions := func(
+				ctx context.Context, o *payvault.ListOptions, opts ...payvault.CallOption,
+			) (*payvault.Page[payvault.Transaction], error) {
+				return e.Client.Subscriptions.Transactions(ctx, id, o, opts...)
+			}
+			ended, err = writeList(ctx, e, id, transactions, e.Sink.WriteTransactions)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeList writes the pages of a list from where the attempt has come to, and reports whether it came to the end. It ends
+// before that, without an error, when the worker stops.
+func writeList[T any](
+	ctx context.Context, e *exporter, id payvault.SubscriptionID,
+	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
+	write func(context.Context, Position, []T) error,
+) (ended bool, err error) {
+	for page, err := range pagesOf(ctx, e.options(), get) {
+		if err != nil {
+			return false, e.badAnswer(ctx, id, err)
+		}
+		if len(page.Items) == 0 {
+			continue
+		}
+		r := *e.report.Load()
+		err := e.sink(ctx, id, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
+		if err != nil {
+			return false, err
+		}
+		r.Pages++
+		r.Records += len(page.Items)
+		r.Left.Page++
+		r.Left.Offset += len(page.Items)
+		e.report.Store(&r)
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
+			return false, nil
+		default:
+		}
+	}
+	if err := e.sink(ctx, id, e.Sink.EndList); err != nil {
+		return false, err
+	}
+	r := *e.report.Load()
+	r.Left = span{From: r.Left.From + 1, To: r.Left.To}
+	e.report.Store(&r)
+	return true, nil
+}
+
+// sink calls the sink for the next page of a list.
+func (e *exporter) sink(ctx context.Context, id payvault.SubscriptionID, f func(context.Context, Position) error) error {
+	left := e.report.Load().Left
+	at := Position{Export: e.Export, Subscription: id, Page: left.Page, Offset: left.Offset}
+	_, err := call(ctx, e.Limit, "the sink", func(ctx context.Context) (none struct{}, _ error) {
+		return none, f(ctx, at)
+	})
+	return err
+}
+
+// badAnswer returns the error of an attempt whose page cannot be had. A page that the service refuses, or that cannot be
+// read, may be that of a proxy. So Temporal asks for it some more times before the export pauses.
+func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
+	refusal, ok := errors.AsType[*payvault.Error](err)
+	aboutThePage := ok && refusal.Delivery != payvault.NotSent && !isAboutTheKey(refusal) &&
+		(!payvault.SafeToRetry(err) || errors.Is(err, payvault.ErrMalformedResponse))
+	reason := fmt.Sprintf("subscription %d: %s", id, err)
+	switch {
+	case !aboutThePage:
+		return ActivityError(err)
+	case activity.GetInfo(ctx).Attempt < maxBadAnswers:
+		return errors.New(reason)
+	}
+	return pauseFor(reason)
+}
+
+func isAboutTheKey(e *payvault.Error) bool {
+	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
+}
+
+// options are those of a walk from the next page on.
+func (e *exporter) options() *payvault.ListOptions {
+	o := &payvault.ListOptions{
+		OrderOn: e.List.OrderOn, OrderBy: e.List.OrderBy, Count: e.List.Count, Page: e.report.Load().Left.Page,
+	}
+	for _, f := range e.List.Filters {
+		o.Filters = append(o.Filters, payvault.Filter(f))
+	}
+	return o
+}
+
+// pagesOf walks over pages. TODO: the iterator of the root.
+func pagesOf[T any](
+	ctx context.Context, options *payvault.ListOptions,
+	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
+) iter.Seq2[*payvault.Page[T], error] {
+	return func(yield func(*payvault.Page[T], error) bool) {
+		for ; ; options.Page++ {
+			page, err := get(ctx, options)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page, nil) || len(page.Items) == 0 || page.TotalPages > 0 && options.Page+1 >= page.TotalPages {
+				return
+			}
+		}
+	}
+}

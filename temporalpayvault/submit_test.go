@@ -1,0 +1,339 @@
+package temporalpayvault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// Requests are lost, turned away and refused: every batch is sent once, and accounted for.
+func TestSubmitCards(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 12_345}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 2})
+	const tenHours = "36000"
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit, RetryAfter: tenHours, Times: 3})
+	refusal := payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Message: "declined", Times: 1}
+	inject(t, srv, refusal)
+	env := newWorkflows(newActivities(srv, d))
+	began := env.Now()
+	job := d.job()
+	job.BatchesPerActivity, job.Concurrency, job.InFlight = 20, 3, 2
+	env.ExecuteWorkflow(SubmitCards, job)
+	s := result[Summary](t, env)
+	assert.Equal(t, []int{12_345, 124, 121, 1, 2}, []int{s.Cards, s.Batches, s.Accepted, s.Refused, s.Unknown})
+	assert.Len(t, s.UnknownBatches, 2)
+	require.Len(t, s.RefusedBatches, 1)
+	assert.Contains(t, s.RefusedBatches[0].Reason, "code 7: declined")
+	assert.Empty(t, audit(performed(t, srv), s.statuses()))
+	assert.GreaterOrEqual(t, env.Now().Sub(began), 10*time.Hour)
+}
+
+// The same cards, started again, are known to the journal. Under another name they are sent once more.
+func TestSubmitCards_again(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 3000}
+	a := newActivities(srv, d)
+	for _, run := range []struct {
+		name             string
+		known, performed int
+	}{{"", 0, 30}, {"", 30, 30}, {"once more", 0, 60}} {
+		env, job := newWorkflows(a), d.job()
+		job.Name = run.name
+		env.ExecuteWorkflow(SubmitCards, job)
+		want := Summary{Cards: 3000, Batches: 30, Accepted: 30, FromJournal: run.known}
+		assert.Equal(t, want, result[Summary](t, env))
+		assert.Equal(t, run.performed, srv.Commits(op))
+	}
+}
+
+func TestSubmitCards_noCards(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(newActivities(newServer(t), deck{}))
+	env.ExecuteWorkflow(SubmitCards, deck{}.job())
+	assert.Equal(t, Summary{}, result[Summary](t, env))
+}
+
+func TestSubmitCards_noChecksum(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
+	env.ExecuteWorkflow(SubmitCards, Job{Source: "deck", Snapshot: Snapshot{Cards: 5}})
+	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
+}
+
+// A worker with cards and without a journal does not start: nothing would know what was sent.
+func TestRegister_noJournal(t *testing.T) {
+	t.Parallel()
+	assert.PanicsWithValue(t, "temporalpayvault: Cards need a Journal, since nothing else knows which of them were sent",
+		func() { newWorkflows(&Activities{Cards: deck{}}) })
+}
+
+// accepting stands in for the activity.
+func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
+	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, o order) (*report, error) {
+			return &report{Done: o.To, Accepted: o.To - o.From}, nil
+		})
+}
+
+// The next run goes on where this one ends, and knows what it has come to.
+func TestSubmitCards_continueAsNew(t *testing.T) {
+	t.Parallel()
+	job := deck{n: 2500}.job()
+	job.BatchesPerActivity, job.Concurrency, job.ActivitiesPerRun, job.Name = 4, 2, 3, "n"
+	in := jobInput{Job: job}
+	for runs := 1; ; runs++ {
+		env := newWorkflows(newActivities(newServer(t), deck{n: 2500}))
+		accepting(env)
+		env.ExecuteWorkflow(workflowSubmit, in)
+		var next *workflow.ContinueAsNewError
+		if !errors.As(env.GetWorkflowError(), &next) {
+			assert.Equal(t, 25, result[Summary](t, env).Accepted)
+			assert.Equal(t, 3, runs)
+			return
+		}
+		in = jobInput{}
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+		assert.Equal(t, 12*runs, in.State.Summary.Accepted)
+		assert.Equal(t, "n", in.Name)
+	}
+}
+
+func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 2500}
+	env := newWorkflows(newActivities(newServer(t), d))
+	env.SetContinueAsNewSuggested(true)
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
+}
+
+// A run that ends while somebody resumes the job waits for the update.
+func TestSubmitCards_resumedAtTheEndOfARun(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 3000}
+	env := newWorkflows(newActivities(newServer(t), d))
+	accepting(env).After(time.Minute)
+	env.RegisterDelayedCallback(func() {
+		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
+		env.SetContinueAsNewSuggested(true)
+		resume(t, env)
+	}, time.Second)
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	var in jobInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	assert.Empty(t, in.State.Paused)
+}
+
+// paused asks a workflow after some time why it has paused, has something mended, and resumes it.
+func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
+	t.Helper()
+	s := &Summary{}
+	env.RegisterDelayedCallback(func() {
+		*s = query[Summary](t, env)
+		mend()
+		resume(t, env)
+	}, after)
+	return s
+}
+
+// A pause ends the activities at work, and what is left of them is done after it.
+func TestSubmitCards_pauseAndResume(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 10_000}
+	env := newWorkflows(newActivities(newServer(t), d))
+	accepting(env).After(time.Minute)
+	env.RegisterDelayedCallback(func() {
+		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
+	}, 90*time.Second)
+	stopped := paused(t, env, 5*time.Hour, func() {})
+	began := env.Now()
+	job := d.job()
+	job.BatchesPerActivity, job.Concurrency = 10, 2
+	env.ExecuteWorkflow(SubmitCards, job)
+	assert.Equal(t, []any{reasonOperator, 20}, []any{stopped.Paused, stopped.Accepted})
+	s := result[Summary](t, env)
+	assert.Equal(t, []any{"", 100}, []any{s.Paused, s.Accepted})
+	assert.Equal(t, 5*time.Hour+4*time.Minute, env.Now().Sub(began).Round(time.Second))
+}
+
+// asIs writes raw values as they are.
+type asIs struct{ converter.DataConverter }
+
+func (c asIs) ToPayloads(values ...any) (*commonpb.Payloads, error) {
+	if len(values) == 1 {
+		if raw, ok := values[0].(converter.RawValue); ok {
+			return &commonpb.Payloads{Payloads: []*commonpb.Payload{raw.Payload()}}, nil
+		}
+	}
+	return c.DataConverter.ToPayloads(values...)
+}
+
+// A misspelt update, one that cannot be read, and one for which there is no reason are refused and change nothing.
+func TestSubmitCards_refusedUpdates(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 3000}
+	env := newWorkflows(newActivities(newServer(t), d))
+	keyed, _ := NewConverters(newCodec(t, "a", "a"))
+	env.SetDataConverter(asIs{keyed})
+	other, _ := NewConverters(newCodec(t, "b", "b"))
+	unreadable, err := other.ToPayload("because")
+	require.NoError(t, err)
+	accepting(env).After(time.Minute)
+	refused := map[string]string{}
+	send := func(name string, args ...any) {
+		update(env, name, func(err error) {
+			if assert.Error(t, err, name) {
+				refused[name] = err.Error()
+			}
+		}, args...)
+	}
+	env.RegisterDelayedCallback(func() {
+		send("pasue")
+		send(UpdateResume)
+		send(UpdatePause, converter.NewRawValue(unreadable))
+	}, time.Second)
+	env.RegisterDelayedCallback(func() {
+		assert.Empty(t, query[Summary](t, env).Paused)
+		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
+		send("twice")
+	}, 10*time.Second)
+	stopped := paused(t, env, time.Hour, func() {})
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, 30, result[Summary](t, env).Accepted)
+	assert.Equal(t, reasonOperator, stopped.Paused)
+	assert.Contains(t, refused["pasue"], "KnownUpdates")
+	assert.Contains(t, refused[UpdateResume], "it is not paused")
+	assert.Contains(t, refused[UpdatePause], `no key "b"`)
+}
+
+// A paused job is marked in its memo, and in the logs of its worker.
+func TestSubmitCards_marksPauses(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 3000}
+	var logged bytes.Buffer
+	env := loggedWorkflows(newActivities(newServer(t), d), log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+	accepting(env).After(time.Minute)
+	var marks []any
+	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
+		memo, _ := args.Get(0).(map[string]any)
+		marks = append(marks, memo[MemoPaused])
+	})
+	env.RegisterDelayedCallback(func() {
+		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
+	}, time.Second)
+	paused(t, env, time.Hour, func() {})
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, 30, result[Summary](t, env).Accepted)
+	assert.Equal(t, []any{reasonOperator, nil}, marks)
+	assert.Contains(t, logged.String(), `level=WARN msg="payvault: the job has paused"`)
+}
+
+// However many workers there are and however the ranges are cut, a service that refuses everything, or loses all answers,
+// gets 20 batches. After the pause it gets the others.
+func TestSubmitCards_brake(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]payvaulttest.Fault{
+		"refused": {Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Message: "no"},
+		"lost":    {Operation: op, Kind: payvaulttest.DropAfterCommit},
+	} {
+		for _, cut := range []Job{
+			{},
+			{BatchesPerActivity: 1, Concurrency: 3, InFlight: 1},
+			{BatchesPerActivity: 7, Concurrency: 20, InFlight: 1},
+			{BatchesPerActivity: 1000, Concurrency: 1, InFlight: 20},
+			{Concurrency: 20, InFlight: 20, MaxBad: 20},
+		} {
+			t.Run(fmt.Sprintf("%s, %d, %d, %d", name, cut.BatchesPerActivity, cut.Concurrency, cut.InFlight), func(t *testing.T) {
+				t.Parallel()
+				srv, d := newServer(t), deck{n: 20_000}
+				a := newActivities(srv, d)
+				a.Client = srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+				mend := inject(t, srv, fault)
+				env := newWorkflows(a)
+				stopped := paused(t, env, 24*time.Hour, mend)
+				job := cut
+				job.Source, job.Snapshot = "deck", d.snapshot()
+				env.ExecuteWorkflow(SubmitCards, job)
+				s := result[Summary](t, env)
+				assert.Equal(t, reasonBad, stopped.Paused)
+				assert.Equal(t, 20, stopped.Refused+stopped.Unknown, "they are counted")
+				assert.Equal(t, 180, s.Accepted)
+				assert.Equal(t, 20, s.Refused+s.Unknown)
+				assert.Empty(t, audit(performed(t, srv), s.statuses()))
+			})
+		}
+	}
+}
+
+// A refusal here and there is about the cards of a batch, and pauses nothing.
+func TestSubmitCards_scatteredRefusals(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 60_000}
+	a := newActivities(srv, d)
+	var sent atomic.Int64
+	a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
+		if sent.Add(1)%15 == 0 {
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	env := newWorkflows(a)
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	s := result[Summary](t, env)
+	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
+}
+
+// An answer that is not about the batch decides nothing: the job pauses, and sends the batch after it.
+func TestSubmitCards_noDecision(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault  payvaulttest.Fault
+		reason string
+	}{
+		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "status 401"},
+		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "status 403"},
+		"wrong path": {
+			payvaulttest.Fault{
+				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
+			},
+			"status 404 without a code",
+		},
+		"no body": {payvaulttest.Fault{Status: http.StatusBadRequest, Body: " "}, "status 400 without a code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 5000}
+			test.fault.Operation, test.fault.Kind = op, payvaulttest.Respond
+			mend := inject(t, srv, test.fault)
+			env := newWorkflows(newActivities(srv, d))
+			stopped := paused(t, env, 24*time.Hour, mend)
+			env.ExecuteWorkflow(SubmitCards, d.job())
+			s := result[Summary](t, env)
+			assert.Contains(t, stopped.Paused, test.reason)
+			assert.Zero(t, stopped.Refused)
+			assert.Equal(t, 50, s.Accepted)
+			assert.Equal(t, 50, srv.Commits(op))
+		})
+	}
+}
