@@ -34,9 +34,9 @@ const (
 // span is a range of what a workflow deals out: batches or lists.
 type span struct {
 	From   int `json:"from"`
-	To     int `json:"to"`               // not included
-	Page   int `json:"page,omitempty"`   // of an export: where in its first list it begins
-	Offset int `json:"offset,omitempty"` // records before that page
+	To     int `json:"to"`     // not included
+	Page   int `json:"page"`   // of an export: where in its first list it begins
+	Offset int `json:"offset"` // records before that page
 }
 
 // dealt is what a run of a workflow hands to the next one.

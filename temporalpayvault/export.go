@@ -148,14 +148,15 @@ func (j *exportRun) export(s span) func(workflow.Context) span {
 		o.Subscriptions = j.Subscriptions[s.From:s.To]
 	}
 	return func(ctx workflow.Context) span {
-		r := exportReport{Left: s}
-		if j.perform(ctx, activityExport, o, &r) {
-			sum := &j.State.Summary
-			sum.Done += r.Left.From - s.From
-			sum.Pages += r.Pages
-			sum.Records += r.Records
-			j.after(ctx, r.ending)
+		var r exportReport
+		if !j.perform(ctx, activityExport, o, &r) {
+			return s
 		}
+		sum := &j.State.Summary
+		sum.Done += r.Left.From - s.From
+		sum.Pages += r.Pages
+		sum.Records += r.Records
+		j.after(ctx, r.ending)
 		return r.Left
 	}
 }

@@ -37,14 +37,14 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, 
 	if a.Client == nil || a.Sink == nil {
 		return nil, errors.New("a worker has no Client or no Sink in its Activities")
 	}
-	begin := exportReport{Left: o.Span}
-	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &begin); err != nil {
-			return nil, err // another worker may be able to read it
-		}
+	var before exportReport
+	if !activity.HasHeartbeatDetails(ctx) {
+		before.Left = o.Span
+	} else if err := activity.GetHeartbeatDetails(ctx, &before); err != nil {
+		return nil, err // another worker may be able to read it
 	}
 	e := &exporter{Activities: a, exportOrder: o}
-	e.report.Store(&begin)
+	e.report.Store(&before)
 	defer keepAlive(ctx, func() any { return e.report.Load() })()
 	err := e.run(ctx)
 	r := *e.report.Load()

@@ -126,23 +126,27 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// A run that ends while somebody resumes the job waits for the update.
-func TestSubmitCards_resumedAtTheEndOfARun(t *testing.T) {
+// A job that is paused when its run ends is paused in the next one.
+func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
 	env := newWorkflows(newActivities(newServer(t), d))
 	accepting(env).After(time.Minute)
 	env.RegisterDelayedCallback(func() {
 		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
-		env.SetContinueAsNewSuggested(true)
-		resume(t, env)
 	}, time.Second)
+	env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, time.Hour)
 	env.ExecuteWorkflow(SubmitCards, d.job())
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &next)
 	var in jobInput
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
-	assert.Empty(t, in.State.Paused)
+	env = newWorkflows(newActivities(newServer(t), d))
+	accepting(env)
+	stopped := paused(t, env, time.Hour, func() {})
+	env.ExecuteWorkflow(workflowSubmit, in)
+	assert.Equal(t, reasonOperator, stopped.Paused)
+	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
 // paused asks a workflow after some time why it has paused, has something mended, and resumes it.
