@@ -141,7 +141,7 @@ func (w *world) statuses(ctx context.Context, part string) (map[int]payvault.Bat
 	return statuses, rows.Err()
 }
 
-// histories returns those of the runs of a workflow, or of all for "".
+// histories returns those of the runs of a workflow, or of all for "", the newest run first.
 func (w *world) histories(ctx context.Context, id string) (events []*historypb.HistoryEvent, runs int, err error) {
 	for token := []byte(nil); ; {
 		list, err := w.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: token})

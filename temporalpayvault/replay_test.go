@@ -1,0 +1,118 @@
+package temporalpayvault
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+)
+
+// The histories of testdata are those of a real server:
+//
+//	go -C internal/soak run . -temporal temporal -faults 0 -record "$PWD/testdata/histories"
+func history(t *testing.T, name string) *historypb.History {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", "histories", name+".json"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, file.Close()) })
+	h, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	return h
+}
+
+func histories(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/histories/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	require.Greater(t, len(names), 8)
+	return names
+}
+
+// replay replays a history with a worker that has a data converter.
+func replay(t *testing.T, h *historypb.History, data converter.DataConverter, submit any) error {
+	t.Helper()
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: data})
+	require.NoError(t, err)
+	r.RegisterWorkflowWithOptions(submit, workflow.RegisterOptions{Name: workflowSubmit})
+	r.RegisterWorkflowWithOptions(readable(exportLists), workflow.RegisterOptions{Name: workflowExport})
+	started := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	return r.ReplayWorkflowHistoryWithOptions(quiet(), h, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+	})
+}
+
+// Workflows that were started with the code of today go on with that of tomorrow: docs/versions.md promises it. A change
+// of what a workflow does asks for workflow.GetVersion.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	for _, name := range histories(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := history(t, name)
+			require.NoError(t, replay(t, h, nil, readable(submitCards)))
+			raw, err := proto.Marshal(h)
+			require.NoError(t, err)
+			assert.True(t, bytes.Contains(raw, []byte("json/plain")), "what is passed can be read")
+			assert.False(t, bytes.Contains(raw, []byte("41111111")), "and a recording shows no card")
+		})
+	}
+}
+
+// A replay sees a change of the workflow.
+func TestReplay_changed(t *testing.T) {
+	t.Parallel()
+	err := replay(t, history(t, "brake-1"), nil, readable(func(ctx workflow.Context, in jobInput) (*Summary, error) {
+		in.Concurrency = 1
+		return submitCards(ctx, in)
+	}))
+	require.ErrorContains(t, err, "TMPRL1100") // not deterministic
+}
+
+// A worker that cannot read what another one has encrypted decides nothing. Its task fails, and one that can goes on.
+func TestReplay_unreadable(t *testing.T) {
+	t.Parallel()
+	codec := newCodec(t, "a", "a")
+	keyed, _ := NewConverters(codec)
+	otherKey, _ := NewConverters(newCodec(t, "b", "b"))
+	for name, payloads := range map[string]func(*historypb.HistoryEvent) *commonpb.Payloads{
+		"input": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetWorkflowExecutionStartedEventAttributes().GetInput()
+		},
+		"results": func(e *historypb.HistoryEvent) *commonpb.Payloads {
+			return e.GetActivityTaskCompletedEventAttributes().GetResult()
+		},
+	} {
+		for _, recorded := range []string{"brake-1", "wait-1", "customers-1"} {
+			h, found := history(t, recorded), false
+			for _, event := range h.GetEvents() {
+				if p := payloads(event); p != nil {
+					encrypted, err := codec.Encode(p.GetPayloads())
+					require.NoError(t, err)
+					p.Payloads, found = encrypted, true
+				}
+			}
+			require.True(t, found)
+			t.Run(name+" of "+recorded, func(t *testing.T) {
+				t.Parallel()
+				for _, data := range []converter.DataConverter{converter.GetDefaultDataConverter(), otherKey} {
+					require.ErrorContains(t, replay(t, h, data, readable(submitCards)), "this worker cannot read")
+				}
+				require.NoError(t, replay(t, h, keyed, readable(submitCards)))
+			})
+		}
+	}
+}
