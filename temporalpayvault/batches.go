@@ -36,6 +36,8 @@ type report struct {
 	FromJournal int            `json:"from_journal,omitempty"`
 	Refused     []RefusedBatch `json:"refused,omitempty"`
 	Unknown     []int          `json:"unknown,omitempty"`
+	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 of them
+	LeftOut     int            `json:"left_out,omitempty"`
 	Lost        int            `json:"lost,omitempty"` // permits
 	ending
 }
@@ -109,7 +111,7 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 		s.Accepted++
 	case b.Status == payvault.BatchUnknown:
 		s.Unknown = append(s.Unknown, batch)
-	case b.Status == payvault.BatchRefused && (b.Earlier || hasCode(b.Err)):
+	case b.Status == payvault.BatchRefused && (b.FromJournal || hasCode(b.Err)):
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
 	case b.Start < b.End && failedLocally(b.Err):
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
@@ -117,9 +119,15 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	default:
 		return false
 	}
-	if b.Earlier {
+	if b.FromJournal {
 		s.FromJournal++
 	}
+	var invalid []InvalidCard
+	for _, card := range b.Invalid {
+		invalid = append(invalid, InvalidCard{s.From*batchSize + card.Position, cut(card.Err.Error())})
+	}
+	s.LeftOut += len(invalid)
+	s.Invalid = appendSome(s.Invalid, invalid)
 	s.Done++
 	s.done.Add(1)
 	return true

@@ -17,7 +17,6 @@ type rangeJournal struct {
 
 	first int                 // batch of the range
 	stop  func(because error) // ends the walk
-	ended bool                // TODO
 }
 
 // Begin begins a batch.
@@ -32,11 +31,6 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 // End records the outcome of a batch, and pauses the job where the answer is not about the batch.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
-	case o.Status == payvault.BatchEnd: // TODO: goes with the rebase
-		j.ended = true
-		return nil
-	case j.ended:
-		return nil
 	case o.Status == payvault.BatchRefused && o.Code == "":
 		// Something in front of the service has answered, such as a proxy with a page in HTML.
 		o.Status = payvault.BatchNotSent

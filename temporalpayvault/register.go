@@ -27,8 +27,10 @@ type CardSource interface {
 
 // Snapshot is what a reference to cards stands for.
 type Snapshot struct {
-	Cards    int    `json:"cards"`    // how many there are
-	Checksum string `json:"checksum"` // another one for other cards or another order, such as that of payvault.JobName
+	Cards int `json:"cards"` // how many there are
+	// Checksum is another one for other cards or another order, such as that of [payvault.JobName], or the version of an
+	// object in a store. It is in the history: the plain checksum of a file with few cards gives these away.
+	Checksum string `json:"checksum"`
 }
 
 // Activities are what a worker needs: Cards and a Journal for [SubmitCards], and a Sink for [ExportLists].

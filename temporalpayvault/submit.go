@@ -52,8 +52,11 @@ type Summary struct {
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
 	FromJournal int `json:"from_journal,omitempty"` // of these: not sent by the activity that reports them
 
+	LeftOut int `json:"left_out,omitempty"` // cards that cannot be sent; the others of their batches are
+
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
+	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of those that are left out
 	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job
 
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
@@ -62,6 +65,12 @@ type Summary struct {
 // RefusedBatch is a batch that the service has decided against, or that cannot be sent.
 type RefusedBatch struct {
 	Batch  int    `json:"batch"`
+	Reason string `json:"reason"`
+}
+
+// InvalidCard is a card that cannot be sent.
+type InvalidCard struct {
+	Card   int    `json:"card"` // position in the snapshot
 	Reason string `json:"reason"`
 }
 
@@ -198,6 +207,8 @@ func (s *Summary) add(r report) {
 	s.Refused += len(r.Refused)
 	s.Unknown += len(r.Unknown)
 	s.FromJournal += r.FromJournal
+	s.LeftOut += r.LeftOut
+	s.InvalidCards = appendSome(s.InvalidCards, r.Invalid)
 	s.RefusedBatches = appendSome(s.RefusedBatches, r.Refused)
 	s.UnknownBatches = appendSome(s.UnknownBatches, r.Unknown)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -340,4 +342,85 @@ func TestSubmitCards_noDecision(t *testing.T) {
 			assert.Equal(t, 50, srv.Commits(op))
 		})
 	}
+}
+
+// spoiled is a source some of whose cards cannot be sent.
+type spoiled struct {
+	deck
+	bad func(i int) bool
+}
+
+func (s spoiled) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
+	cards, err := s.deck.Cards(ctx, ref, start, end)
+	for i := range cards {
+		if s.bad(start + i) {
+			cards[i].CardNumber = payvault.NewSecret("4111")
+		}
+	}
+	return cards, err
+}
+
+// A card that cannot be sent is named by its place, and the others of its batch are sent.
+func TestSubmitCards_invalidCards(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 5000}
+	env := newWorkflows(newActivities(srv, spoiled{d, func(i int) bool { return i == 0 || i == 2345 || i >= 4900 }}))
+	job := d.job()
+	job.BatchesPerActivity = 7
+	env.ExecuteWorkflow(SubmitCards, job)
+	s := result[Summary](t, env)
+	assert.Equal(t, []int{49, 1, 102}, []int{s.Accepted, s.Refused, s.LeftOut})
+	var at []int
+	for _, card := range s.InvalidCards {
+		assert.Contains(t, card.Reason, "card_number is not 12 to 19 digits")
+		at = append(at, card.Card)
+	}
+	slices.Sort(at)
+	assert.Equal(t, []int{0, 2345, 4900, 4901}, at[:4])
+	require.Len(t, s.RefusedBatches, 1)
+	assert.Equal(t, 49, s.RefusedBatches[0].Batch)
+	assert.Contains(t, s.RefusedBatches[0].Reason, "no card that can be sent")
+	sent := 0
+	for _, r := range srv.AccountUpdaterRequests.All() {
+		sent += len(r.Cards)
+	}
+	assert.Equal(t, 5000-102, sent)
+}
+
+// A wrong file pauses the job.
+func TestSubmitCards_wrongFile(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 50_000}
+	env := newWorkflows(newActivities(srv, spoiled{d, func(int) bool { return true }}))
+	stopped := &Summary{}
+	env.RegisterDelayedCallback(func() {
+		*stopped = query[Summary](t, env)
+		env.CancelWorkflow()
+	}, time.Hour)
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, []any{reasonBad, 20, maxListed}, []any{stopped.Paused, stopped.Refused, len(stopped.InvalidCards)})
+	assert.Zero(t, srv.Commits(op))
+}
+
+// A job that is canceled says what it has not done.
+func TestSubmitCards_canceled(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 10_000}
+	env := newWorkflows(newActivities(newServer(t), d))
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, o order) (*report, error) {
+			if o.From == 20 {
+				return &report{Done: 23, Accepted: 3, ending: ending{Stop: "why"}}, nil
+			}
+			return &report{Done: o.To, Accepted: o.To - o.From}, nil
+		})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	job := d.job()
+	job.BatchesPerActivity, job.Concurrency = 10, 1
+	env.ExecuteWorkflow(SubmitCards, job)
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok, "%v", env.GetWorkflowError())
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.Equal(t, []any{23, "why", []Range{{23, 30}, {30, 100}}}, []any{s.Accepted, s.Paused, s.NotDone})
 }
