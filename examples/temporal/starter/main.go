@@ -1,23 +1,17 @@
-// Starter submits the cards of a file to the account updater by a workflow, prints how it goes on, and exports the
-// transactions of the emulator's subscriptions. See ../worker for what has to run.
+// Starter submits the cards of a file to the account updater by a workflow, shows how it goes on, writes what was not
+// accepted into a CSV file, and exports the transactions of the emulator's subscriptions. See ../worker for what has to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
-// A line of the file has number, expiry and ID of a card: 4111111111111111,1230,card-1. Without one it makes cards up.
-// Run again, for the same job, it sends nothing that was sent: the journal of the workers knows the job by its name and
-// the contents of the file. The name is that of the file, or what -job says: under another name all cards are sent.
+// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is left out.
+// A row that cannot be sent is named with its line, and the others are sent. Without a file it makes cards up.
 //
-// While it runs, or after it was stopped:
+// The journal of the workers knows a file by its contents: run again, this program sends nothing that was sent, and shows
+// the same job if it is still at work. While it is:
 //
-//	temporal workflow query  --workflow-id cards-november --name progress
-//	temporal workflow signal --workflow-id cards-november --name control --input '"pause"'
-//	temporal workflow signal --workflow-id cards-november --name control --input '"resume"'
-//
-// The first of these says in last_failure why something is tried again.
-//
-// With PAYVAULT_CODEC_KEY these print what is encrypted, and "Encoded failure"; to read it takes a codec server, see
-// the README of temporalpayvault. Signals can be typed as above, and what this program prints can be read. Give the key
-// to the worker too: a job that its worker cannot read fails at once.
+//	temporal workflow query --workflow-id cards-november-… --name progress
+//	temporal workflow update execute --workflow-id cards-november-… --name pause
+//	temporal workflow update execute --workflow-id cards-november-… --name resume
 package main
 
 import (
@@ -26,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,9 +36,8 @@ import (
 
 func main() {
 	file := flag.String("file", "", "of cards, with a path that the workers find it under")
-	job := flag.String("job", "", "name of the job, if not that of the file: each is done once")
 	flag.Parse()
-	err := run(context.Background(), *file, *job)
+	err := run(context.Background(), *file, os.Stdout)
 	if errors.Is(err, demo.ErrNoServer) {
 		demo.Help(os.Stdout, err)
 		return
@@ -54,7 +48,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, file, job string) error {
+func run(ctx context.Context, file string, out io.Writer) error {
 	server, err := demo.Dial(ctx)
 	if err != nil {
 		return err
@@ -66,47 +60,76 @@ func run(ctx context.Context, file, job string) error {
 			return err
 		}
 	}
-	job = cmp.Or(job, nameOf(file))
-	submission, err := server.ExecuteWorkflow(ctx, alone("cards-"+job), temporalpayvault.SubmitCards, temporalpayvault.Job{
-		Source: file, Name: job,
-	})
+	err = submit(ctx, server, file, out)
+	return cmp.Or(err, export(ctx, server, out))
+}
+
+// submit submits a file, and reports what was not accepted.
+func submit(ctx context.Context, server client.Client, file string, out io.Writer) error {
+	snapshot, bad, err := demo.Check(file)
 	if err != nil {
 		return err
 	}
-	fmt.Println("submitting", file, "by the workflow", submission.GetID())
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go watch(ctx, server, submission.GetID())
+	for _, row := range bad[:min(len(bad), 10)] {
+		fmt.Fprintln(out, row)
+	}
+	if len(bad) > 0 {
+		fmt.Fprintf(out, "%d of %d rows cannot be sent, and are left out.\n", len(bad), snapshot.Cards)
+	}
+	job := temporalpayvault.Job{Source: file, Snapshot: snapshot}
+	id := workflowID(file, snapshot)
+	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue},
+		temporalpayvault.SubmitCards, job) // if it is still at work, this is its run
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "submitting", file, "by the workflow", id)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go watch(watching, server, id, out)
 	var summary temporalpayvault.Summary
-	err = submission.Get(ctx, &summary)
-	if isCanceled(err, &summary) {
-		fmt.Printf("canceled: %+v\n", summary) // Left has what was not sent, unless Lost
+	err = run.Get(ctx, &summary)
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		err = canceled.Details(&summary)
 	}
+	stop()
 	if err != nil {
 		return err
 	}
-	cancel()
-	fmt.Printf("%+v\n", summary)
-	return export(context.WithoutCancel(ctx), server, job)
+	return report(file, &summary, out)
 }
 
-// isCanceled reports whether a workflow was canceled, and with which summary.
-func isCanceled(err error, summary any) bool {
-	canceled, ok := errors.AsType[*temporal.CanceledError](err)
-	return ok && canceled.Details(summary) == nil
+// workflowID names the workflow of a file by its name and its contents: a file that has changed is another job.
+func workflowID(file string, s temporalpayvault.Snapshot) string {
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]
 }
 
-// nameOf names the job of a file, so that the same file is the same job again.
-func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
-
-// alone are the options of a workflow of which one runs at a time. It can be started again after it has ended, or was
-// terminated, since the workers have a journal: without one, it takes the ID reuse policy REJECT_DUPLICATE.
-func alone(id string) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true}
+// report says what has become of a file, and writes what was not accepted beside it.
+func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
+	fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown, %d cards left out\n",
+		s.Accepted, s.Batches, s.Refused, s.Unknown, s.LeftOut)
+	name := file + ".not-accepted.csv"
+	rows, err := os.Create(name) //nolint:gosec // beside the user's own file
+	if err != nil {
+		return err
+	}
+	lines, err := demo.WriteReport(rows, file, s)
+	if err := errors.Join(err, rows.Close()); err != nil {
+		return err
+	}
+	if lines == 0 {
+		return os.Remove(name)
+	}
+	fmt.Fprintln(out, "see", name)
+	if s.Refused > len(s.RefusedBatches) || s.Unknown > len(s.UnknownBatches) || s.LeftOut > len(s.InvalidCards) {
+		fmt.Fprintln(out, "It has the first 1,000 of each kind. The journal knows all refused and unknown batches.")
+	}
+	return nil
 }
 
 // watch prints the progress each second.
-func watch(ctx context.Context, server client.Client, id string) {
+func watch(ctx context.Context, server client.Client, id string, out io.Writer) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -120,23 +143,26 @@ func watch(ctx context.Context, server client.Client, id string) {
 		if err != nil || value.Get(&s) != nil {
 			continue // no worker is there yet
 		}
-		fmt.Printf("%d of %d batches accepted, %d refused, %d unknown %s %s\n", s.Accepted, s.Batches, s.Refused, s.Unknown,
-			s.Paused, s.LastFailure)
+		fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown\n", s.Accepted, s.Batches, s.Refused, s.Unknown)
+		if s.Paused != "" {
+			fmt.Fprintln(out, "paused:", s.Paused)
+		}
 	}
 }
 
-func export(ctx context.Context, server client.Client, job string) error {
-	run, err := server.ExecuteWorkflow(ctx, alone("transactions-"+job), temporalpayvault.ExportLists,
-		temporalpayvault.ExportJob{
-			Name: job, Subscriptions: "5001,5002", List: payvault.ListOptions{Count: 10},
+func export(ctx context.Context, server client.Client, out io.Writer) error {
+	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "transactions", TaskQueue: demo.Queue},
+		temporalpayvault.ExportLists, temporalpayvault.ExportJob{
+			Name: "transactions", Subscriptions: []payvault.SubscriptionID{5001, 5002},
+			List: temporalpayvault.ExportOptions{Count: 10},
 		})
 	if err != nil {
 		return err
 	}
-	var summary temporalpayvault.ExportSummary
-	if err := run.Get(ctx, &summary); err != nil {
+	var s temporalpayvault.ExportSummary
+	if err := run.Get(ctx, &s); err != nil {
 		return err
 	}
-	fmt.Printf("%+v\n", summary)
+	fmt.Fprintf(out, "%d records of %d subscriptions, in %d pages\n", s.Records, s.Done, s.Pages)
 	return nil
 }

@@ -1,29 +1,35 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"go.temporal.io/sdk/temporal"
+	"github.com/stretchr/testify/require"
 
+	"example.com/payvault/examples/temporal/internal/demo"
 	"example.com/payvault/temporalpayvault"
 )
 
-// Each start of a file is of the same job, whatever the time, and may be made again.
-func TestNames(t *testing.T) {
+// Each start of a file is of the same workflow. A file that has changed is another one.
+func TestWorkflowID(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "november", nameOf("/cards/november.csv"))
-	options := alone("cards-november")
-	assert.Equal(t, "cards-november", options.ID)
-	assert.Zero(t, options.WorkflowIDReusePolicy, "it may be started after its end")
-	assert.True(t, options.WorkflowExecutionErrorWhenAlreadyStarted)
+	id := workflowID("/cards/november.csv", temporalpayvault.Snapshot{Checksum: "0123456789abcdef"})
+	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-func TestIsCanceled(t *testing.T) {
+func TestReport(t *testing.T) {
 	t.Parallel()
-	var s temporalpayvault.Summary
-	assert.True(t, isCanceled(temporal.NewCanceledError(temporalpayvault.Summary{Accepted: 5}), &s))
-	assert.Equal(t, 5, s.Accepted)
-	assert.False(t, isCanceled(temporal.NewCanceledError(), &s))
-	assert.False(t, isCanceled(nil, &s))
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, 250))
+	var out bytes.Buffer
+	require.NoError(t, report(name, &temporalpayvault.Summary{Batches: 3, Accepted: 3}, &out))
+	assert.NoFileExists(t, name+".not-accepted.csv", "there is nothing to tell")
+	s := &temporalpayvault.Summary{Batches: 3, Accepted: 2, Unknown: 1, UnknownBatches: []int{1}}
+	require.NoError(t, report(name, s, &out))
+	text, err := os.ReadFile(name + ".not-accepted.csv")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "102,201,unknown,")
 }

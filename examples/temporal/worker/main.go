@@ -8,9 +8,9 @@
 //	go run -C examples/temporal ./starter
 //
 // TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers, and PAYVAULT_CODEC_KEY, 32 bytes that
-// both programs have to have, encrypts what is in histories. PAYVAULT_JOURNAL names another file than one in the
-// temporary directory for the journal, which all workers share. On several machines it is a Postgres, by
-// sqlpayvault.New.
+// both programs have to have, encrypts what is in histories. All workers share a journal and a folder for exports, which
+// PAYVAULT_JOURNAL and PAYVAULT_EXPORT name; without them they are in the temporary directory. On several machines the
+// journal is a Postgres, by sqlpayvault.New, and the folder is storage that they share.
 package main
 
 import (
@@ -61,11 +61,14 @@ func run(ctx context.Context) error {
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	w := worker.New(server, demo.Queue, worker.Options{
-		WorkerStopTimeout: 70 * time.Second, // longer than an attempt may take, so that a deploy leaves no batch unknown
+		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy leaves no batch unknown
 	})
+	folder := cmp.Or(os.Getenv("PAYVAULT_EXPORT"), filepath.Join(os.TempDir(), "payvault-export"))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
 	temporalpayvault.Register(w, &temporalpayvault.Activities{
-		Client: client, Cards: demo.File{}, Journal: journal,
-		Subscriptions: demo.Subscriptions{}, Sink: demo.Print{W: os.Stdout},
+		Client: client, Cards: demo.File{}, Journal: journal, Sink: demo.Folder{Dir: folder},
 	})
 	return w.Run(worker.InterruptCh())
 }

@@ -2,24 +2,19 @@
 package demo
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 	"example.com/payvault/temporalpayvault"
@@ -62,132 +57,48 @@ func Help(w io.Writer, err error) {
 		"\n  go install github.com/temporalio/cli/cmd/temporal@v1.5.1\n", err)
 }
 
-// File is a source of cards in files: a reference is the name of one, whose lines have number, expiry and ID of a card.
-// Empty lines are left out. Its errors say what has to be mended, and nothing of a card.
-type File struct{}
+// Folder is a sink that writes each page into a file of its own. All workers have to see the same folder.
+type Folder struct{ Dir string }
 
-// Snapshot counts the lines, and hashes them. It reads all of them, so that nothing is sent of a file with a bad one. A
-// job asks for it once for each activity: keep what it has found, if files are large, while size and time are the same.
-func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
-	hash := sha256.New()
-	for line, err := range lines(ref) {
-		if err != nil {
-			return s, err
-		}
-		s.Cards++
-		_, _ = fmt.Fprintln(hash, line)
-	}
-	s.Checksum = hex.EncodeToString(hash.Sum(nil))
-	return s, nil
+// WriteCustomers writes a page.
+func (f Folder) WriteCustomers(_ context.Context, at temporalpayvault.Position, customers []payvault.Customer) error {
+	return f.write(at, customers)
 }
 
-// Cards reads some of them. It reads those before them too; a table would be asked for a range of keys.
-func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
-	n := 0
-	for line, err := range lines(ref) {
-		if err != nil {
-			return nil, err
-		}
-		if n++; n <= start {
-			continue
-		}
-		fields := strings.SplitN(line, ",", 3)
-		cards = append(cards, payvault.AccountUpdaterCard{
-			CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1], CardID: fields[2],
-		})
-		if n == end {
-			break
-		}
-	}
-	return cards, nil
-}
-
-func lines(name string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
-		if err != nil {
-			yield("", toMend(err.Error()))
-			return
-		}
-		defer file.Close() //nolint:errcheck // it is only read
-		scanner := bufio.NewScanner(file)
-		for n := 1; scanner.Scan(); n++ {
-			line := scanner.Text()
-			if line == "" {
-				continue
-			}
-			if strings.Count(line, ",") < 2 {
-				yield("", toMend(fmt.Sprint("line ", n, " has no three fields")))
-				return
-			}
-			if !yield(line, nil) {
-				return
-			}
-		}
-		if err := scanner.Err(); err != nil {
-			yield("", err)
-		}
-	}
-}
-
-// toMend is an error that somebody has to see: it is not tried again, and its text goes into the history.
-func toMend(text string) error { return temporal.NewNonRetryableApplicationError(text, "File", nil) }
-
-// MakeUp writes a file of made-up cards.
-func MakeUp(name string, n int) error {
-	var text strings.Builder
-	for i := range n {
-		fmt.Fprintf(&text, "41111111%08d,1230,card-%d\n", i, i)
-	}
-	return os.WriteFile(name, []byte(text.String()), 0o600)
-}
-
-// Print is a sink that counts.
-type Print struct{ W io.Writer }
-
-// WriteCustomers prints where a page begins.
-func (p Print) WriteCustomers(
-	_ context.Context, at temporalpayvault.Position, customers []payvault.Customer,
-) error {
-	_, err := fmt.Fprintf(p.W, "%s: page %d, customers %s\n", at.Export, at.Page, from(at.Offset, len(customers)))
-	return err
-}
-
-// WriteTransactions prints where a page begins.
-func (p Print) WriteTransactions(
+// WriteTransactions writes a page.
+func (f Folder) WriteTransactions(
 	_ context.Context, at temporalpayvault.Position, transactions []payvault.Transaction,
 ) error {
-	_, err := fmt.Fprintf(p.W, "%s: subscription %d, page %d, transactions %s\n",
-		at.Export, at.Subscription, at.Page, from(at.Offset, len(transactions)))
-	return err
+	return f.write(at, transactions)
 }
 
-// EndList prints how many pages a list has.
-func (p Print) EndList(_ context.Context, at temporalpayvault.Position) error {
-	_, err := fmt.Fprintf(p.W, "%s: subscription %d has %d pages\n", at.Export, at.Subscription, at.Page)
-	return err
-}
-
-func from(offset, n int) string { return fmt.Sprint(offset, " to ", offset+n-1) }
-
-// Subscriptions is a source of subscriptions: a reference is a list such as "5001,5002".
-type Subscriptions struct{}
-
-// Count counts them.
-func (Subscriptions) Count(_ context.Context, ref string) (int, error) {
-	return strings.Count(ref, ",") + 1, nil
-}
-
-// Subscriptions returns some of them.
-func (Subscriptions) Subscriptions(
-	_ context.Context, ref string, start, end int,
-) (ids []payvault.SubscriptionID, err error) {
-	for _, text := range strings.Split(ref, ",")[start:end] {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, err
+// EndList removes the pages that an earlier export of the same name has written beyond the end.
+func (f Folder) EndList(_ context.Context, at temporalpayvault.Position) error {
+	for ; ; at.Page++ {
+		err := os.Remove(f.name(at))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
 		}
-		ids = append(ids, payvault.SubscriptionID(id))
+		if err != nil {
+			return err
+		}
 	}
-	return ids, nil
+}
+
+func (f Folder) name(at temporalpayvault.Position) string {
+	return filepath.Join(f.Dir, fmt.Sprintf("%s-%d-%06d.json", at.Export, at.Subscription, at.Page))
+}
+
+// write replaces a page, so that a page that is given twice is there once, and never half.
+func (f Folder) write(at temporalpayvault.Position, page any) error {
+	text, err := json.Marshal(page)
+	if err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(f.Dir, "part-")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(text)
+	return errors.Join(err, part.Close(), os.Rename(part.Name(), f.name(at)))
 }

@@ -1,8 +1,7 @@
 package demo_test
 
 import (
-	"errors"
-	"fmt"
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"example.com/payvault"
@@ -22,26 +20,18 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// The export, as the worker and the starter set it up.
-func TestExport(t *testing.T) {
-	t.Parallel()
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
-	id := srv.Subscriptions.Seed(payvaulttest.Subscription{
-		MerchantID: srv.Merchant().MerchantID, Transactions: make([]payvaulttest.Transaction, 12),
-	}).ID
-	env := newEnvironment()
-	var out strings.Builder
-	temporalpayvault.Register(env, &temporalpayvault.Activities{
-		Client: srv.Client(), Subscriptions: demo.Subscriptions{}, Sink: demo.Print{W: &out},
-	})
-	env.ExecuteWorkflow(temporalpayvault.ExportLists, temporalpayvault.ExportJob{
-		Name: "night", Subscriptions: fmt.Sprint(id), List: payvault.ListOptions{Count: 10},
-	})
-	require.NoError(t, env.GetWorkflowError())
-	assert.Equal(t, fmt.Sprintf("night: subscription %d, page 0, transactions 0 to 9\n"+
-		"night: subscription %d, page 1, transactions 10 to 11\n"+
-		"night: subscription %d has 2 pages\n", id, id, id), out.String())
+func newEnvironment() *testsuite.TestWorkflowEnvironment {
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	return suite.NewTestWorkflowEnvironment()
+}
+
+// write writes a file of cards.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
 }
 
 // The submission, as the worker and the starter set it up. Started again, it sends nothing.
@@ -54,57 +44,106 @@ func TestSubmit(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
 	name := filepath.Join(t.TempDir(), "cards.csv")
 	require.NoError(t, demo.MakeUp(name, 2050))
-	for _, earlier := range []int{0, 21} {
+	snapshot, bad, err := demo.Check(name)
+	require.NoError(t, err)
+	assert.Empty(t, bad)
+	for _, known := range []int{0, 21} {
 		env := newEnvironment()
-		temporalpayvault.Register(env, &temporalpayvault.Activities{
-			Client: srv.Client(), Cards: demo.File{}, Journal: journal,
-		})
-		env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Name: "night"})
+		temporalpayvault.Register(env, &temporalpayvault.Activities{Client: srv.Client(), Cards: demo.File{}, Journal: journal})
+		env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
 		var s temporalpayvault.Summary
 		require.NoError(t, env.GetWorkflowError())
 		require.NoError(t, env.GetWorkflowResult(&s))
-		assert.Equal(t, temporalpayvault.Summary{Cards: 2050, Batches: 21, Accepted: 21, Earlier: earlier}, s)
+		assert.Equal(t, temporalpayvault.Summary{Cards: 2050, Batches: 21, Accepted: 21, FromJournal: known}, s)
 		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	}
 }
 
-func newEnvironment() *testsuite.TestWorkflowEnvironment {
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	return suite.NewTestWorkflowEnvironment()
+// The export, as the worker and the starter set it up. Made again after the list has become shorter, it leaves no page of
+// the one before.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, n := range []int{32, 12} {
+		srv := payvaulttest.NewServer()
+		t.Cleanup(srv.Close)
+		id := srv.Subscriptions.Seed(payvaulttest.Subscription{
+			ID: 7, MerchantID: srv.Merchant().MerchantID, Transactions: make([]payvaulttest.Transaction, n),
+		}).ID
+		env := newEnvironment()
+		temporalpayvault.Register(env, &temporalpayvault.Activities{Client: srv.Client(), Sink: demo.Folder{Dir: dir}})
+		env.ExecuteWorkflow(temporalpayvault.ExportLists, temporalpayvault.ExportJob{
+			Name: "night", Subscriptions: []payvault.SubscriptionID{id}, List: temporalpayvault.ExportOptions{Count: 10},
+		})
+		require.NoError(t, env.GetWorkflowError())
+	}
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		names = append(names, file.Name())
+	}
+	assert.Equal(t, []string{"night-7-000000.json", "night-7-000001.json"}, names)
 }
 
-func TestFile(t *testing.T) {
+// A header row, a byte order mark and empty lines are no cards. A bad card is named by its line, and nothing of it is said.
+func TestCheck(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join(t.TempDir(), "cards.csv")
-	require.NoError(t, demo.MakeUp(name, 250))
-	s, err := demo.File{}.Snapshot(t.Context(), name)
+	name := write(t, "\ufeffcard_number,exp_date,card_id\n4111111111111111,1230,a\n\n4111111111111112,1230\n"+
+		"411111111111,1330,b\n4111-1111,1230,c\n4111111111111113,1230,\xe9\n")
+	s, bad, err := demo.Check(name)
 	require.NoError(t, err)
-	assert.Equal(t, 250, s.Cards)
-	cards, err := demo.File{}.Cards(t.Context(), name, 200, 250)
+	assert.Equal(t, 5, s.Cards)
+	require.Len(t, bad, 3)
+	for i, want := range []string{"line 5: ", "line 6: ", "line 7: "} {
+		assert.True(t, strings.HasPrefix(bad[i], want), bad[i])
+	}
+	assert.Contains(t, bad[0], "exp_date")
+	assert.Contains(t, bad[1], "card_number is not 12 to 19 digits")
+	assert.Contains(t, bad[2], "card_id is not valid UTF-8")
+	assert.NotContains(t, strings.Join(bad, ""), "4111")
+	cards, err := demo.File{}.Cards(t.Context(), name, 1, 3)
 	require.NoError(t, err)
-	require.Len(t, cards, 50)
-	assert.Equal(t, "card-200", cards[0].CardID)
-	assert.Equal(t, "card-249", cards[49].CardID)
-
-	require.NoError(t, os.WriteFile(name, []byte("4111111111111111,1230,a,b\n\n"), 0o600))
-	other, err := demo.File{}.Snapshot(t.Context(), name)
-	require.NoError(t, err)
-	assert.Equal(t, 1, other.Cards)
-	assert.NotEqual(t, s.Checksum, other.Checksum)
+	require.Len(t, cards, 2)
+	assert.Equal(t, []string{"1230", "1330"}, []string{cards[0].ExpDate, cards[1].ExpDate})
 }
 
-// What has to be mended is said, and not tried again for ever; nothing of a card is.
-func TestFile_toMend(t *testing.T) {
+// A wrong file is refused, with the reason, before anything is sent.
+func TestCheck_wrongFile(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join(t.TempDir(), "cards.csv")
-	require.NoError(t, os.WriteFile(name, []byte("4111111111111111,1230,a\n\n4111111111111112,1230\n"), 0o600))
-	for ref, says := range map[string]string{name: "line 3 has no three fields", name + "x": "no such file"} {
-		_, err := demo.File{}.Snapshot(t.Context(), ref)
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok, "%v", err)
-		assert.True(t, app.NonRetryable())
-		assert.Contains(t, app.Message(), says)
-		assert.NotContains(t, err.Error(), "4111")
+	for name, test := range map[string]struct{ text, want string }{
+		"semicolons": {"4111111111111111;1230;a\n4111111111111112;1230;b\n", "line 1: "},
+		"columns":    {"a,1230,4111111111111111\n", "no card that can be sent"},
+		"empty":      {"", "no card that can be sent"},
+		"PDF":        {"%PDF-1.7\n\x00\"\x01\n", "line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := demo.Check(write(t, test.text))
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "4111")
+		})
+	}
+	_, _, err := demo.Check(filepath.Join(t.TempDir(), "none.csv"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// The report names the rows of the file, also where it has a header and empty lines.
+func TestWriteReport(t *testing.T) {
+	t.Parallel()
+	text := "number,expiry,id\n" + strings.Repeat("4111111111111111,1230,a\n\n", 250)
+	var out bytes.Buffer
+	lines, err := demo.WriteReport(&out, write(t, text), &temporalpayvault.Summary{
+		InvalidCards:   []temporalpayvault.InvalidCard{{Card: 1, Reason: "bad"}},
+		RefusedBatches: []temporalpayvault.RefusedBatch{{Batch: 0, Reason: "declined"}},
+		UnknownBatches: []int{1}, NotDone: []temporalpayvault.Range{{From: 2, To: 3}},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 4, lines)
+	for _, want := range []string{
+		"first_row,last_row,status,reason\n", "\n4,4,left out,bad\n", "\n2,200,refused,declined\n", "\n202,400,unknown,",
+		"\n402,500,not sent,",
+	} {
+		assert.Contains(t, out.String(), want)
 	}
 }

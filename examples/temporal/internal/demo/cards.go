@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"example.com/payvault"
+	"example.com/payvault/temporalpayvault"
+)
+
+// Row is a row of a file of cards: number, expiration date as MMYY, and an ID.
+type Row struct {
+	Line int
+	Card payvault.AccountUpdaterCard
+}
+
+// Rows yields the rows of a file. It leaves out a byte order mark, empty lines and a header row, which is a first row
+// without a digit in its first field. It says nothing of cards in errors.
+func Rows(name string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		defer file.Close() //nolint:errcheck // it is only read
+		text := bufio.NewReader(file)
+		if mark, err := text.Peek(3); err == nil && bytes.Equal(mark, []byte("\ufeff")) {
+			_, _ = text.Discard(len(mark))
+		}
+		rows := csv.NewReader(text)
+		rows.FieldsPerRecord = -1
+		for first := true; ; first = false {
+			fields, err := rows.Read()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			line, _ := rows.FieldPos(0)
+			if first && !strings.ContainsAny(fields[0], "0123456789") {
+				continue
+			}
+			fields = append(fields, "", "")
+			row := Row{line, payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1], CardID: fields[2],
+			}}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Check looks at a file before it is submitted: how many cards it has, and which rows cannot be sent. It is an error if
+// none can be sent, since then it is another file.
+func Check(name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
+	for row, err := range Rows(name) {
+		if err != nil {
+			return snapshot, nil, err
+		}
+		snapshot.Cards++
+		if err := row.Card.Check(); err != nil {
+			bad = append(bad, fmt.Sprintf("line %d: %v", row.Line, err))
+		}
+	}
+	if len(bad) == snapshot.Cards {
+		return snapshot, nil, fmt.Errorf("%s has no card that can be sent: a row is number,MMYY,ID. %s",
+			name, strings.Join(bad[:min(len(bad), 3)], "; "))
+	}
+	snapshot, err = File{}.Snapshot(context.Background(), name)
+	return snapshot, bad, err
+}
+
+// File is a source of cards in files: a reference is the name of one, which all workers can read. Its errors say what has
+// to be mended, and nothing of a card.
+type File struct{}
+
+// Snapshot counts the rows and hashes the file. It reads all of it, once for each activity: where files are large, keep
+// what it has found while size and time of the file are the same.
+func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
+	file, err := os.Open(ref) //nolint:gosec // as above
+	if err != nil {
+		return s, toMend(err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	if s.Checksum, err = payvault.JobName(file); err != nil {
+		return s, err
+	}
+	for _, err := range Rows(ref) {
+		if err != nil {
+			return s, toMend(err)
+		}
+		s.Cards++
+	}
+	return s, nil
+}
+
+// Cards reads some of them. It reads those before them too; a table would be asked for a range of keys.
+func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
+	n := 0
+	for row, err := range Rows(ref) {
+		if err != nil {
+			return nil, toMend(err)
+		}
+		if n++; n > start {
+			cards = append(cards, row.Card)
+		}
+		if n == end {
+			break
+		}
+	}
+	return cards, nil
+}
+
+// toMend makes an error that somebody has to see: the job pauses, and the text goes into the history.
+func toMend(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), "File", nil)
+}
+
+// MakeUp writes a file of made-up cards.
+func MakeUp(name string, n int) error {
+	text := []byte("card_number,exp_date,card_id\n")
+	for i := range n {
+		text = fmt.Appendf(text, "41111111%08d,1230,card-%d\n", i, i)
+	}
+	return os.WriteFile(name, text, 0o600)
+}
+
+// WriteReport writes the rows of a file whose cards are not accepted as CSV, and returns how many lines it has.
+func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
+	var rows []int // lines of the file
+	for row, err := range Rows(file) {
+		if err != nil {
+			return 0, err
+		}
+		rows = append(rows, row.Line)
+	}
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // Error has it
+	write := func(from, to int, status, reason string) {                 // cards, of which the last is not included
+		lines++
+		_ = out.Write([]string{fmt.Sprint(rows[from]), fmt.Sprint(rows[min(to, len(rows))-1]), status, reason})
+	}
+	const batch = payvault.MaxAccountUpdaterCards
+	for _, card := range s.InvalidCards {
+		write(card.Card, card.Card+1, "left out", card.Reason)
+	}
+	for _, b := range s.RefusedBatches {
+		write(b.Batch*batch, (b.Batch+1)*batch, "refused", b.Reason)
+	}
+	for _, b := range s.UnknownBatches {
+		write(b*batch, (b+1)*batch, "unknown", "may have been performed: look it up before you send it again")
+	}
+	for _, r := range s.NotDone {
+		write(r.From*batch, r.To*batch, "not sent", "the job was canceled; started again, it sends what the journal does not know")
+	}
+	out.Flush()
+	return lines, out.Error()
+}
