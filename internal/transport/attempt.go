@@ -90,7 +90,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		err = errNoResponse
 	}
 	if err != nil {
-		r.Delivery = c.deliveryWithoutResponse(&seen, body)
+		r.Delivery = c.deliveryWithoutResponse(err, &seen, body)
 		return nil, err
 	}
 	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered

@@ -1,7 +1,9 @@
 package transport
 
 import (
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -69,22 +71,31 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 // isNew reports whether the last connection is known not to have been used before.
 func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 the end of its headers
-// was not written then. Elsewhere nothing was read of its body besides, and net/http was asked to send it: a
-// RoundTripper that calls no hooks proves nothing. Without a body, an *http.Transport must have got no connection.
-func (c *call) deliveryWithoutResponse(seen *trace, body *attemptBody) Delivery {
-	untouched := body.end()
+// deliveryWithoutResponse returns NotSent if the request cannot have been performed, because the end of its headers was
+// not written. Of what is not known to be HTTP/1, two more things are asked for. A RoundTripper that calls no hooks
+// proves nothing, so net/http must have begun. And nothing of the body may have been read; without a body, an
+// *http.Transport must have got no connection.
+func (c *call) deliveryWithoutResponse(err error, seen *trace, body *attemptBody) Delivery {
+	bodyIsUnread := c.Length > 0 && !body.end()
 	switch {
+	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // they did not leave the buffer as a whole
+		return NotSent
 	case seen.wroteHeaders.Load():
 		return Unknown
 	case c.client.speaks.http1:
 		return NotSent
 	case !seen.asked.Load():
 		return Unknown
-	case c.Length > 0 && untouched, c.client.speaks.standard && seen.connections.Load() == 0:
+	case bodyIsUnread, c.client.speaks.standard && seen.connections.Load() == 0:
 		return NotSent
 	}
 	return Unknown
+}
+
+// isWriteError reports whether a write to the connection failed.
+func isWriteError(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "write"
 }
 
 // mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
@@ -114,6 +125,7 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
 		// What is in memory stays as it is: net/http knows its type, and sends it together with the headers.
+		body.read = true
 	}
 	return body
 }
@@ -122,16 +134,16 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 // net/http would on HTTP/2: from then on its content is the caller's to change.
 type attemptBody struct {
 	mu    sync.Mutex
-	read  bool
+	read  bool // or it may have been
 	ended bool
 }
 
-// end waits for a read that is under way, allows no further one, and reports whether there was none at all.
-func (b *attemptBody) end() (untouched bool) {
+// end waits for a read that is under way, allows no further one, and reports whether there may have been one at all.
+func (b *attemptBody) end() (read bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
-	return !b.read
+	return b.read
 }
 
 // attemptReader reads the body of an attempt.
