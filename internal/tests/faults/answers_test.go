@@ -51,9 +51,10 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown.
-		{name: "reset before the request is written", is: lost, network: writing(0)},
-		{name: "reset half way through the request", is: lost, network: writing(2)},
+		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown. But
+		// it reads nothing of an upload before it has written the headers.
+		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
+		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
 		{name: "idle connection closed, nothing written", is: healed, warm: true, network: writing(0)},
 	}
 }

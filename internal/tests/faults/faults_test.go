@@ -36,8 +36,9 @@ const zero = "zero"
 
 // fault is what goes wrong on the way of a request: on the network, or in what the service answers.
 type fault struct {
-	name string
-	is   effect
+	name     string
+	is       effect
+	toUpload effect // what it is to an upload, if that is something else
 
 	// One of the three makes it: the service instead of the documented answer, the network, or the key source.
 	serve   http.HandlerFunc

@@ -89,6 +89,9 @@ type outcome struct {
 // expected computes what has to come of a cell.
 func (c *cell) expected() (o outcome) {
 	rule := ruleFor(c.fault.is)
+	if c.fault.toUpload != "" && c.call.Op == payvault.OpDisputesRespond {
+		rule = ruleFor(c.fault.toUpload)
+	}
 	for {
 		if o.attempts++; o.attempts > 1 && !c.stays {
 			return c.succeeds(o)
