@@ -180,6 +180,15 @@ func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...Ca
 	return s.list().all(ctx, opt, opts)
 }
 
+// Pages walks as All does, and yields whole pages: for a program that notes how far it has come.
+//
+// GET /platform/vault/customer.
+func (s *CustomersService) Pages(
+	ctx context.Context, opt *ListOptions, opts ...CallOption,
+) iter.Seq2[*Page[Customer], error] {
+	return s.list().pages(ctx, opt, opts)
+}
+
 func (s *CustomersService) list() list[Customer] {
 	return list[Customer]{s.caller, OpCustomersList, input{}, (*Customer).settle}
 }

@@ -209,6 +209,25 @@ func ExampleCustomersService_All() {
 	// C3
 }
 
+func ExampleCustomersService_Pages() {
+	srv, client := emulator()
+	defer srv.Close()
+	for _, id := range []string{"B2", "A1", "C3"} {
+		srv.Customers.Seed(payvaulttest.Customer{ID: id, FirmName: "Acme"})
+	}
+
+	options := &payvault.ListOptions{OrderOn: "customer_id", Count: 2, Page: 0} // Page is where an earlier run has ended
+	for page, err := range client.Customers.Pages(context.Background(), options) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("page", page.Number, "has", len(page.Items), "customers")
+	}
+	// Output:
+	// page 0 has 2 customers
+	// page 1 has 1 customers
+}
+
 func ExamplePayeesService_Create() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -341,6 +360,22 @@ func ExampleSubscriptionsService_AllTransactions() {
 		fmt.Println(transaction.AmtTran, transaction.Time.Format(time.DateOnly))
 	}
 	// Output: 19.90 2026-01-15
+}
+
+func ExampleSubscriptionsService_TransactionPages() {
+	srv, client := emulator()
+	defer srv.Close()
+	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{AmtTran: payvault.MustAmount("19.90")}, {AmtTran: payvault.MustAmount("5.10")},
+	}})
+
+	for page, err := range client.Subscriptions.TransactionPages(context.Background(), subscription.ID, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("page", page.Number, "has", len(page.Items), "transactions")
+	}
+	// Output: page 0 has 2 transactions
 }
 
 func ExampleSubscriptionsService_Cancel() {

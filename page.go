@@ -98,19 +98,11 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 	return &Page[T]{Items: r.Data.list, Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
 }
 
-// all walks over the records of all pages from o.Page on. It holds no state between two walks.
+// all walks over the records of all pages from o.Page on.
 func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
-	var start ListOptions
-	if o != nil {
-		start = *o
-		start.Filters = slices.Clone(o.Filters) // what the caller changes later does not change the walk
-		for i := range start.Filters {
-			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
-		}
-	}
-	opts = slices.Clone(opts)
+	pages := l.pages(ctx, o, opts)
 	return func(yield func(*T, error) bool) {
-		for p, err := range l.pages(ctx, start, opts) {
+		for p, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -124,11 +116,20 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages walks over the pages from o.Page on.
-func (l list[T]) pages(ctx context.Context, o ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
-	opts = slices.Clone(opts) // what the caller changes later does not change the walk
+// pages walks over the pages from o.Page on. It holds no state between two walks. Changes that the caller makes to o
+// later do not change the walk.
+func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
+	var start ListOptions
+	if o != nil {
+		start = *o
+		start.Filters = slices.Clone(o.Filters)
+		for i := range start.Filters {
+			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
+		}
+	}
+	opts = slices.Clone(opts)
 	return func(yield func(*Page[T], error) bool) {
-		w := &pageWalk[T]{list: l, options: o, opts: opts, yield: yield}
+		w := &pageWalk[T]{list: l, options: start, opts: opts, yield: yield}
 		if changed := w.run(ctx); changed {
 			w.options.Page, w.options.Prefetch = w.before.Number+1, 1 // each page is asked for after the one before it has come
 			w.run(ctx)

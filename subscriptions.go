@@ -89,6 +89,15 @@ func (s *SubscriptionsService) AllTransactions(
 	return s.list(id).all(ctx, opt, opts)
 }
 
+// TransactionPages walks as AllTransactions does, and yields whole pages: for a program that notes how far it has come.
+//
+// GET /platform/subscription/transactions/{subscription_id}.
+func (s *SubscriptionsService) TransactionPages(
+	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+) iter.Seq2[*Page[Transaction], error] {
+	return s.list(id).pages(ctx, opt, opts)
+}
+
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 	return list[Transaction]{s.caller, OpSubscriptionsTransactions, with(id), (*Transaction).settle}
 }

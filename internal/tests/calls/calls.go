@@ -149,6 +149,10 @@ func result(out []reflect.Value) (any, error) {
 		return first(v)
 	case iter.Seq2[*payvault.Transaction, error]:
 		return first(v)
+	case iter.Seq2[*payvault.Page[payvault.Customer], error]:
+		return first(v)
+	case iter.Seq2[*payvault.Page[payvault.Transaction], error]:
+		return first(v)
 	case iter.Seq[*payvault.AccountUpdaterBatch]:
 		for batch := range v {
 			if batch.Err != nil {

@@ -73,7 +73,10 @@ func Table() []Operation {
 			Stated: "GET /platform/vault/customer yes query",
 			Full:   fullListOptions(), Refused: badCustomers, Problems: ofCustomers,
 			Want: answered[payvault.Page[payvault.Customer]]("customers/list"),
-			ways: []Call{{Name: "by Customers.All", Operation: Operation{GoName: "Customers.All"}}},
+			ways: []Call{
+				{Name: "by Customers.All", Operation: Operation{GoName: "Customers.All"}},
+				{Name: "by Customers.Pages", Operation: Operation{GoName: "Customers.Pages"}},
+			},
 		}, {
 			OperationInfo: info(payvault.OpPayeesCreate), GoName: "Payees.Create",
 			Stated:  "POST /platform/vault/payee no body",
@@ -141,6 +144,7 @@ func Table() []Operation {
 			Want: answered[payvault.Page[payvault.Transaction]]("subscriptions/transactions"),
 			ways: []Call{
 				{Name: "by Subscriptions.AllTransactions", Operation: Operation{GoName: "Subscriptions.AllTransactions"}},
+				{Name: "by Subscriptions.TransactionPages", Operation: Operation{GoName: "Subscriptions.TransactionPages"}},
 			},
 		}, {
 			OperationInfo: info(payvault.OpSubscriptionsCancel), GoName: "Subscriptions.Cancel",
