@@ -166,7 +166,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 		}
 		failed = answerError(ctx, out.op, r, malformed)
 	}
-	if ctx.Err() != nil && failed.cause == nil { // the body of a failure was not waited for
+	if r.Cut && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
 	if !failed.quotes() {

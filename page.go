@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -224,8 +225,8 @@ func (w *pageWalk[T]) take(p *Page[T]) error {
 	own := *p
 	own.Items = ownRecords(p.Items)
 	repeats := w.before != nil && own.repeats(w.before)
-	if w.before == nil { // the pages that the walk leaves out are as full as this one
-		w.records = p.Number * len(p.Items)
+	if w.before == nil { // the pages that the walk leaves out are full
+		w.records = p.Number * cmp.Or(w.options.Count, len(p.Items))
 	}
 	w.before = &own
 	w.records += len(p.Items)

@@ -21,6 +21,8 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
+		// net/http allows 10 MB by default, which take 157 MB when they are many small headers.
+		MaxResponseHeaderBytes: 1 << 20,
 		// As many as there may be callers at a time: what is not kept is dialed anew for each call.
 		MaxIdleConnsPerHost: 128,
 		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.

@@ -3,6 +3,8 @@ package pool
 import (
 	"crypto/tls"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +29,26 @@ func TestProxy(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, want, got.String(), address)
+	}
+}
+
+// TestHeaderLimit: a service cannot make a client keep more than a megabyte of headers.
+func TestHeaderLimit(t *testing.T) {
+	t.Parallel()
+	for size, fits := range map[int]bool{500 << 10: true, 2 << 20: false} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Large", strings.Repeat("x", size))
+		}))
+		defer srv.Close()
+		pool := New()
+		defer pool.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, http.NoBody)
+		require.NoError(t, err)
+		resp, err := pool.RoundTrip(req)
+		assert.Equal(t, fits, err == nil, "%d bytes: %v", size, err)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
 	}
 }
 

@@ -40,10 +40,16 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		return resp, nil
 	}
+	return nil, &attemptError{c.result.Delivery, c.withoutCause(err)}
+}
+
+// withoutCause returns the error of the context if that has ended, and otherwise err. net/http returns the cause of a
+// context, which may be the error of another call.
+func (c *call) withoutCause(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
-		err = ended // net/http returns the cause of the context, which may be the error of another call
+		return ended
 	}
-	return nil, &attemptError{c.result.Delivery, err}
+	return err
 }
 
 // waitForTurn waits for the rate limit.
@@ -65,6 +71,7 @@ func (c *call) waitForTurn() (err error) {
 // attempt sends the request once and reads the whole response, within the deadline of an attempt.
 func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	r := &c.result
+	c.prepaid = 0
 	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: c.mayBePerformed(), Keys: r.Keys}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 	defer cancel()
@@ -90,6 +97,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		err = errNoResponse
 	}
 	if err != nil {
+		err = c.withoutCause(err)
 		r.Delivery = c.deliveryWithoutResponse(err, &seen, body)
 		return nil, err
 	}
@@ -103,6 +111,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		r.Delivery = Unknown
 		return nil, err
 	}
+	r.Cut = err != nil
 	return c.responseInMemory(req), nil
 }
 

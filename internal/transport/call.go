@@ -21,13 +21,14 @@ import (
 type call struct {
 	*Request
 
-	client *Client
-	ctx    context.Context //nolint:containedctx // of the attempts
-	max    int             // attempts
-	place  overload.Place  // of the last attempt
-	took   time.Duration   // by the last attempt
-	cost   int64           // of the last retry
-	result Result          // of the attempts so far; the engine drops the last answer when a context ends
+	client  *Client
+	ctx     context.Context //nolint:containedctx // of the attempts
+	max     int             // attempts
+	place   overload.Place  // of the last attempt
+	took    time.Duration   // by the last attempt
+	cost    int64           // of the last retry
+	prepaid int64           // cost of a retry that has not begun
+	result  Result          // of the attempts so far; the engine drops the last answer when a context ends
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -51,6 +52,9 @@ func (c *call) run() error {
 		return err
 	}
 	if _, err = engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
+		if c.prepaid > 0 { // the context ended in the wait before the retry
+			c.client.config.Budget.Refund(c.prepaid)
+		}
 		return c.errorOf(err)
 	}
 	if c.result.Status < http.StatusBadRequest {

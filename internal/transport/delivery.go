@@ -76,7 +76,8 @@ func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load
 // proves nothing, so net/http must have begun. And nothing of the body may have been read; without a body, an
 // *http.Transport must have got no connection.
 func (c *call) deliveryWithoutResponse(err error, seen *trace, body *attemptBody) Delivery {
-	bodyIsUnread := c.Length > 0 && !body.end()
+	read := body.end()
+	bodyIsUnread := c.Length > 0 && !read
 	switch {
 	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // they did not leave the buffer as a whole
 		return NotSent
@@ -98,10 +99,11 @@ func isWriteError(err error) bool {
 	return ok && op.Op == "write"
 }
 
-// mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
-// another one only if nothing was written to the first, or for a request that is harmless to repeat.
+// mayHaveResent reports whether a connection before the last one may have carried the request. net/http takes another one
+// only if nothing was written to the first, or for a request that is harmless to repeat. A RoundTripper may have taken
+// the other connection for something else: httputil.DumpRequestOut, in one that logs, looks like a request too.
 func (c *call) mayHaveResent(seen *trace) bool {
-	return seen.connections.Load() > 1 && (c.Replay || !c.client.speaks.standard)
+	return seen.connections.Load() > 1 && c.Replay
 }
 
 // isSafe reports whether net/http sends a method again by itself, written or not.

@@ -28,6 +28,9 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	bearable := after <= c.maxRetryAfter()
 	c.tellPace(resp, after, bearable)
 	again = bearable && c.isLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
+	if !c.isPaced(resp) && after > 0 && endsWithin(ctx, after) {
+		again = false // the rate limit looks at the deadline by itself
+	}
 	ended := ctx.Err()
 	spent := again && ended == nil && !c.payForRetry(resp, failed)
 	c.observe(failed, spent)
@@ -35,6 +38,12 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 		return false, ended
 	}
 	return again && !spent, nil
+}
+
+// endsWithin reports whether the deadline of the context comes before the end of a wait.
+func endsWithin(ctx context.Context, wait time.Duration) bool {
+	deadline, limited := ctx.Deadline()
+	return limited && time.Until(deadline) < wait
 }
 
 // tellPace tells the rate limit what became of an attempt. A wait that the caller does not bear holds nobody else back.
@@ -66,16 +75,20 @@ func (c *call) observe(failed *attemptError, spent bool) {
 // payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. After a refusal
 // the rate limit is enough to spare the service.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
-	if isRefused(resp) && c.Pace != nil {
+	if c.isPaced(resp) {
 		return true
 	}
 	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
+	c.prepaid = c.cost
 	return c.cost > 0
 }
 
 func isRefused(resp *http.Response) bool {
 	return resp != nil && resp.StatusCode == http.StatusTooManyRequests
 }
+
+// isPaced reports whether the rate limit decides when the next attempt is made.
+func (c *call) isPaced(resp *http.Response) bool { return isRefused(resp) && c.Pace != nil }
 
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
@@ -123,7 +136,7 @@ func isPermanent(err error) bool {
 
 // backoff returns the wait before the next attempt: what the service asks for, or exponential with full jitter.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
-	if isRefused(resp) && c.Pace != nil {
+	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit
 	}
 	if resp != nil {

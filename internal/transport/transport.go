@@ -84,6 +84,7 @@ type Result struct {
 	Body     []byte
 	Attempts int
 	Delivery Delivery
+	Cut      bool     // the body of a failure did not come as a whole
 	Unsure   bool     // an attempt before the last may have performed the operation
 	Keys     []string // the values of the Authorization header, each once
 }

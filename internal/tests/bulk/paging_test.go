@@ -123,6 +123,25 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
+// TestWalkFromTheLastPage: with a Count the walk knows how many records are on the pages before it, so it asks for no
+// page beyond the last one. There are services that answer such a page with 404.
+func TestWalkFromTheLastPage(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		const n = 3
+		ahead.Page, ahead.Count = n-1, perPage
+		s := lying(func(page int) string {
+			if page >= n {
+				return ""
+			}
+			return correct(page, n)
+		})
+		ids, err := walk(s.all(t, ahead))
+		require.NoError(t, err)
+		assert.Equal(t, recordIDs(n-1, n), ids)
+	})
+}
+
 // TestWalkThatIsLeft ends what is in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()

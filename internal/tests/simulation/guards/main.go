@@ -82,7 +82,7 @@ func guards() []guard {
 		{"redirects", attempt, "c.client.base.RoundTrip(sent)", "(&http.Client{Transport: c.client.base}).Do(sent)"},
 		{"not sent: no headers were written", delivery, "case seen.wroteHeaders.Load():", "case false:"},
 		{"not sent: net/http was asked", delivery, "case !seen.asked.Load():", "case false:"},
-		{"not sent: the body was not read", delivery, "c.Length > 0 && untouched", "c.Length > 0"},
+		{"not sent: the body was not read", delivery, "c.Length > 0 && !read", "c.Length > 0"},
 		{
 			"not sent: no connection for what has no body", delivery,
 			"c.client.speaks.standard && seen.connections.Load() == 0",
