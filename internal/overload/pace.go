@@ -38,7 +38,7 @@ type Pace struct {
 	asked   time.Time     // end of the wait that the service has asked for
 	until   time.Time     // nothing is sent before; no earlier than asked
 	later   chan struct{} // closed when until is put off
-	jitter  float64       // is added to a wait, as a share of it, so that clients do not come back all at once
+	jitter  float64       // of waits, from 0 to 1, so that clients do not come back all at once
 	cutAt   time.Time     // of the last cut; what was sent before is part of its cause
 	answers int           // to what was sent since
 }
@@ -54,15 +54,19 @@ func NewPace() *Pace {
 // IsLimited reports whether the service has refused a request of late.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
+// The figures were found by simulation, with one client and with several that share a limit, which permits a burst or
+// none.
 const (
 	firstRate    = 1           // a second, at least
 	lowestRate   = 0.1         // a second
 	rateCut      = 0.8         // by a refusal
+	steadyCut    = 0.9         // by a refusal after steadyFor answers
 	blindCut     = 0.5         // by a further one before any answer
 	searchGrowth = math.Ln2    // by an answer doubles the rate in a second
 	steadyFor    = 10          // answers, which add nothing to the known rate
 	growth       = 0.05        // by an answer, from then on
-	mostJitter   = 0.1         // of a wait
+	longestPause = 0.5         // after a refusal, in turns; so another client's rhythm is left to it
+	mostJitter   = 0.1         // of a wait that the service asks for
 	quietTime    = time.Minute // without a refusal, after which nothing is known; after twice that there is no limit
 	quietTurns   = 40          // are at least as long, so that a low rate is not left all the time
 )
@@ -75,7 +79,8 @@ type Place struct {
 }
 
 // Wait returns when the request may be sent. It fails with a [HeldError] as soon as the service has asked for a wait
-// that is longer than longest, or than the context lasts, and with the error of the context if that ends first.
+// that is longer than longest, or than the context lasts, or if the request is the next one and its turn comes too
+// late. It fails with the error of the context if that ends first.
 func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -85,7 +90,11 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 		return Place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
+	deadline, limited := ctx.Deadline()
 	for delay := p.next(); delay > 0; delay = p.next() {
+		if limited && time.Until(deadline) < delay {
+			return Place{}, &HeldError{delay}
+		}
 		// The rate may rise meanwhile, so it asks again each second.
 		if err := receive(ctx, p, longest, time.After(min(delay, time.Second))); err != nil {
 			return Place{}, err
@@ -148,11 +157,8 @@ func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (later <-chan
 func (p *Pace) next() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if held := time.Until(p.until); held > 0 {
-		return held
-	}
 	turn := p.limiter.Reserve()
-	delay := turn.Delay()
+	delay := max(turn.Delay(), time.Until(p.until))
 	if delay > 0 {
 		turn.Cancel()
 	}
@@ -198,40 +204,51 @@ func (p *Pace) Answered(at Place) {
 }
 
 // Refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
-// until then, or for the time of one request.
+// until then. If the service does not say how long, the next turn is put off by a random part of it.
 func (p *Pace) Refused(at Place, after time.Duration) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, first := time.Now(), !p.limited.Load()
-	if first || at.at.After(p.cutAt) {
-		switch {
-		case first:
-			p.count(now)
-			p.limiter, p.known = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
-		case p.answers > 0:
-			p.known = max(rateCut*p.limiter.Limit(), lowestRate)
-			p.limiter.SetLimit(p.known)
-		default:
-			p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
-		}
-		p.cutAt, p.answers = now, 0
-		p.jitter = mostJitter * rand.Float64() //nolint:gosec // jitter need not be unpredictable
+	now := time.Now()
+	if !p.limited.Load() || at.at.After(p.cutAt) {
+		p.cut(now)
 	}
 	p.limited.Store(true)
 	if asked := now.Add(after); asked.After(p.asked) {
 		p.asked = asked
 	}
+	wait := after + time.Duration(p.jitter*mostJitter*float64(after))
 	if after == 0 {
-		after = time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
+		wait = time.Duration(p.jitter * longestPause * float64(time.Second) / float64(p.limiter.Limit()))
 	}
-	if until := now.Add(after + time.Duration(p.jitter*float64(after))); until.After(p.until) {
+	if until := now.Add(wait); until.After(p.until) {
 		p.until = until
 		close(p.later)
 		p.later = make(chan struct{})
 	}
+}
+
+// cut lowers the rate after a refusal, or sets the first one.
+func (p *Pace) cut(now time.Time) {
+	switch {
+	case !p.limited.Load():
+		p.count(now)
+		p.limiter, p.known = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
+		p.limiter.Allow() // the refused request has had the first turn
+	case p.answers == 0:
+		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
+	default:
+		share := rate.Limit(rateCut)
+		if p.answers > steadyFor && p.known != rate.Inf {
+			share = steadyCut
+		}
+		p.known = max(share*p.limiter.Limit(), lowestRate)
+		p.limiter.SetLimit(p.known)
+	}
+	p.cutAt, p.answers = now, 0
+	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
 // count returns the counter of the current second.

@@ -128,7 +128,7 @@ func TestPaceOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceIsWaitedForByAWalk as long as its context lasts, though its turn may come later. Meanwhile no call is made.
+// TestPaceIsWaitedForByAWalk as long as its turn may come before the end of its context. Meanwhile no call is made.
 func TestPaceIsWaitedForByAWalk(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, journal bool) {
@@ -147,9 +147,9 @@ func TestPaceIsWaitedForByAWalk(t *testing.T) {
 		start := time.Now()
 		got := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), o))
 		require.Len(t, got, 1)
-		require.ErrorIs(t, got[0].Err, context.DeadlineExceeded)
+		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		assert.Equal(t, payvault.BatchNotSent, got[0].Status)
-		assert.Equal(t, 2*time.Second, time.Since(start))
+		assert.LessOrEqual(t, time.Since(start), 2*time.Second)
 		assert.Equal(t, 1, calls)
 	})
 }
@@ -423,7 +423,7 @@ func TestPaceBeyondWhatIsPermitted(t *testing.T) {
 				assert.True(t, payvault.SafeToRetry(err))
 			}
 		})
-		assert.GreaterOrEqual(t, served.Load(), permitted*8/10)
+		assert.GreaterOrEqual(t, served.Load(), permitted*7/10)
 		assert.LessOrEqual(t, cutOff.Load(), int64(2))
 	})
 }
