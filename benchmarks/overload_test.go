@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +25,12 @@ import (
 // What happens to a service that is slow or down takes minutes, and costs no processor. So it is played in virtual
 // time, and a line is printed for each case in the form of a benchmark, which the report reads like the others.
 
-// limited permits a rate, with a burst of one second, and answers after 50 ms. One of no rate is down.
+// limited permits a rate and answers after 50 ms. One of no rate is down.
 type limited struct {
 	rate       float64
+	burst      float64 // requests that are permitted at once
 	retryAfter string
+	jitter     time.Duration // of the way to the service, at most
 
 	mu                  sync.Mutex
 	tokens              float64
@@ -32,33 +38,45 @@ type limited struct {
 	performed, requests float64
 }
 
+// perMinute is a service that permits as many requests in each minute, however they come, and says when the next begins.
+const perMinute = "honest"
+
 var errRefused, errDown = errors.New("429"), errors.New("503")
 
-func (s *limited) serve() error {
+// serve takes one request, and says what the answer asks to wait.
+func (s *limited) serve() (retryAfter string, err error) {
+	<-time.After(rand.N(s.jitter + 1)) //nolint:gosec // it need not be unpredictable
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if s.last.IsZero() {
-		s.last, s.tokens = now, s.rate
+	switch passed := now.Sub(s.last); {
+	case s.last.IsZero():
+		s.last, s.tokens = now, s.burst
+	case s.retryAfter != perMinute:
+		s.last, s.tokens = now, min(s.burst, s.tokens+s.rate*passed.Seconds())
+	case passed >= time.Minute:
+		s.last, s.tokens = s.last.Add(passed.Truncate(time.Minute)), s.burst
 	}
-	s.tokens, s.last = min(s.rate, s.tokens+s.rate*now.Sub(s.last).Seconds()), now
 	switch s.requests++; {
 	case s.rate == 0:
-		return errDown
-	case s.tokens < 1:
-		return errRefused
+		return "", errDown
+	case s.tokens >= 1:
+		s.tokens--
+		s.performed++
+		return "", nil
+	case s.retryAfter == perMinute:
+		left := s.last.Add(time.Minute).Sub(now)
+		return strconv.Itoa(int(math.Ceil(left.Seconds()))), errRefused
 	}
-	s.tokens--
-	s.performed++
-	return nil
+	return s.retryAfter, errRefused
 }
 
 func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, header := newCanned(`{"code":0,"data":{"request_id":"R"}}`), http.Header{}
 	resp, err := answer.RoundTrip(req)
-	switch refusal := s.serve(); {
+	switch retryAfter, refusal := s.serve(); {
 	case errors.Is(refusal, errRefused):
-		header.Set("Retry-After", s.retryAfter)
+		header.Set("Retry-After", retryAfter)
 		resp.StatusCode, resp.Header = http.StatusTooManyRequests, header
 	case errors.Is(refusal, errDown):
 		resp.StatusCode = http.StatusServiceUnavailable
@@ -95,23 +113,41 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 // TestLimited prints the share of the permitted rate that bulk work reaches, and the refusals per success.
 func TestLimited(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		rate       float64
-		items      int
-		retryAfter string
-	}{{20, 200, ""}, {20, 200, "1"}, {20, 2000, ""}, {20, 2000, "1"}, {200, 2000, ""}, {200, 2000, "1"}} {
+	const way = 5 * time.Millisecond
+	for name, test := range map[string]struct {
+		rate, burst float64
+		retryAfter  string
+		jitter      time.Duration
+		clients     int
+		items       int // of each client
+		share       float64
+	}{
+		"rate=20/items=200/after=":    {20, 20, "", 0, 1, 200, 0.85},
+		"rate=20/items=200/after=1":   {20, 20, "1", 0, 1, 200, 0.85},
+		"rate=20/items=2000/after=":   {20, 20, "", 0, 1, 2000, 0.85},
+		"rate=20/items=2000/after=1":  {20, 20, "1", 0, 1, 2000, 0.85},
+		"rate=200/items=2000/after=":  {200, 200, "", 0, 1, 2000, 0.85},
+		"rate=200/items=2000/after=1": {200, 200, "1", 0, 1, 2000, 0.85},
+		"strict/clients=1":            {20, 1, "", way, 1, 2000, 0.75},
+		"strict/clients=5":            {20, 1, "", way, 5, 2000, 0.2},
+		"per-minute":                  {20, 1200, perMinute, 0, 1, 13200, 0.9},
+	} {
 		for _, impl := range []string{"payvault", "aws-standard"} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &limited{rate: test.rate, retryAfter: test.retryAfter}
+				s := &limited{rate: test.rate, burst: test.burst, retryAfter: test.retryAfter, jitter: test.jitter}
 				start := time.Now()
-				failed := bulk(t, impl, s, test.items)
-				share := (s.performed - s.rate) / s.rate / time.Since(start).Seconds()
-				_, _ = fmt.Fprintf(os.Stdout,
-					"BenchmarkLimited/rate=%v/items=%d/after=%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
-					test.rate, test.items, test.retryAfter, impl, share, s.requests/s.performed-1, failed)
+				var failed atomic.Int64
+				var clients sync.WaitGroup
+				for range test.clients {
+					clients.Go(func() { failed.Add(int64(bulk(t, impl, s, test.items))) })
+				}
+				clients.Wait()
+				share := (s.performed - s.burst) / s.rate / time.Since(start).Seconds()
+				_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
+					name, impl, share, s.requests/s.performed-1, failed.Load())
 				if impl == "payvault" {
-					assert.Zero(t, failed)
-					assert.GreaterOrEqual(t, share, 0.85)
+					assert.Zero(t, failed.Load(), name)
+					assert.GreaterOrEqual(t, share, test.share, name)
 				}
 			})
 		}
@@ -163,7 +199,7 @@ func (a *aws) call(ctx context.Context, s *limited) error {
 		if err != nil {
 			return err
 		}
-		err = s.serve()
+		_, err = s.serve()
 		<-time.After(50 * time.Millisecond)
 		_ = done(err)
 		_ = release(err)

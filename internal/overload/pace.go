@@ -213,7 +213,7 @@ func (p *Pace) Refused(at Place, after time.Duration) {
 	defer p.mu.Unlock()
 	now := time.Now()
 	if !p.limited.Load() || at.at.After(p.cutAt) {
-		p.cut(now)
+		p.cut(now, after)
 	}
 	p.limited.Store(true)
 	if asked := now.Add(after); asked.After(p.asked) {
@@ -230,8 +230,10 @@ func (p *Pace) Refused(at Place, after time.Duration) {
 	}
 }
 
-// cut lowers the rate after a refusal, or sets the first one.
-func (p *Pace) cut(now time.Time) {
+// cut lowers the rate after a refusal, or sets the first one. A refusal after many answers says that two requests came
+// too close to each other, rather than that the rate is wrong; one that asks for a wait costs that wait, and has to be
+// rare.
+func (p *Pace) cut(now time.Time, after time.Duration) {
 	switch {
 	case !p.limited.Load():
 		p.count(now)
@@ -241,7 +243,7 @@ func (p *Pace) cut(now time.Time) {
 		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
 	default:
 		share := rate.Limit(rateCut)
-		if p.answers > steadyFor && p.known != rate.Inf {
+		if p.answers > steadyFor && p.known != rate.Inf && after == 0 {
 			share = steadyCut
 		}
 		p.known = max(share*p.limiter.Limit(), lowestRate)
