@@ -58,8 +58,8 @@ func guards() []guard {
 		{"a refusal is waited for", retry, "c.Pace.Refused(c.place, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
-			"c.core.paces[op.Op]",
-			"c.core.paces[OpCall]",
+			"c.paces[op.Op]",
+			"c.paces[OpCall]",
 		},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
 		{"Retry-After beyond the cap", retry, "bearable := after <= c.maxRetryAfter()", "bearable := true"},
@@ -83,6 +83,7 @@ func guards() []guard {
 		{"not sent: no headers were written", delivery, "case seen.wroteHeaders.Load():", "case false:"},
 		{"not sent: net/http was asked", delivery, "case !seen.asked.Load():", "case false:"},
 		{"not sent: the body was not read", delivery, "c.Length > 0 && !read", "c.Length > 0"},
+		{"not sent: the headers failed to be written", delivery, "bodyIsUnread && isWriteError(err)", "bodyIsUnread"},
 		{
 			"not sent: no connection for what has no body", delivery,
 			"c.client.speaks.standard && seen.connections.Load() == 0",
@@ -153,8 +154,8 @@ func guards() []guard {
 		{"what net/http quotes of an answer", "errors.go", `return "connection failed"`, `return e.err.Error()`},
 		{
 			"the caller's request is left as it is", "subscriptions.go",
-			"func (r SubscriptionCancelRequest) prepare(c *Client, p *problems) any {",
-			"func (r *SubscriptionCancelRequest) prepare(c *Client, p *problems) any {\n\tr.MerchantID++",
+			"func (r SubscriptionCancelRequest) prepare(c *caller, p *problems) any {",
+			"func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) any {\n\tr.MerchantID++",
 		},
 		{"a page that repeats the one before", "page.go", "case repeats:", "case repeats && p.Number > 1000:"},
 		{
