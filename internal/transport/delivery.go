@@ -61,12 +61,23 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
+			if isNowhere(info.Conn) {
+				return
+			}
 			t.reused.Store(info.Reused)
 			t.connections.Add(1)
 		},
-		WroteHeaders: func() { t.wroteHeaders.Store(true) }, // on HTTP/1 before their end leaves the buffer
+		WroteHeaders: func() { // on HTTP/1 before their end leaves the buffer
+			if t.connections.Load() > 0 {
+				t.wroteHeaders.Store(true)
+			}
+		},
 	}
 }
+
+// isNowhere reports whether a connection leads to no address, as that of httputil.DumpRequestOut does. A RoundTripper
+// that logs what it sends may call that function with our context.
+func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the last connection is known not to have been used before.
 func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
@@ -99,11 +110,10 @@ func isWriteError(err error) bool {
 	return ok && op.Op == "write"
 }
 
-// mayHaveResent reports whether a connection before the last one may have carried the request. net/http takes another one
-// only if nothing was written to the first, or for a request that is harmless to repeat. A RoundTripper may have taken
-// the other connection for something else: httputil.DumpRequestOut, in one that logs, looks like a request too.
+// mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
+// another one only if nothing was written to the first, or for a request that is harmless to repeat.
 func (c *call) mayHaveResent(seen *trace) bool {
-	return seen.connections.Load() > 1 && c.Replay
+	return seen.connections.Load() > 1 && (c.Replay || !c.client.speaks.standard)
 }
 
 // isSafe reports whether net/http sends a method again by itself, written or not.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/http/httputil"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,13 +208,13 @@ func TestDeadIdleConnection(t *testing.T) {
 	}
 }
 
-// TestSecondConnection: when one connection after another was taken for a request that is harmless to repeat, the first
-// may have carried it. For any other request net/http takes a second one only if nothing was written to the first.
-func TestSecondConnection(t *testing.T) {
+// TestResentByTheRoundTripper: when one connection after another was taken, the first may have carried the request, and
+// an answer to the last is no permission to send it again.
+func TestResentByTheRoundTripper(t *testing.T) {
 	t.Parallel()
 	for status, attempts := range map[int]map[bool]int{
 		http.StatusOK:              {false: 1, true: 1},
-		http.StatusTooManyRequests: {false: 3, true: 3},
+		http.StatusTooManyRequests: {false: 1, true: 3},
 	} {
 		for replay, want := range attempts {
 			c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
@@ -227,9 +228,30 @@ func TestSecondConnection(t *testing.T) {
 			result, err := c.Do(t.Context(), post(replay))
 			require.NoError(t, err)
 			assert.Equal(t, want, result.Attempts, "status %d, replay %t", status, replay)
-			assert.Equal(t, replay, result.Unsure)
+			assert.True(t, result.Unsure)
 		}
 	}
+}
+
+// TestRequestThatIsDumped: a RoundTripper that logs requests by httputil.DumpRequestOut sends them once, so a refusal is
+// the answer to the only request.
+func TestRequestThatIsDumped(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+	}))
+	defer srv.Close()
+	pool := &http.Transport{}
+	defer pool.CloseIdleConnections()
+	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+		if _, err := httputil.DumpRequestOut(req, true); err != nil {
+			return nil, err
+		}
+		return pool.RoundTrip(req)
+	})))
+	result, err := c.Do(t.Context(), post(false).to(t, srv.URL))
+	require.NoError(t, err)
+	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
 // TestRequestTimeoutWithoutHooks: nothing shows that the connection was new.
