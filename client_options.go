@@ -35,8 +35,8 @@ type RetryPolicy struct {
 	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
 	MaxBackoff    time.Duration // ceiling of these waits; 5 s by default
 	MaxRetryAfter time.Duration // longest wait for a Retry-After, or the call fails at once; below 24 h, 30 s by default
-	// MaxBulkRetryAfter is the same for SubmitAll and for the iterators of lists, whose work would be lost if they ended;
-	// below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
+	// MaxBulkRetryAfter is the longest wait for a Retry-After of SubmitAll and of the iterators of lists, which would lose
+	// their place if they ended; below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
 	MaxBulkRetryAfter time.Duration
 	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
 	// retries, and the rate limit of an operation after status 429.
@@ -69,19 +69,24 @@ func defaultConfig() config {
 // net/http reads them) for https only, by CONNECT. A Transport of your own decides by itself on proxies, on the
 // version of TLS and on what else it reads.
 //
-// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. An [http.Transport] of yours
-// may speak HTTP/2: net/http is then given no means to send a request again by itself, and one whose stream was reset
-// or refused is of unknown outcome. A POST without a body goes out with an empty one, chunked on HTTP/1.1. A
-// connection that died while it was idle is survived by an [http.Transport] on HTTP/1.1, unless its Protocols allow
-// unencrypted HTTP/2; by any other RoundTripper only where TLS has negotiated http/1.1.
+// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. It limits the headers of an
+// answer to 1 MiB. With any other RoundTripper, and with an [http.Transport] that can speak HTTP/2, the body of a
+// request can be read once and there is no GetBody, so that net/http has no means to send it again by itself. The SDK
+// repeats what was not sent. There a POST without a body goes out with an empty one, chunked on HTTP/1.1.
 //
-// What an error says about delivery follows from the hooks of [net/http/httptrace] and from whether the body was
-// taken. A RoundTripper that calls no hooks, or has taken any of the body, proves nothing: the outcome is unknown. Of
-// a request without a body only an [http.Transport] proves anything, and only without a TLSNextProto of your own.
+// Whether a request was sent follows from the hooks of [net/http/httptrace], and from whether its body was read. A
+// RoundTripper that calls no hooks proves nothing: the outcome is unknown. Without a body only an [http.Transport]
+// proves anything, and only without a TLSNextProto of your own.
 //
-// What cannot be guaranteed: that a request is performed once by a RoundTripper that sends copies of it by itself, or
-// goes on with it after it has returned; by one that [http.Transport.RegisterProtocol] puts in the place of HTTP; and
-// that a call ends with its context when the RoundTripper, or the body of its response, does not.
+// What cannot be guaranteed:
+//
+//   - That a request is performed once, if a RoundTripper sends it more than once, goes on with it after it has returned,
+//     or stands in the place of HTTP by [http.Transport.RegisterProtocol].
+//   - The same on HTTP/2, if a RoundTripper builds the request anew, as a signer does that calls [http.NewRequest] or sets
+//     [http.NoBody]. That gives net/http the means to send it twice. Set headers of the request or of its Clone instead.
+//   - That a RoundTripper works which has to send the body again, such as one for digest authentication: it finds no
+//     GetBody.
+//   - That a call ends with its context, if the RoundTripper, or the body of its response, does not.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {
@@ -165,12 +170,13 @@ func WithDeveloperID(id string) Option {
 }
 
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation,
-// status, code, attempts, delivery and duration; how long an attempt waited for its pace, and whether it was the last
-// since the budget of retries was spent; what could not be read; and if there is an error also error_class (see
+// status, code, attempts, delivery and duration; how long an attempt waited for the rate limit, and whether it was the
+// last because the budget of retries was spent; what could not be read; and if there is an error also error_class (see
 // [CallResult.ErrorClass]) and error. They hold no ID, query, body or header of the request, but error has what the
 // service says, cleared of secrets, keys, IDs in the path and values of the query; see docs/secrets.md for what it may
 // still repeat. Attempts are logged at Debug, and so is a call that succeeds; a call that fails, or whose answer could
-// not be read as a whole, at Warn; one that fails with an unknown outcome at Error.
+// not be read as a whole, at Warn; one that fails with an unknown outcome at Error. When a walk waits out a refusal
+// with status 429, it makes the call again, and each of these calls has its record.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

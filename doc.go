@@ -60,8 +60,8 @@
 //	status 400 to 499, or a code that refuses  error, Answered  error, Answered
 //
 // There are four attempts at most, within a budget that the calls of a client share. Refusals with status 429 slow down
-// all calls of the operation; iterators and SubmitAll wait out any number of them. See [RetryPolicy], and
-// docs/failures.md for every failure.
+// all calls of the operation; iterators and SubmitAll wait out any number of them, for up to 15 minutes each. See
+// [RetryPolicy], and docs/failures.md for every failure.
 //
 // # Secrets
 //

@@ -89,9 +89,9 @@ func (b *AccountUpdaterBatch) sent() int { return b.End - b.Start - len(b.Invali
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed: it yields what the
 // journal knows as FromJournal, and sends the rest. What a killed process had begun and not ended is of unknown outcome
-// for good: the requests in flight, Concurrency / 4 + 1 batches more while so many are, and those whose answers were
-// just being recorded. What waits since the service limits the rate is not begun. Without a Journal, what was sent and
-// not yielded yet is lost with the process.
+// for good: the requests in flight, those that were just about to be sent, and those whose answers were just being
+// recorded, Concurrency batches at most. What waits for the rate limit is not begun. Without a Journal, what was sent
+// and not yielded yet is lost with the process.
 //
 // The stream is read in a goroutine of its own, each time from its beginning. When it returns, the cards that it has
 // given are taken for all cards. So with a Journal, a stream that fails half way, as a file may, has to cancel ctx
@@ -105,9 +105,9 @@ func (b *AccountUpdaterBatch) sent() int { return b.End - b.Start - len(b.Invali
 //   - ctx ends,
 //   - the journal fails,
 //   - the service answers with status 401 or 403, as it would to all other batches,
-//   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxRetryAfter, or
-//     RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for; with RetryPolicy.IgnoreOverload
-//     for the longer wait only,
+//   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15
+//     minutes) or than ctx lasts; or RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for; with
+//     RetryPolicy.IgnoreOverload for the longer wait only,
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.
 //
