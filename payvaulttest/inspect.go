@@ -43,14 +43,7 @@ func (i inspector) Arm(text []byte) (inspect.Armed, error) {
 		Delay string `json:"delay"`
 	}
 	if err := json.Unmarshal(text, &in, json.RejectUnknownMembers(true)); err != nil {
-		wrong := "that is no JSON object with fields of a fault only"
-		failure, _ := errors.AsType[*json.SemanticError](err)
-		if failure != nil && failure.JSONPointer != "" && !errors.Is(err, json.ErrUnknownName) {
-			wrong = strings.Split(string(failure.JSONPointer), "/")[1] + " does not fit" // names below are the caller's
-		}
-		return inspect.Armed{}, errors.New(wrong + ": operation, kind, body, delay, retry_after and message are texts, " +
-			"times, skip, status, code, size and rate numbers, after_commit is true or false, " +
-			`delay such as "2s", header such as {"X-Name":["value"]}`)
+		return inspect.Armed{}, fmt.Errorf(`%w; a fault is a JSON object such as {"kind":"delay","delay":"2s"}`, err)
 	}
 	if in.Delay != "" {
 		delay, err := time.ParseDuration(in.Delay)
@@ -103,7 +96,7 @@ func (i inspector) Armed() []inspect.Armed {
 func (f *armedFault) inspected() inspect.Armed {
 	armed := inspect.Armed{
 		ID: f.id, Operation: string(f.Operation), Kind: string(f.Kind), Status: f.Status, Performed: f.AfterCommit,
-		Rate: inspect.Rate(f.Rate), RetryAfter: inspect.RetryAfter(f.RetryAfter), Code: f.Code, Size: f.Size, Skip: f.Skip,
+		Rate: f.Rate, RetryAfter: f.RetryAfter, Code: f.Code, Size: f.Size, Skip: f.Skip,
 		Struck: f.Struck, Left: f.Left, Go: inspect.GoLine(f.Fault),
 	}
 	if f.Delay > 0 {

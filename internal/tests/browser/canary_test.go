@@ -14,23 +14,16 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Whatever is sent, seeded and injected, neither texts nor numbers are anywhere in the page, nor in what it fetches.
+// Whatever is sent and seeded, neither texts nor numbers are anywhere in the page, nor in what it fetches.
 func TestCanary(t *testing.T) {
 	t.Parallel()
-	const canary, number, key, separated = "c4nary", "4929123456781234", "a-key", "4929-1234-5678-1236"
+	const canary, number, key = "c4nary", "4929123456781234", "a-key"
 	p := open(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: key, PayeeVault: true}))
 	p.srv.Cards.Seed(payvaulttest.Card{CardNumber: number, CardholderName: canary})
 	p.srv.Invoices.Seed(payvaulttest.Invoice{Emails: []string{canary}})
 	p.srv.Payees.Seed(payvaulttest.Payee{Name: canary})
 	p.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://" + canary + "@127.0.0.1:1/" + canary + "?" +
 		canary, Events: []payvault.Event{"e"}})
-	for _, secret := range []string{key, separated} {
-		p.srv.Cards.Seed(payvaulttest.Card{ID: secret})
-		p.srv.Invoices.Seed(payvaulttest.Invoice{ID: payvault.InvoiceID(secret)})
-		p.srv.Webhooks.Seed(payvaulttest.Webhook{
-			ID: payvault.WebhookID(secret), Events: []payvault.Event{payvault.Event(secret)},
-		})
-	}
 	p.srv.TriggerEvent(5, "e", canary)
 	require.NoError(t, p.srv.WaitDeliveries(t.Context()))
 	names := `"card_number":"` + number + `","customer_id":"` + number + `","customer_firm_name":"` + canary + `","` +
@@ -50,19 +43,10 @@ func TestCanary(t *testing.T) {
 			canary+`"}`)
 		requests++
 	}
-	for _, fault := range []payvaulttest.Fault{
-		{Kind: payvaulttest.Respond, Body: canary + number, Header: http.Header{canary: {canary}}},
-		{Kind: payvaulttest.OtherCode, Message: key, Code: 5},
-		{Kind: payvaulttest.RateLimit, RetryAfter: canary},
-	} {
-		_, err := p.srv.Inject(fault)
-		require.NoError(t, err)
-	}
 	p.sendTo(http.MethodPost, "/"+canary+"/"+number, key, canary)
 	requests++
 
 	p.waitFor(fmt.Sprintf(`document.querySelector('#count').textContent.startsWith('%d in all')`, requests))
-	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1')`)
 	page := eval[string](p, `(async () => {
 		document.querySelectorAll('details').forEach((each) => { each.open = true; });
 		let seen = document.documentElement.outerHTML;
@@ -78,7 +62,7 @@ func TestCanary(t *testing.T) {
 	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3}$`, p.text("#table-deliveries td"))
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
 	assert.Contains(t, page, "customer_firm_name")
-	for _, secret := range []string{canary, number, separated} {
+	for _, secret := range []string{canary, number} {
 		assert.NotContains(t, page, secret)
 	}
 }

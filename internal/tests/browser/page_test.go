@@ -443,7 +443,7 @@ func TestCopiedLineCompiles(t *testing.T) {
 	copied := p.copied(`#armed [aria-label="Copy the line of Go: respond"]`)
 	assert.Equal(t, strings.ReplaceAll(p.text("#armed code"), "\t", ""), strings.ReplaceAll(copied, "\t", ""))
 	assert.Contains(t, copied, "Fault{\n\tKind: payvaulttest.Respond,\n\tTimes: 1,\n\tStatus: 503,\n})")
-	_, err := p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: "m"})
+	_, err := p.srv.Inject(payvaulttest.Fault{Kind: payvaulttest.OtherCode, Code: 7, Message: strings.Repeat("m", 200)})
 	require.NoError(t, err)
 	eval[any](p, `refresh()`)
 	p.click(`#armed [aria-label="Copy the line of Go: other code"]`)

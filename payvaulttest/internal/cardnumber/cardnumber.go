@@ -10,22 +10,6 @@ const digits = "0123456789"
 // Valid reports whether s is 12 to 19 digits. Check digits are not verified.
 func Valid(s string) bool { return len(s) >= 12 && len(s) <= 19 && strings.Trim(s, digits) == "" }
 
-// Checked reports whether s, which is digits, has the length, the beginning and the check digit of a card number.
-func Checked(s string) bool {
-	if len(s) < 13 || len(s) > 19 || s[0] < '2' || s[0] > '6' || s[0] == '2' && (s[1] < '2' || s[1] > '7') {
-		return false
-	}
-	sum := 0
-	for i := range len(s) {
-		value := int(s[len(s)-1-i] - '0')
-		if i%2 == 1 {
-			value = value*2/10 + value*2%10
-		}
-		sum += value
-	}
-	return sum%10 == 0
-}
-
 // Mask hides all but the first four and the last six digits of a number.
 func Mask(number string) string {
 	if len(number) <= 10 {

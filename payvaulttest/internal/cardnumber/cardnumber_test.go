@@ -38,19 +38,6 @@ func TestValid(t *testing.T) {
 	}
 }
 
-func TestChecked(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]bool{
-		"4111111111111111": true, "378282246310005": true, "5555555555554444": true, "2223003122003222": true,
-		"6011000990139424": true, "4222222222222": true, "4929123456781236": true,
-		"4929123456781234": false, "1111111111111117": false,
-		"7111111111111114": false, "2026112200000007": false, "2826112200000009": false, "2211111111111114": true,
-		"411111111117": false, "41111111111111111115": false,
-	} {
-		assert.Equal(t, want, Checked(number), number)
-	}
-}
-
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{

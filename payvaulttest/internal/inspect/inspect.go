@@ -34,7 +34,7 @@ type Emulator interface {
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
-	Arm(fault []byte) (Armed, error) // a fault in JSON; the error repeats nothing of it
+	Arm(fault []byte) (Armed, error) // a fault in JSON
 	Armed() []Armed
 	Disarm(id int64) bool
 	ClearFaults()
@@ -78,8 +78,8 @@ type Armed struct {
 	Size      int64  `json:"size,omitempty"`
 	Skip      int    `json:"skip,omitempty"`
 
-	Rate       json.Number `json:"rate,omitempty"`        // of [Rate]
-	RetryAfter string      `json:"retry_after,omitempty"` // of [RetryAfter]
+	Rate       float64 `json:"rate,omitempty"`
+	RetryAfter string  `json:"retry_after,omitempty"`
 
 	Struck int    `json:"struck"`
 	Left   int    `json:"left"` // -1 for all until it is removed

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
@@ -110,79 +109,15 @@ func addNames(names map[string]bool, value any) {
 	}
 }
 
-// uuid is a text that has long runs of digits by chance.
-var uuid = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b`)
-
-// Hide masks what might be a card number in a text: all but the first four and the last six of twelve digits or more in
-// a row, and of a number that is written in groups of three digits or more, the first of them four or more, whatever
-// stands between them. UUIDs are left alone.
-func Hide(text string) string {
-	if at := uuid.FindStringIndex(text); at != nil {
-		return Hide(text[:at[0]]) + text[at[0]:at[1]] + Hide(text[at[1]:])
-	}
-	all, masked := []rune(text), []rune(text)
-	groups := digitGroups(all)
-	for i, places := range groups {
-		if len(places) < 4 {
-			continue
-		}
-		if len(places) >= 12 {
-			maskPlaces(masked, places)
-		}
-		for _, next := range groups[i+1:] {
-			if places = slices.Concat(places, next); len(next) < 3 || len(places) > 19 {
-				break
-			}
-			var number []rune
-			for _, at := range places {
-				number = append(number, '0'+digit(all[at]))
-			}
-			if cardnumber.Checked(string(number)) {
-				maskPlaces(masked, places)
-			}
-		}
-	}
-	return string(masked)
-}
-
-// digit is the value of a digit, of the full width of a Chinese character too, or -1.
-func digit(r rune) rune {
-	for _, zero := range "0\uFF10" {
-		if r >= zero && r <= zero+9 {
-			return r - zero
-		}
-	}
-	return -1
-}
-
-// digitGroups are the places of digits that stand in a row.
-func digitGroups(text []rune) [][]int {
-	var groups [][]int
-	for i, r := range text {
-		switch {
-		case digit(r) < 0:
-		case i == 0 || digit(text[i-1]) < 0:
-			groups = append(groups, []int{i})
-		default:
-			groups[len(groups)-1] = append(groups[len(groups)-1], i)
-		}
-	}
-	return groups
-}
-
-func maskPlaces(text []rune, places []int) {
-	for _, at := range places[4 : len(places)-6] {
-		text[at] = 'x'
-	}
-}
+// longNumber is what might be a card number.
+var longNumber = regexp.MustCompile(`\d{12,}`)
 
 // hide masks what might be a card number in each cell.
 func (t Table) hide() {
 	for _, row := range t.Rows {
 		for i, cell := range row {
-			text := fmt.Sprint(cell)
-			if hidden := Hide(text); hidden != text {
-				row[i] = hidden
+			if text := fmt.Sprint(cell); longNumber.MatchString(text) {
+				row[i] = longNumber.ReplaceAllStringFunc(text, cardnumber.Mask)
 			}
 		}
 	}
