@@ -99,3 +99,16 @@ func TestPayeeVaultMustBeEnabled(t *testing.T) {
 	a.partner().post(t, payees, `{"payee_name":"P","merchant_id":100002}`).refused(t, http.StatusForbidden)
 	assert.Empty(t, a.srv.AllCommits())
 }
+
+// A merchant that has the payee vault, too, cannot delete the payees of another.
+func TestPayeesOfOthers(t *testing.T) {
+	t.Parallel()
+	other := payvaulttest.Account{MerchantID: 6, APIKey: "six", PayeeVault: true}
+	a := newAPI(t, payvaulttest.WithAccount(payvaulttest.Account{MerchantID: 5, APIKey: "five", PayeeVault: true}),
+		payvaulttest.WithAccount(other))
+	id, _ := a.post(t, payees, `{"payee_name":"P"}`).ok(t)["payee_id"].(float64)
+	path := fmt.Sprintf("%s/%.0f", payees, id)
+	a.as(other).do(t, http.MethodDelete, path, "").refused(t, http.StatusNotFound)
+	assert.Len(t, a.srv.Payees.All(), 1)
+	a.do(t, http.MethodDelete, path, "").ok(t)
+}

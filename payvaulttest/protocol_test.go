@@ -179,18 +179,6 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 				return list
 			},
 		},
-		"webhook": {
-			func(_ *testing.T, a api) string { return string(a.srv.Webhooks.Seed(payvaulttest.Webhook{}).ID) },
-			func(_ *testing.T, a api, id string) {
-				a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: payvault.WebhookID(id)})
-			},
-			func(_ *testing.T, a api) (list []string) {
-				for _, webhook := range a.srv.Webhooks.All() {
-					list = append(list, string(webhook.ID))
-				}
-				return list
-			},
-		},
 		"dispute": {
 			func(_ *testing.T, a api) string { return fmt.Sprint(a.srv.Disputes.Seed(payvaulttest.Dispute{}).ID) },
 			func(t *testing.T, a api, id string) {
@@ -200,21 +188,6 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 			func(_ *testing.T, a api) (list []string) {
 				for _, dispute := range a.srv.Disputes.All() {
 					list = append(list, fmt.Sprint(dispute.ID))
-				}
-				return list
-			},
-		},
-		"subscription": {
-			func(_ *testing.T, a api) string {
-				return fmt.Sprint(a.srv.Subscriptions.Seed(payvaulttest.Subscription{}).ID)
-			},
-			func(t *testing.T, a api, id string) {
-				t.Helper()
-				a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: payvault.SubscriptionID(number(t, id))})
-			},
-			func(_ *testing.T, a api) (list []string) {
-				for _, sub := range a.srv.Subscriptions.All() {
-					list = append(list, fmt.Sprint(sub.ID))
 				}
 				return list
 			},

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -267,112 +263,6 @@ func TestUnknownIDs(t *testing.T) {
 		assert.False(t, found())
 	}
 	assert.Empty(t, a.srv.Customers.All())
-}
-
-// A thousand clients, each a merchant of its own with a connection of its own, at once: the clock holds
-// the first request of each until all of them are in the server. Each then does its work and reads back
-// its own data, all of it and nothing else.
-func TestThousandClients(t *testing.T) {
-	t.Parallel()
-	const clients = 1000
-	var arrived atomic.Int64
-	together := make(chan bool)
-	release := sync.OnceFunc(func() { close(together) })
-	clock := func() time.Time {
-		if arrived.Add(1) == clients {
-			release()
-		}
-		<-together
-		return noon()
-	}
-	opts := []payvaulttest.Option{payvaulttest.WithClock(clock)}
-	for i := range clients {
-		opts = append(opts, payvaulttest.WithAccount(payvaulttest.Account{
-			MerchantID: payvault.MerchantID(i + 1), APIKey: fmt.Sprintf("key-%d", i), PayeeVault: true,
-		}))
-	}
-	a := newAPI(t, opts...)
-	for i := range clients {
-		a.srv.Invoices.Seed(payvaulttest.Invoice{
-			ID:         payvault.InvoiceID(fmt.Sprintf("I%d", i)),
-			MerchantID: payvault.MerchantID(i + 1),
-		})
-	}
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	t.Cleanup(transport.CloseIdleConnections)
-	client := &http.Client{Transport: transport}
-	var all sync.WaitGroup
-	for i, account := range a.srv.Accounts() {
-		all.Go(func() {
-			defer release() // a client that fails at once keeps no other waiting
-			a.as(account).work(t, client, i)
-		})
-	}
-	all.Wait()
-
-	assert.Equal(t, map[payvault.Operation]int{
-		payvault.OpCustomersCreate: clients, payvault.OpCustomersList: clients, payvault.OpTokensTokenize: clients,
-		payvault.OpPayeesCreate: clients, payvault.OpInvoicesSend: clients,
-	}, a.srv.AllCommits())
-	assert.Len(t, a.srv.Requests(), 5*clients)
-	assert.Len(t, a.srv.Cards.All(), 2*clients)
-	ids := map[any]bool{}
-	accounts := a.srv.Accounts()
-	assert.Len(t, a.srv.Payees.All(), len(accounts))
-	for _, payee := range a.srv.Payees.All() {
-		i := slices.IndexFunc(accounts, func(a payvaulttest.Account) bool { return a.MerchantID == payee.MerchantID })
-		assert.Equal(t, fmt.Sprintf("P%d", i), payee.Name)
-		ids[payee.ID] = true
-	}
-	for _, card := range a.srv.Cards.All() {
-		ids[card.ID] = true
-	}
-	assert.Len(t, ids, 3*clients, "each ID is given once")
-}
-
-// work is what one of many clients does, and what it gets to see of that.
-func (a api) work(t *testing.T, client *http.Client, i int) {
-	t.Helper()
-	do := func(method, path, body string) reply {
-		resp, err := client.Do(a.request(t, method, path, body))
-		if !assert.NoError(t, err) {
-			return reply{}
-		}
-		answer, err := io.ReadAll(resp.Body)
-		assert.NoError(t, err)
-		assert.NoError(t, resp.Body.Close())
-		assert.Equal(t, http.StatusOK, resp.StatusCode, "%s", answer)
-		return reply{status: resp.StatusCode, body: string(answer)}
-	}
-	masked := fmt.Sprintf("4111xxxxxx11%04d", i)
-	card := fmt.Sprintf(`"card_number":"411111111111%04d","exp_date":"1229"`, i)
-	do(http.MethodPost, "/platform/vault/customer",
-		fmt.Sprintf(`{"customer_id":"C","customer_firm_name":"F%d","billing_cards":[{%s}]}`, i, card))
-	token := do(http.MethodPost, "/pg/tokenize",
-		fmt.Sprintf(`{"merchant_id":"%d",%s,"echo_fields":"[{\"i\":%d}]"}`, i+1, card, i))
-	assert.Contains(t, token.body, fmt.Sprintf(`"card_number":"%s","echo_fields":"[{\"i\":%d}]"`, masked, i))
-	payee := do(http.MethodPost, "/platform/vault/payee", fmt.Sprintf(`{"payee_name":"P%d"}`, i))
-	assert.Contains(t, payee.body, fmt.Sprintf(`"payee_name":"P%d"`, i))
-	do(http.MethodPost, fmt.Sprintf("/platform/invoice/I%d/send", i),
-		fmt.Sprintf(`{"email_address":["%d@example.com"]}`, i))
-
-	var list struct {
-		Total int `json:"totalRecords"`
-		Data  []struct {
-			Node int64  `json:"node_id"`
-			Firm string `json:"customer_firm_name"`
-			Card string `json:"primary_card_number"`
-		} `json:"data"`
-	}
-	assert.NoError(t, json.Unmarshal([]byte(do(http.MethodGet, "/platform/vault/customer", "").body), &list))
-	assert.Equal(t, 1, list.Total)
-	if assert.Len(t, list.Data, 1) {
-		assert.Equal(t, int64(i+1), list.Data[0].Node)
-		assert.Equal(t, fmt.Sprintf("F%d", i), list.Data[0].Firm)
-		assert.Equal(t, masked, list.Data[0].Card)
-	}
-	invoice, _ := a.srv.Invoices.Get(payvault.InvoiceID(fmt.Sprintf("I%d", i)))
-	assert.Equal(t, []string{fmt.Sprintf("%d@example.com", i)}, invoice.Emails)
 }
 
 // A seed can be written as a file, but for its accounts, whose keys are not printed.
