@@ -42,7 +42,7 @@ func (a Account) mayActFor(id payvault.MerchantID) bool {
 	return id == a.MerchantID || slices.Contains(a.ActsFor, id)
 }
 
-// The accounts of a server that was given none.
+// defaultAccounts returns the accounts of a server that was given none.
 func defaultAccounts() []Account {
 	return []Account{
 		{MerchantID: 100001, APIKey: "merchant-api-key", PayeeVault: true, SMS: true, SecondWallet: true},
@@ -81,7 +81,7 @@ func (a accounts) copied() accounts {
 	return list
 }
 
-// first is the first account that matches, or none.
+// first returns the first account that matches, or an empty one.
 func (a accounts) first(match func(Account) bool) Account {
 	if i := slices.IndexFunc(a, match); i >= 0 {
 		return a[i]
@@ -93,10 +93,10 @@ func (a accounts) merchant() Account { return a.first(func(a Account) bool { ret
 
 func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
-// home is the merchant of records that name none.
+// home returns the merchant to whom a record belongs that names no merchant.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
 
-// serve reports whether there is an account for a merchant.
+// serve reports whether an account may act for a merchant.
 func (a accounts) serve(id payvault.MerchantID) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.mayActFor(id) })
 }

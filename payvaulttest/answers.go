@@ -37,7 +37,7 @@ func (r *refusal) Error() string {
 	return r.message + ": " + strings.Join(texts, "; ")
 }
 
-// problems collects what is wrong with a request, by wire path of the field.
+// problems collect messages about a request by the wire path of the field.
 type problems map[string][]string
 
 // check adds a problem unless the condition holds.
@@ -47,7 +47,7 @@ func (p problems) check(ok bool, field, message string) {
 	}
 }
 
-// err is the refusal, if there is a problem.
+// err returns the refusal, or nil without a problem.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -55,12 +55,12 @@ func (p problems) err() error {
 	return &refusal{status: http.StatusBadRequest, message: "Invalid request", fields: p}
 }
 
-// fits makes an error out of what something must be, unless it is.
-func fits(ok bool, must string) error {
+// fits returns an error with a message unless ok.
+func fits(ok bool, message string) error {
 	if ok {
 		return nil
 	}
-	return errors.New(must)
+	return errors.New(message)
 }
 
 // envelope is the answer of every platform endpoint.
@@ -74,12 +74,12 @@ type envelope struct {
 
 func success(data any) envelope { return envelope{Message: "Success", Data: data} }
 
-// confirm is a success that carries a text.
+// confirm returns a success that carries a text.
 func confirm(format string, args ...any) envelope {
 	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
 }
 
-// body is the answer that refuses: rcode and rmsg for tokenize, the envelope for everything else.
+// body returns the answer of a refusal: rcode and rmsg for tokenize, the envelope for everything else.
 func (r *refusal) body(tokenize bool) []byte {
 	platform := envelope{Code: r.status, Message: r.message}
 	if len(r.fields) > 0 {
@@ -92,7 +92,7 @@ func (r *refusal) body(tokenize bool) []byte {
 	return encode(answer)
 }
 
-// bind reads JSON that the document permits, or nothing, into a value of the emulator's own.
+// bind decodes a body that the document permits. An empty body gives the zero value.
 func bind[T any](text []byte) (v T) {
 	if len(text) == 0 {
 		return v
@@ -103,8 +103,9 @@ func bind[T any](text []byte) (v T) {
 	return v
 }
 
-// encode writes an answer or a notification. It panics for what is not JSON, which only [Server.TriggerEvent] hands in.
-// What a request holds that is not UTF-8, such as the name of a parameter, is answered with the replacement character.
+// encode writes an answer or a notification as JSON. It panics if that fails, which only the data of
+// [Server.TriggerEvent] can cause. Invalid UTF-8 in it, such as in the name of a parameter, becomes the replacement
+// character.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -124,7 +125,7 @@ type tokenizeResponse struct {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// oneOf wants a field to be one of a few values.
+// oneOf returns an error unless the value of a field is one of a few.
 func oneOf[T ~string](field string, value T, values ...T) error {
 	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

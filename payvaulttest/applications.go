@@ -94,7 +94,7 @@ func onlyPartners(c *call) error {
 	return nil
 }
 
-// application finds the application of the path, if it is the partner's.
+// application returns the application of the path. It must be the partner's.
 func (v *applications) application(c *call) (*Application, error) {
 	if err := onlyPartners(c); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (v *applications) saveApplication(c *call, in applicationPairs) (any, error
 	return success(map[string]any{"fields": fields}), nil
 }
 
-// neededBy reports whether a validation of the data wants a key: those that the document requires, and of a third party
-// that fulfils orders if there is one.
+// neededBy reports whether validation requires a key. The document requires some keys always, and those about a third
+// party if one fulfils the orders.
 func (f applicationField) neededBy(key string, data map[string]jsontext.Value) bool {
 	party := string(data["fulfillment_provider_flag"]) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
 	return f.required || party && key != "fulfillment_process_flag"

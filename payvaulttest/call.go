@@ -19,7 +19,7 @@ type call struct {
 	parts    []Part
 }
 
-// actFor resolves the merchant_id of the query or the body; without one, a call acts for the merchant of its key.
+// actFor sets the merchant of a call from the merchant_id of its query or body. Without one it is that of the key.
 func (c *call) actFor(body any) error {
 	c.merchant = c.account.MerchantID
 	fields, _ := body.(map[string]any)

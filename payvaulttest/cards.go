@@ -18,8 +18,8 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data, its fields named as on the wire, as the emulator keeps it: without card number, security
-// code, track, wallet payload or account number.
+// Card is saved payment data, its fields named as on the wire. The emulator keeps no full card number, security code,
+// track, wallet payload or account number.
 type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
@@ -63,7 +63,7 @@ func (v *cards) permits(c *Card) error {
 
 func (*cards) detach(*Card) {} // it shares nothing
 
-// The payment fields of requests. Cards of customers and of the account updater have fewer of them.
+// paymentFields are the payment data of a request. Requests about customers and the account updater have fewer of them.
 type paymentFields struct {
 	CardNumber string `json:"card_number"`
 	ExpDate    string `json:"exp_date"`
@@ -79,7 +79,7 @@ type paymentFields struct {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check looks at the payment fields beyond their shape. Of each kind of payment data any part will do.
+// check adds problems that the document does not show. One field is enough for each kind of payment data.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
 	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
@@ -88,7 +88,7 @@ func (f *paymentFields) check(p problems, path string) {
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 
-// card is what is kept of payment data, of several kinds that of the first: card number, swipe, ACH data, wallet.
+// card returns what the emulator keeps of payment data. The first kind counts: card number, swipe, ACH data, wallet.
 func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
 	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
@@ -102,7 +102,7 @@ func (f *paymentFields) card() Card {
 	return card
 }
 
-// save creates a card, or updates the one saved under the ID that is given. What is given replaces what is saved.
+// save creates a card. With a card ID it updates that card instead: the fields that are given replace the saved ones.
 func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	with := in.card()
 	if in.CardID == "" {
@@ -122,7 +122,7 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	return card, err
 }
 
-// show writes into a billing card what answers carry of its payment data.
+// show writes the payment data that answers carry into a billing card.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

@@ -54,7 +54,7 @@ func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
-// prepare fills a customer in. The first address and the first card are the primary ones if none is.
+// prepare fills in what is left out. Without a primary address or card the first one becomes primary.
 func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
 		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
@@ -97,7 +97,7 @@ func (v *customers) cardOf(c *Customer, billing map[string]any) *Card {
 	return v.cards.of(c.NodeID, id)
 }
 
-// detach also shows the cards as they are now.
+// detach copies the lists, and shows the cards as they are now.
 func (v *customers) detach(c *Customer) {
 	c.ShippingAddresses, c.BillingCards = copyParts(c.ShippingAddresses), copyParts(c.BillingCards)
 	for _, billing := range c.BillingCards {
@@ -110,7 +110,7 @@ func (v *customers) detach(c *Customer) {
 	}
 }
 
-// copyParts copies addresses or cards. Of their fields only the email addresses of a card are a list.
+// copyParts copies addresses or cards. Their only field that is a list is the email addresses of a card.
 func copyParts(parts []map[string]any) []map[string]any {
 	copies := make([]map[string]any, len(parts))
 	for i, part := range parts {
@@ -126,7 +126,7 @@ func copyParts(parts []map[string]any) []map[string]any {
 	return copies
 }
 
-// A customerRequest has what is not kept of a profile.
+// A customerRequest has the fields that a profile does not keep.
 type customerRequest struct {
 	AutoGenerate bool            `json:"auto_generate_customer_id"`
 	Billing      []paymentFields `json:"billing_cards"`
@@ -145,8 +145,8 @@ func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	return success(v.view(v.put(record))), nil
 }
 
-// checkCustomer holds the rules between fields, and refuses a taken customer_id and unknown cards before anything is
-// stored.
+// checkCustomer refuses a customer before anything is stored: for the rules between its fields, a customer_id that is
+// taken, or unknown cards.
 func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
@@ -165,8 +165,8 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves a card, unless a saved one is just named, and leaves of the record what answers carry. That the
-// card is known was checked.
+// saveBilling saves a card, and removes from its record the fields that answers do not carry. If the record only names
+// a saved card, nothing is saved. checkCustomer has found that card.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

@@ -45,7 +45,7 @@ type dispatcher struct {
 	history []Delivery
 }
 
-// newDispatcher makes one that lives as long as its context and notifies loopback only, unless it may go further.
+// newDispatcher returns a dispatcher that lives as long as its context. It notifies loopback only unless remote is set.
 func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *inspect.Feed) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
@@ -64,7 +64,7 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *
 	}
 }
 
-// loopbackOnly refuses a connection by the address that it really goes to, whatever its name.
+// loopbackOnly refuses a connection whose address, not its name, is outside of loopback.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, err := netip.ParseAddrPort(address)
 	if err != nil || !host.Addr().Unmap().IsLoopback() {
@@ -100,7 +100,7 @@ func (d *dispatcher) close() {
 	d.running.Wait()
 }
 
-// deliver makes a delivery and writes the one record of it, which has neither body nor URL.
+// deliver makes a delivery and logs it, without body and URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
 	shown := inspect.Delivery{
@@ -120,7 +120,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	d.history = append(d.history, delivery)
 }
 
-// class says in fixed words why there was no answer: the text of an error may hold the URL, or what the receiver sent.
+// class returns fixed words for an error, because its text may hold the URL or what the receiver sent.
 func class(err error) string {
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
@@ -150,7 +150,7 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// forget drops the history of deliveries. Those that are under way will be in it.
+// forget drops the deliveries that have ended.
 func (d *dispatcher) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

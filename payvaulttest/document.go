@@ -22,7 +22,7 @@ type document struct {
 	payments  columns
 }
 
-// The document of the process, which is read when the first server starts.
+// theDocument returns the document of the process. It is read when the first server starts.
 //
 //nolint:gochecknoglobals // never changed
 var theDocument = sync.OnceValue(func() *document {
@@ -58,7 +58,7 @@ func (d *document) columns(schema string) columns {
 	return list
 }
 
-// field reads what the document says of a key of application data.
+// field returns what the document says about a key of application data.
 func (d *document) field(key string, kind any) applicationField {
 	place := []string{"components", "schemas", "ApplicationData"}
 	required, _ := d.At(place...)["required"].([]any)
@@ -76,7 +76,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField is what the document says of a key of application data; other keys are optional texts or objects.
+// An applicationField is what the document says about a key of application data. Keys that it does not name are
+// optional texts or objects.
 type applicationField struct {
 	kind     string
 	required bool
@@ -84,7 +85,7 @@ type applicationField struct {
 	schema   *openapi.Schema
 }
 
-// shows wants a record that the document permits in an answer.
+// shows returns an error unless the document permits a record in an answer.
 func (d *document) shows(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {

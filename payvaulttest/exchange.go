@@ -36,7 +36,7 @@ type route struct {
 	taught http.HandlerFunc
 }
 
-// A shared is what the exchanges of a server share.
+// shared is the part of a server that all its exchanges use.
 type shared struct {
 	state    *state
 	server   string // its scheme, host and port
@@ -47,8 +47,8 @@ type shared struct {
 	requests requestLog
 }
 
-// An exchange is one request on its way through the server: it arrives, is read and recorded,
-// performed and answered. A fault may stand around its performance.
+// An exchange is one request on its way through the server: it is read, recorded, performed and answered. A fault may
+// change the last two.
 type exchange struct {
 	http.ResponseWriter
 	call
@@ -85,7 +85,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)
 }
 
-// name is the operation of the request, or nothing if there is none.
+// name returns the operation of the request, or "".
 func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID) }
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.h.basePath+"/pg/tokenize" }
@@ -109,7 +109,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// read takes the body in and records the request, complete or not.
+// read reads the body and records the request, even if the body is incomplete.
 func (x *exchange) read() {
 	form := x.op.Media == openapi.Form
 	limit := int64(keptBytes)
@@ -135,7 +135,7 @@ func (x *exchange) read() {
 	}
 }
 
-// perform carries the operation out and counts it, or refuses it.
+// perform performs the operation, or refuses it, and answers.
 func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	if x.refused == nil && x.taught != nil {
 		x.ask(w, req)
@@ -178,7 +178,7 @@ func (x *exchange) dispatch() (any, error) {
 	return result, err
 }
 
-// check compares the request with the document, and finds out for whom it acts.
+// check compares the request with the document and sets the merchant for whom it acts.
 func (x *exchange) check() (err error) {
 	x.path = x.r.PathValue
 	x.query, err = url.ParseQuery(x.r.URL.RawQuery)
@@ -210,7 +210,7 @@ func (x *exchange) check() (err error) {
 	return cmp.Or(p.err(), x.actFor(body))
 }
 
-// theCode finds the code with which an answer begins.
+// theCode matches the code at the beginning of an answer.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
 // code returns the code of the answer as it was sent, or nil.

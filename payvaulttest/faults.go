@@ -116,7 +116,7 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check says what keeps a fault from striking the operations of a server as it says.
+// check returns an error if a fault could not strike as it says. Operations are those of the server.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -204,7 +204,7 @@ func (f *faults) take(op payvault.Operation) Fault {
 	return Fault{}
 }
 
-// around gives the handler that fails as the fault says, around the one that performs the operation.
+// around returns a handler that fails as the fault says. Perform is the handler that performs the operation.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	if f.Kind == "" {
 		return perform
@@ -227,7 +227,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short success of any operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike gives the handler that fails, before or after the operation was performed; nil if there is no such kind.
+// strike returns the handler that fails. Perform is called by the faults that only delay, whole is the answer that the
+// others damage.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ids makes the identifiers of one server. The same seed and the same order of requests give the
-// same identifiers. Its user holds the lock of the service.
+// ids makes the identifiers of one server. The same seed and the same order of requests give the same identifiers. The
+// caller holds the lock of the state.
 type ids struct {
 	seed uint64
 	last map[string]int64
@@ -18,14 +18,14 @@ func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
-// number makes an integer identifier: they count up from a start that depends on kind and seed.
+// number returns an integer identifier. Kind and seed give the first one, from which they count up.
 func (g *ids) number(kind string) int64 {
 	g.last[kind]++
 	sum := g.sum(kind, 0)
 	return 10_000_000 + int64(sum[0])<<16 + int64(sum[1])<<8 + int64(sum[2]) + g.last[kind]
 }
 
-// text makes an alphanumeric identifier of sixteen characters.
+// text returns an alphanumeric identifier of sixteen characters.
 func (g *ids) text(kind string) string {
 	g.last[kind]++
 	sum := g.sum(kind, g.last[kind])

@@ -79,7 +79,7 @@ func list[T any](query url.Values, known columns, records []T) (any, error) {
 	return answer, nil
 }
 
-// fieldsOf gives the fields of a record, and the day of a transaction.
+// fieldsOf returns the fields of a record, and the day of a transaction as tran_date.
 func fieldsOf(record any) map[string]any {
 	value, _ := openapi.Parse("", encode(record))
 	fields, _ := value.(map[string]any)
@@ -87,7 +87,7 @@ func fieldsOf(record any) map[string]any {
 	return fields
 }
 
-// day is the day that a time has in its own offset.
+// day returns the day that a time has in its own offset.
 func day(value any) string {
 	text, _ := value.(string)
 	return text[:min(len(text), len(time.DateOnly))]
@@ -122,14 +122,14 @@ func isDay(text string) bool {
 	return err == nil
 }
 
-// compare orders two values of a field, or of none.
+// compare orders two values of a field. Either may be missing.
 func compare(a, b any) int {
 	m, s := key(a)
 	n, t := key(b)
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key is what a value sorts by: a number, the instant of a time, or a text. One that is not there is the lowest.
+// key returns what a value sorts by: a number, the instant of a time, or a text. A missing value is the lowest.
 func key(value any) (float64, string) {
 	switch v := value.(type) {
 	case nil:

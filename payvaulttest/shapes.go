@@ -14,10 +14,10 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// index finds the place in a list, which might be a name that looks like one.
+// index matches the place in a list. A name of the caller's may look like one.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// plain is a name that can be shown though the document does not have it: it holds no number.
+// plain matches a name that is shown though the document does not have it. It cannot be a card number.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
 // shapeOf returns what the page shows of a request: names that the document has, and no value.

@@ -41,5 +41,5 @@ func (s *state) commit(op payvault.Operation) {
 	s.commits[op]++
 }
 
-// now is the clock of the server in whole seconds, as timestamps of the interface are.
+// now returns the time of the server in whole seconds, like the timestamps of the interface.
 func (s *state) now() time.Time { return s.clock().Truncate(time.Second) }

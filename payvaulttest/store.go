@@ -104,7 +104,7 @@ func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	return nil
 }
 
-// find is of for the merchant of a call, and refuses the call if there is no such record.
+// find returns the record that the merchant of a call has under a key, or a refusal.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 	if row := r.of(c.merchant, key); row != nil {
 		return row, nil
@@ -114,7 +114,7 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-// seed puts a copy of a record, unless the service could not have it.
+// seed stores a copy of a record, or says why the service could not have it.
 func (r *Store[K, V]) seed(record V) (*V, error) {
 	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)
@@ -129,7 +129,7 @@ func (r *Store[K, V]) seed(record V) (*V, error) {
 	return r.put(record), nil
 }
 
-// put fills a record in and stores it.
+// put fills in what is left out of a record and stores it.
 func (r *Store[K, V]) put(record V) *V {
 	r.rules.prepare(&record)
 	key, _ := r.rules.key(&record)
