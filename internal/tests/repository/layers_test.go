@@ -1,0 +1,134 @@
+package repository
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/tests/calls"
+)
+
+// TestLayers holds the files of large packages to the lists in docs/layout.md. A file uses what stands on a line
+// above its own, or left of it on the same line. What stands between bars uses nothing of its neighbors.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	for heading, dir := range map[string]string{"## The emulator": "payvaulttest"} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			pkg := load(t, dir)
+			layers := readLayers(t, heading)
+			for _, name := range pkg.files {
+				assert.Contains(t, layers, name, "docs/layout.md has no layer for this file of %s", dir)
+			}
+			for name := range layers {
+				assert.Contains(t, pkg.files, name, "docs/layout.md has a layer for what is no file of %s", dir)
+			}
+			for ident, object := range pkg.uses {
+				from, to := pkg.place(ident.Pos()), pkg.place(object.Pos())
+				assert.True(t, layers[from.Filename].mayUse(layers[to.Filename]),
+					"%s uses %s of %s, which docs/layout.md does not put below it", from, ident.Name, to)
+			}
+		})
+	}
+}
+
+// layer is the place of a file in a list of layers.
+type layer struct{ line, group, position int }
+
+func (l layer) mayUse(other layer) bool {
+	if l.line == other.line {
+		return l.group == other.group && l.position >= other.position
+	}
+	return l.line > other.line
+}
+
+// readLayers reads the list that follows a heading of docs/layout.md.
+func readLayers(t *testing.T, heading string) map[string]layer {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, "docs/layout.md"), heading+"\n")
+	require.True(t, found, "docs/layout.md has no heading %q", heading)
+	_, text, _ = strings.Cut(text, "```text\n")
+	text, _, _ = strings.Cut(text, "```")
+	layers := map[string]layer{}
+	for line, names := range strings.Split(text, "\n") {
+		for group, part := range strings.Split(names, "|") {
+			for _, name := range strings.Fields(part) {
+				layers[name+".go"] = layer{line, group, len(layers)}
+			}
+		}
+	}
+	return layers
+}
+
+// checked is a package with its uses of its own declarations.
+type checked struct {
+	set   *token.FileSet
+	files []string
+	uses  map[*ast.Ident]types.Object
+}
+
+func (c checked) place(pos token.Pos) token.Position {
+	place := c.set.Position(pos)
+	place.Filename = filepath.Base(place.Filename)
+	return place
+}
+
+// load type-checks the package in a directory. The go command compiles what the package imports.
+func load(t *testing.T, dir string) checked {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Export,GoFiles,DepOnly", ".")
+	cmd.Dir = filepath.Join(filepath.FromSlash(calls.Root()), dir)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var path string
+	exports := map[string]string{}
+	c := checked{set: token.NewFileSet(), uses: map[*ast.Ident]types.Object{}}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg struct {
+			ImportPath, Export string
+			GoFiles            []string
+			DepOnly            bool
+		}
+		err := dec.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		exports[pkg.ImportPath] = pkg.Export
+		if !pkg.DepOnly {
+			path, c.files = pkg.ImportPath, pkg.GoFiles
+		}
+	}
+	var files []*ast.File
+	for _, name := range c.files {
+		file, err := parser.ParseFile(c.set, filepath.Join(cmd.Dir, name), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	conf := types.Config{Importer: importer.ForCompiler(c.set, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	pkg, err := conf.Check(path, c.set, files, &info)
+	require.NoError(t, err)
+	for ident, object := range info.Uses {
+		if object.Pkg() == pkg && object.Pos().IsValid() {
+			c.uses[ident] = object
+		}
+	}
+	return c
+}
