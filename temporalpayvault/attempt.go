@@ -28,7 +28,7 @@ type ending struct {
 // workflow learns from the report what the attempt has done, and the log why it ends.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // a canceled activity reports what it has done
 	}
 	again := e.consider(err, progress, activity.GetInfo(ctx).Attempt)
 	if again == nil {
@@ -60,9 +60,10 @@ func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
-// call calls a function of a source or a sink. It gives up a call that takes longer than limit, and the job pauses; the
-// function may then go on in its goroutine. The text of an error is left out, since it may quote a card. Of an application
-// error it keeps the message and the type: those are the words that the caller has chosen for the history.
+// call calls a function of a source or a sink. It gives up a call that takes longer than limit, and the job pauses;
+// the function may then go on in its goroutine. The text of an error is left out, since it may quote a card. Of an
+// application error it keeps the message and the type: those are the words that the caller has chosen for the
+// history.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -111,8 +112,8 @@ func cut(text string) string {
 	return text
 }
 
-// keepAlive sends heartbeats until the function that it returns is called. The SDK cancels the context of an attempt whose
-// heartbeat the server refuses.
+// keepAlive sends heartbeats until the function that it returns is called. The SDK cancels the context of an attempt
+// whose heartbeat the server refuses.
 func keepAlive(ctx context.Context, details func() any) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -81,8 +81,8 @@ type submission struct {
 	done    atomic.Int64            // as report.Done, for the heartbeat
 }
 
-// run reads the cards and sends them. It counts batches up to the first that is not decided; the journal knows of others
-// behind it.
+// run reads the cards and sends them. It counts batches up to the first that is not decided; the journal knows of
+// others behind it.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 		s.Unknown = append(s.Unknown, batch)
 	case b.Status == payvault.BatchRefused && (b.FromJournal || hasCode(b.Err)):
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
-	case b.Start < b.End && failedLocally(b.Err):
+	case b.Start < b.End && len(b.Invalid) == b.End-b.Start:
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
 		s.permits.lose()
 	default:
@@ -138,12 +138,6 @@ func hasCode(err error) bool {
 	return ok && e.Code != ""
 }
 
-// failedLocally reports whether nothing of a batch can ever be sent.
-func failedLocally(err error) bool {
-	e, ok := errors.AsType[*payvault.Error](err)
-	return ok && e.Delivery == payvault.NotSent && !mayRepeat(e)
-}
-
 // read returns the cards of the range, if they are those of the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
@@ -164,7 +158,9 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 }
 
 // stream gives the cards of each batch when there is a permit for it, and when it is due if the job has a rate.
-func (s *submission) stream(ctx context.Context, cards []payvault.AccountUpdaterCard) iter.Seq[payvault.AccountUpdaterCard] {
+func (s *submission) stream(
+	ctx context.Context, cards []payvault.AccountUpdaterCard,
+) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		for batch := range slices.Chunk(cards, batchSize) {
 			if !s.permits.take(ctx) || !sleep(ctx, s.Interval) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,8 +21,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death is a worker that is killed at one of its steps. From then on nothing of it arrives anywhere. The step itself may or
-// may not have arrived.
+// death is a worker that is killed at one of its steps. From then on nothing of it arrives anywhere. The step itself
+// may or may not have arrived.
 type death struct {
 	left   atomic.Int64 // steps
 	halves *rand.Rand
@@ -123,7 +124,7 @@ func attempts(seed uint64, attempt func(d *death) error) {
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			srv, d, journal := newServer(t), deck{n: 2950}, newBook()
 			someFaults(t, srv, seed)
@@ -209,7 +210,7 @@ func (s source) Snapshot(ctx context.Context, _ string) (Snapshot, error) {
 	if s.snapshots != nil {
 		return s.snapshots(ctx)
 	}
-	return s.deck.snapshot(), nil
+	return s.snapshot(), nil
 }
 
 func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error) {
@@ -308,10 +309,11 @@ func TestSubmit_sourceFails(t *testing.T) {
 // Cards that are not those of the job are not sent.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
+	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }
 	for name, cards := range map[string]CardSource{
 		"checksum":             deck{n: 200, checksum: "another"},
 		"number":               deck{n: 201},
-		"fewer than announced": source{deck: deck{n: 150}, snapshots: func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }},
+		"fewer than announced": source{deck: deck{n: 150}, snapshots: announced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,6 +324,21 @@ func TestSubmit_otherCards(t *testing.T) {
 			assert.Zero(t, srv.Commits(op))
 		})
 	}
+}
+
+// A journal that knows another number of cards in a batch knows other cards under the name of the job. Nothing is sent.
+func TestSubmit_otherJob(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	a := newActivities(srv, deck{n: 150})
+	_, err := submit(a, orderOf(deck{n: 150}))
+	require.NoError(t, err)
+	a.Cards = deck{n: 250}
+	r, err := submit(a, orderOf(deck{n: 250}))
+	require.NoError(t, err)
+	assert.Contains(t, r.Stop, "another number of cards")
+	assert.Equal(t, []int{1, 1, 0}, []int{r.Done, r.Accepted, len(r.Refused)})
+	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
 // An activity that is canceled, or whose worker stops, finishes its requests in flight and reports what is done.
@@ -409,7 +426,8 @@ func TestSubmit_journalFails(t *testing.T) {
 // Temporal tries again what has made no progress, for an hour. Then the job pauses.
 func TestEnding(t *testing.T) {
 	t.Parallel()
-	wait := temporal.NewApplicationErrorWithOptions("later", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
+	options := temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour}
+	wait := temporal.NewApplicationErrorWithOptions("later", "", options)
 	for name, test := range map[string]struct {
 		err      error
 		progress bool

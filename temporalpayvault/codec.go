@@ -31,9 +31,9 @@ type codec struct {
 // like the others, which decrypt what was encrypted before. If current is empty, it decrypts and encrypts nothing.
 // Payloads that are not encrypted are read too, so that inputs can be typed in the user interface.
 //
-// To change keys while workflows run, give the new one to all workers and clients first, then make it current, and keep
-// the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing. A worker
-// that lacks a key fails the tasks that it cannot read, and the server gives them to others.
+// To change keys while workflows run, give the new one to all workers and clients first, then make it current, and
+// keep the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing.
+// A worker that lacks a key fails the tasks that it cannot read, and the server gives them to others.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -109,10 +109,11 @@ func convert(
 
 // NewConverters returns the converters for the options of a client, of workers and starters alike. With a codec that
 // encrypts, neither payloads nor texts of failures can be read in a history, and a value with a [payvault.Secret] is
-// passed whole. Without one, the converters refuse such a value, where Temporal's own would write [REDACTED] in place of
-// the secret. In the details of a failure [REDACTED] stands for it then.
+// passed whole. Without one, the converters refuse such a value, where Temporal's own would write [REDACTED] in place
+// of the secret. In the details of a failure [REDACTED] stands for it then.
 //
-// A codec of your own says that it has encrypted a payload by the encoding binary/encrypted, as that of [NewCodec] does.
+// A codec of your own says that it has encrypted a payload by the encoding binary/encrypted, as that of [NewCodec]
+// does.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -187,8 +188,8 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// holdsSecret reports whether there is a Secret that is not empty in what JSON shows of a value. JSON was written before, so
-// the value does not hold itself.
+// holdsSecret reports whether there is a Secret that is not empty in what JSON shows of a value. JSON was written
+// before, so the value does not hold itself.
 func holdsSecret(v reflect.Value) bool {
 	if !v.IsValid() || v.Type() == reflect.TypeFor[payvault.Secret]() {
 		return v.IsValid() && !v.IsZero()

@@ -9,11 +9,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the query and the updates of both workflows. None takes an argument. An update is refused, and changes nothing,
-// if there is nothing to pause or to resume. So is one of another name.
+// Names of the query and the updates of both workflows. None takes an argument. An update is refused, and changes
+// nothing, if there is nothing to pause or to resume. So is one of another name.
 const (
 	QueryProgress = "progress" // returns what the workflow has come to; it grows when an activity ends
-	UpdatePause   = "pause"    // starts nothing more and ends the activities at work, which finish their requests in flight
+	UpdatePause   = "pause"    // starts nothing more and ends the activities at work; requests in flight are finished
 	UpdateResume  = "resume"   // goes on, once the activities that were at work have ended
 )
 
@@ -90,10 +90,12 @@ func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress a
 		}
 		return nil
 	}
+	update := func(name string, handler, validator func(workflow.Context) error) error {
+		return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator})
+	}
 	return errors.Join(
 		workflow.SetQueryHandler(ctx, QueryProgress, progress),
-		workflow.SetUpdateHandlerWithOptions(ctx, UpdatePause, pause, workflow.UpdateHandlerOptions{Validator: mayPause}),
-		workflow.SetUpdateHandlerWithOptions(ctx, UpdateResume, d.resume, workflow.UpdateHandlerOptions{Validator: mayResume}),
+		update(UpdatePause, pause, mayPause), update(UpdateResume, d.resume, mayResume),
 	)
 }
 
@@ -128,8 +130,9 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 	}
 }
 
-// run has ranges done until there are none left, and reports whether that is so. Otherwise the workflow has to continue as
-// new. The function deal returns what is to be done in a coroutine, which returns what is left of the range.
+// run has ranges done until there are none left, and reports whether that is so. Otherwise the workflow has to
+// continue as new. The function deal returns what is to be done in a coroutine, which returns what is left of the
+// range.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })

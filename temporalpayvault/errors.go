@@ -16,36 +16,23 @@ const (
 	TypeRefused        = "Refused"        // the service has decided, or a local check failed: not tried again
 )
 
-// Failure is the detail of an application error of [ActivityError].
-type Failure struct {
-	Op         payvault.Operation  `json:"op"`
-	StatusCode int                 `json:"status,omitempty"`
-	Code       string              `json:"code,omitempty"`
-	Fields     map[string][]string `json:"fields,omitempty"`
-	Delivery   string              `json:"delivery"` // as payvault.Delivery prints
-	Attempts   int                 `json:"attempts"`
-}
-
-// ActivityError maps an error of package payvault for an activity of yours to return, so that Temporal does not repeat a
-// call that may have been performed. The result is a [temporal.ApplicationError] of one of the types above, with the text
-// of the error, a [Failure] and no cause. If err wraps several errors, the one with an unknown outcome counts, else the
-// first. A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled activity
-// has to return. Other errors are returned as they are.
+// ActivityError maps an error of package payvault for an activity of yours to return, so that Temporal does not repeat
+// a call that may have been performed. The result is a [temporal.ApplicationError] of one of the types above, with the
+// text of the error and no cause. If err wraps several errors, the one with an unknown outcome counts, else the first.
+// A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled activity has
+// to return. Other errors are returned as they are.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
 		return err
 	}
-	opt := temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{Failure{
-		Op: e.Op, StatusCode: e.StatusCode, Code: e.Code, Fields: e.Fields,
-		Delivery: e.Delivery.String(), Attempts: e.Attempts,
-	}}}
+	opt := temporal.ApplicationErrorOptions{NonRetryable: true}
 	kind := TypeRefused
 	switch {
 	case isUnknown(e):
 		kind = TypeOutcomeUnknown
 	case !mayRepeat(e):
-	case errors.Is(err, context.Canceled):
+	case errors.Is(e, context.Canceled):
 		return context.Canceled
 	default:
 		kind, opt.NonRetryable, opt.NextRetryDelay = TypeSafeToRetry, false, e.RetryAfter
@@ -53,8 +40,8 @@ func ActivityError(err error) error {
 	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
 }
 
-// ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a context
-// may be the error of another call.
+// ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
+// context may be the error of another call.
 func ownErrors(err error) (found []*payvault.Error) {
 	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
 	case *payvault.Error:
@@ -88,9 +75,9 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. A call that failed a local check would fail again.
+// mayRepeat reports whether calling again does no harm and may help. That includes a batch that a walk has not sent
+// and not looked up in its journal: the next walk does.
 func mayRepeat(e *payvault.Error) bool {
-	cause := errors.Unwrap(e)
-	local := cause == payvault.ErrInvalidRequest || cause == payvault.ErrMerchantNotSupported //nolint:errorlint // its own
+	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.NotSent && !local
 }

@@ -13,9 +13,9 @@ import (
 // Sink takes the pages of an export. All workers write into it, so it has to be storage that they share. It is called
 // concurrently, but seldom for the same list: only while a worker that was taken for lost is still at work.
 //
-// A page may be given again. It has to replace what was written before for the same list and page, and then every page is
-// there once. The list may have changed meanwhile, so that the page has other records. Errors of a Sink are treated as
-// those of a [CardSource].
+// A page may be given again. It has to replace what was written before for the same list and page, and then every
+// page is there once. The list may have changed meanwhile, so that the page has other records. Errors of a Sink are
+// treated as those of a [CardSource].
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
@@ -87,9 +87,9 @@ const (
 	defaultLists = 100
 )
 
-// ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands each
-// page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads, so it may
-// be started again at any time.
+// ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
+// each page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads,
+// so it may be started again at any time.
 //
 // The workflow pauses, with the reason in [ExportSummary] and in the memo, and waits for [UpdateResume]:
 //

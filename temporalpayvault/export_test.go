@@ -116,7 +116,8 @@ func TestExportLists_customers(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
-	inject(t, srv, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8})
+	busy := payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8}
+	inject(t, srv, busy)
 	sink.fail = func(n int) error {
 		if n == 3 || n == 12 { // a page, and the end
 			return errors.New("disk full at 4111111111111111")
@@ -164,8 +165,8 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 12, Done: 12, Pages: pages, Records: 7 * 66}, s)
 }
 
-// A bad answer is asked for again. If it stays, the export pauses, be it of one list or of many, and is not completed. It
-// goes on at the page.
+// A bad answer is asked for again. If it stays, the export pauses, be it of one list or of many, and is not
+// completed. It goes on at the page.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -231,7 +232,8 @@ func TestExport_lostWorker(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	ids := subscriptions(srv, 6)
-	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 6}, Subscriptions: ids, Limit: time.Minute}
+	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 6}, Limit: time.Minute}
+	o.Subscriptions = ids
 	before := exportReport{Left: span{From: 4, To: 6, Page: 2, Offset: 20}, Pages: 8, Records: 62}
 	r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, &before)
 	require.NoError(t, err)
@@ -255,7 +257,8 @@ func TestExport_sinkHangs(t *testing.T) {
 	r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, nil)
 	require.NoError(t, err)
 	assert.Equal(t, exportReport{
-		Left: span{To: 1, Page: 3, Offset: 30}, Pages: 3, Records: 30, ending: ending{Stop: "the sink has not answered for 200ms"},
+		Left: span{To: 1, Page: 3, Offset: 30}, Pages: 3, Records: 30,
+		ending: ending{Stop: "the sink has not answered for 200ms"},
 	}, r)
 }
 

@@ -50,9 +50,9 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// permits bound how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes back when
-// the batch is accepted, and is lost when it is refused or of unknown outcome. Ten accepted batches bring a lost permit
-// back.
+// permits bound how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes
+// back when the batch is accepted, and is lost when it is refused or of unknown outcome. Ten accepted batches bring a
+// lost permit back.
 type permits struct {
 	free  chan struct{}
 	spent func() // called when all permits are lost

@@ -82,8 +82,8 @@ func (e *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// writeList writes the pages of a list from where the attempt has come to, and reports whether it came to the end. It ends
-// before that, without an error, when the worker stops.
+// writeList writes the pages of a list from where the attempt has come to, and reports whether it came to the end. It
+// ends before that, without an error, when the worker stops.
 func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
 	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
@@ -122,7 +122,9 @@ func writeList[T any](
 }
 
 // sink calls the sink for the next page of a list.
-func (e *exporter) sink(ctx context.Context, id payvault.SubscriptionID, f func(context.Context, Position) error) error {
+func (e *exporter) sink(
+	ctx context.Context, id payvault.SubscriptionID, f func(context.Context, Position) error,
+) error {
 	left := e.report.Load().Left
 	at := Position{Export: e.Export, Subscription: id, Page: left.Page, Offset: left.Offset}
 	_, err := call(ctx, e.Limit, "the sink", func(ctx context.Context) (none struct{}, _ error) {
@@ -131,8 +133,8 @@ func (e *exporter) sink(ctx context.Context, id payvault.SubscriptionID, f func(
 	return err
 }
 
-// badAnswer returns the error of an attempt whose page cannot be had. A page that the service refuses, or that cannot be
-// read, may be that of a proxy. So Temporal asks for it some more times before the export pauses.
+// badAnswer returns the error of an attempt whose page cannot be had. A page that the service refuses, or that cannot
+// be read, may be that of a proxy. So Temporal asks for it some more times before the export pauses.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.NotSent && !isAboutTheKey(refusal) &&

@@ -11,12 +11,12 @@ import (
 	"example.com/payvault"
 )
 
-// CardSource gives the workers the cards that a job only refers to. A reference stands for a snapshot: its cards and their
-// order never change while a job of it runs.
+// CardSource gives the workers the cards that a job only refers to. A reference stands for a snapshot: its cards and
+// their order never change while a job of it runs.
 //
-// Its methods are called concurrently. The text of an error is left out of histories and logs, since it may quote a card:
-// log what you need. Only of a [temporal.ApplicationError] the message and the type are kept. What fails is tried again,
-// for an hour; after a non-retryable ApplicationError the job pauses at once.
+// Its methods are called concurrently. The text of an error is left out of histories and logs, since it may quote a
+// card: log what you need. Only of a [temporal.ApplicationError] the message and the type are kept. What fails is
+// tried again, for an hour; after a non-retryable ApplicationError the job pauses at once.
 type CardSource interface {
 	// Snapshot describes what a reference stands for now. It is called after each call of Cards, so it has to be cheap. If
 	// the result differs from [Job.Snapshot], nothing of what was read is sent.
@@ -46,8 +46,8 @@ const (
 	activityExport = "payvault.export"
 )
 
-// Register registers the workflows and activities of this package with a worker, once. It panics if there are Cards and no
-// Journal. A worker has one client: merchants with keys of their own need a worker and a task queue each.
+// Register registers the workflows and activities of this package with a worker, once. It panics if there are Cards
+// and no Journal. A worker has one client: merchants with keys of their own need a worker and a task queue each.
 func Register(r worker.Registry, a *Activities) {
 	if a.Cards != nil && a.Journal == nil {
 		panic("temporalpayvault: Cards need a Journal, since nothing else knows which of them were sent")
@@ -60,7 +60,9 @@ func Register(r worker.Registry, a *Activities) {
 
 // readable decodes the input of a workflow. Where the SDK would fail the workflow of a worker that cannot decrypt the
 // input, this fails the workflow task, and the server gives the task to another worker.
-func readable[I, R any](run func(workflow.Context, I) (R, error)) func(workflow.Context, converter.RawValue) (R, error) {
+func readable[I, R any](
+	run func(workflow.Context, I) (R, error),
+) func(workflow.Context, converter.RawValue) (R, error) {
 	return func(ctx workflow.Context, raw converter.RawValue) (R, error) {
 		var input I
 		if err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &input); err != nil {

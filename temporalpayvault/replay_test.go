@@ -55,8 +55,8 @@ func replay(t *testing.T, h *historypb.History, data converter.DataConverter, su
 	})
 }
 
-// Workflows that were started with the code of today go on with that of tomorrow: docs/versions.md promises it. A change
-// of what a workflow does asks for workflow.GetVersion.
+// Workflows that were started with the code of today go on with that of tomorrow: docs/versions.md promises it. A
+// change of what a workflow does asks for workflow.GetVersion.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range histories(t) {

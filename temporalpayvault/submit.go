@@ -23,8 +23,8 @@ const (
 type Job struct {
 	Source   string   // reference of the cards, for the CardSource
 	Snapshot Snapshot // what the reference stands for; the workers check that they read the same
-	// The journal knows a job by the checksum of its cards. Name is needed only if merchants share a journal, or to send the
-	// same cards once more. Then the journal knows the job by Name@checksum.
+	// The journal knows a job by the checksum of its cards. Name is needed only if merchants share a journal, or to send
+	// the same cards once more. Then the journal knows the job by Name@checksum.
 	Name string
 
 	BatchesPerActivity int     // batches of 100 cards; 100 if it is not positive, 1,000 at most
@@ -42,8 +42,8 @@ type Job struct {
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
 }
 
-// Summary is the result of [SubmitCards], and while it runs the answer to [QueryProgress]. Batch i has the cards 100 × i
-// to 100 × i + 99 of the snapshot. If a batch was decided after it was reported as unknown, the journal knows.
+// Summary is the result of [SubmitCards], and while it runs the answer to [QueryProgress]. Batch i has the cards 100
+// × i to 100 × i + 99 of the snapshot. If a batch was decided after it was reported as unknown, the journal knows.
 type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
@@ -94,8 +94,8 @@ type jobInput struct {
 // SubmitCards is a workflow that submits all cards of a snapshot to the account updater, in batches of 100. It returns
 // when every batch is accepted, refused or of unknown outcome. Batches are neither sent nor decided in order.
 //
-// The journal makes sure that no batch is sent twice, whatever is killed, reset, retried or started again: the same cards
-// under another workflow ID send nothing again.
+// The journal makes sure that no batch is sent twice, whatever is killed, reset, retried or started again: the same
+// cards under another workflow ID send nothing again.
 //
 // The workflow pauses, with the reason in [Summary] and in the memo, and waits for [UpdateResume]:
 //

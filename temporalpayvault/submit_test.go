@@ -238,7 +238,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
 	var logged bytes.Buffer
-	env := loggedWorkflows(newActivities(newServer(t), d), log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+	logger := log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, nil)))
+	env := loggedWorkflows(newActivities(newServer(t), d), logger)
 	accepting(env).After(time.Minute)
 	var marks []any
 	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
@@ -255,8 +256,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 	assert.Contains(t, logged.String(), `level=WARN msg="payvault: the job has paused"`)
 }
 
-// However many workers there are and however the ranges are cut, a service that refuses everything, or loses all answers,
-// gets 20 batches. After the pause it gets the others.
+// However many workers there are and however the ranges are cut, a service that refuses everything, or loses all
+// answers, gets 20 batches. After the pause it gets the others.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -270,7 +271,8 @@ func TestSubmitCards_brake(t *testing.T) {
 			{BatchesPerActivity: 1000, Concurrency: 1, InFlight: 20},
 			{Concurrency: 20, InFlight: 20, MaxBad: 20},
 		} {
-			t.Run(fmt.Sprintf("%s, %d, %d, %d", name, cut.BatchesPerActivity, cut.Concurrency, cut.InFlight), func(t *testing.T) {
+			name := fmt.Sprintf("%s, %d, %d, %d", name, cut.BatchesPerActivity, cut.Concurrency, cut.InFlight)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				srv, d := newServer(t), deck{n: 20_000}
 				a := newActivities(srv, d)

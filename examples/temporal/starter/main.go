@@ -1,13 +1,14 @@
 // Starter submits the cards of a file to the account updater by a workflow, shows how it goes on, writes what was not
-// accepted into a CSV file, and exports the transactions of the emulator's subscriptions. See ../worker for what has to run.
+// accepted into a CSV file, and exports the transactions of the emulator's subscriptions. See ../worker for what has
+// to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
-// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is left out.
-// A row that cannot be sent is named with its line, and the others are sent. Without a file it makes cards up.
+// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is left
+// out. A row that cannot be sent is named with its line, and the others are sent. Without a file it makes cards up.
 //
-// The journal of the workers knows a file by its contents: run again, this program sends nothing that was sent, and shows
-// the same job if it is still at work. While it is:
+// The journal of the workers knows a file by its contents: run again, this program sends nothing that was sent, and
+// shows the same job if it is still at work. While it is:
 //
 //	temporal workflow query --workflow-id cards-november-… --name progress
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
@@ -66,7 +67,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 
 // submit submits a file, and reports what was not accepted.
 func submit(ctx context.Context, server client.Client, file string, out io.Writer) error {
-	snapshot, bad, err := demo.Check(file)
+	snapshot, bad, err := demo.Check(ctx, file)
 	if err != nil {
 		return err
 	}

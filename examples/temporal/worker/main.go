@@ -8,9 +8,9 @@
 //	go run -C examples/temporal ./starter
 //
 // TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers, and PAYVAULT_CODEC_KEY, 32 bytes that
-// both programs have to have, encrypts what is in histories. All workers share a journal and a folder for exports, which
-// PAYVAULT_JOURNAL and PAYVAULT_EXPORT name; without them they are in the temporary directory. On several machines the
-// journal is a Postgres, by sqlpayvault.New, and the folder is storage that they share.
+// both programs have to have, encrypts what is in histories. All workers share a journal and a folder for exports,
+// which PAYVAULT_JOURNAL and PAYVAULT_EXPORT name; without them they are in the temporary directory. On several
+// machines the journal is a Postgres, by sqlpayvault.New, and the folder is storage that they share.
 package main
 
 import (
@@ -64,7 +64,7 @@ func run(ctx context.Context) error {
 		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy leaves no batch unknown
 	})
 	folder := cmp.Or(os.Getenv("PAYVAULT_EXPORT"), filepath.Join(os.TempDir(), "payvault-export"))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // the user names it
 		return err
 	}
 	temporalpayvault.Register(w, &temporalpayvault.Activities{

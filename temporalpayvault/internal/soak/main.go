@@ -1,6 +1,6 @@
-// Soak submits cards amid killed and frozen processes, cut and late connections and failing requests, and audits what was
-// performed: by SubmitAll with a journal in SQLite, by SubmitCards on a real server of Temporal, and by an activity
-// without a journal, which has to fail the audit. It exports on Temporal too.
+// Soak submits cards amid killed and frozen processes, cut and late connections and failing requests, and audits what
+// was performed: by SubmitAll with a journal in SQLite, by SubmitCards on a real server of Temporal, and by an
+// activity without a journal, which has to fail the audit. It exports on Temporal too.
 //
 //	go run . -temporal ./temporal
 //	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # how fast it is

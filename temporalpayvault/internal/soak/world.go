@@ -245,7 +245,8 @@ func (w *world) amid(ctx context.Context, part, as string, do func(context.Conte
 		return err
 	}
 	say("%s: %+v", part, done)
-	if done.Killed < w.kills || done.Frozen == 0 || done.Cut == 0 || done.Late == 0 || as == childWork && done.Server == 0 {
+	missing := done.Frozen == 0 || done.Cut == 0 || done.Late == 0 || as == childWork && done.Server == 0
+	if missing || done.Killed < w.kills {
 		err = errors.Join(err, errors.New("it ended before enough had happened: give it more -cards"))
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strconv"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -66,7 +67,7 @@ func Rows(name string) iter.Seq2[Row, error] {
 
 // Check looks at a file before it is submitted: how many cards it has, and which rows cannot be sent. It is an error if
 // none can be sent, since then it is another file.
-func Check(name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
+func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range Rows(name) {
 		if err != nil {
 			return snapshot, nil, err
@@ -80,12 +81,12 @@ func Check(name string) (snapshot temporalpayvault.Snapshot, bad []string, err e
 		return snapshot, nil, fmt.Errorf("%s has no card that can be sent: a row is number,MMYY,ID. %s",
 			name, strings.Join(bad[:min(len(bad), 3)], "; "))
 	}
-	snapshot, err = File{}.Snapshot(context.Background(), name)
+	snapshot, err = File{}.Snapshot(ctx, name)
 	return snapshot, bad, err
 }
 
-// File is a source of cards in files: a reference is the name of one, which all workers can read. Its errors say what has
-// to be mended, and nothing of a card.
+// File is a source of cards in files: a reference is the name of one, which all workers can read. Its errors say what
+// has to be mended, and nothing of a card.
 type File struct{}
 
 // Snapshot counts the rows and hashes the file. It reads all of it, once for each activity: where files are large, keep
@@ -152,7 +153,7 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // Error has it
 	write := func(from, to int, status, reason string) {                 // cards, of which the last is not included
 		lines++
-		_ = out.Write([]string{fmt.Sprint(rows[from]), fmt.Sprint(rows[min(to, len(rows))-1]), status, reason})
+		_ = out.Write([]string{strconv.Itoa(rows[from]), strconv.Itoa(rows[min(to, len(rows))-1]), status, reason})
 	}
 	const batch = payvault.MaxAccountUpdaterCards
 	for _, card := range s.InvalidCards {
@@ -165,7 +166,7 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 		write(b*batch, (b+1)*batch, "unknown", "may have been performed: look it up before you send it again")
 	}
 	for _, r := range s.NotDone {
-		write(r.From*batch, r.To*batch, "not sent", "the job was canceled; started again, it sends what the journal does not know")
+		write(r.From*batch, r.To*batch, "not sent", "the job was canceled; start it again")
 	}
 	out.Flush()
 	return lines, out.Error()

@@ -44,12 +44,14 @@ func TestSubmit(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
 	name := filepath.Join(t.TempDir(), "cards.csv")
 	require.NoError(t, demo.MakeUp(name, 2050))
-	snapshot, bad, err := demo.Check(name)
+	snapshot, bad, err := demo.Check(t.Context(), name)
 	require.NoError(t, err)
 	assert.Empty(t, bad)
 	for _, known := range []int{0, 21} {
 		env := newEnvironment()
-		temporalpayvault.Register(env, &temporalpayvault.Activities{Client: srv.Client(), Cards: demo.File{}, Journal: journal})
+		temporalpayvault.Register(env, &temporalpayvault.Activities{
+			Client: srv.Client(), Cards: demo.File{}, Journal: journal,
+		})
 		env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
 		var s temporalpayvault.Summary
 		require.NoError(t, env.GetWorkflowError())
@@ -59,8 +61,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// The export, as the worker and the starter set it up. Made again after the list has become shorter, it leaves no page of
-// the one before.
+// The export, as the worker and the starter set it up. Made again after the list has become shorter, it leaves no
+// page of the one before.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,12 +88,13 @@ func TestExport(t *testing.T) {
 	assert.Equal(t, []string{"night-7-000000.json", "night-7-000001.json"}, names)
 }
 
-// A header row, a byte order mark and empty lines are no cards. A bad card is named by its line, and nothing of it is said.
+// A header row, a byte order mark and empty lines are no cards. A bad card is named by its line, and nothing of it is
+// said.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	name := write(t, "\ufeffcard_number,exp_date,card_id\n4111111111111111,1230,a\n\n4111111111111112,1230\n"+
 		"411111111111,1330,b\n4111-1111,1230,c\n4111111111111113,1230,\xe9\n")
-	s, bad, err := demo.Check(name)
+	s, bad, err := demo.Check(t.Context(), name)
 	require.NoError(t, err)
 	assert.Equal(t, 5, s.Cards)
 	require.Len(t, bad, 3)
@@ -119,12 +122,12 @@ func TestCheck_wrongFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := demo.Check(write(t, test.text))
+			_, _, err := demo.Check(t.Context(), write(t, test.text))
 			require.ErrorContains(t, err, test.want)
 			assert.NotContains(t, err.Error(), "4111")
 		})
 	}
-	_, _, err := demo.Check(filepath.Join(t.TempDir(), "none.csv"))
+	_, _, err := demo.Check(t.Context(), filepath.Join(t.TempDir(), "none.csv"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
