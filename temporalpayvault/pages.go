@@ -65,15 +65,11 @@ func (e *exporter) run(ctx context.Context) error {
 	for ended := true; ended && e.report.Load().Left.From < e.Span.To; {
 		var err error
 		if len(e.Subscriptions) == 0 {
-			ended, err = writeList(ctx, e, 0, e.Client.Customers.List, e.Sink.WriteCustomers)
+			ended, err = writeList(ctx, e, 0, e.Client.Customers.Pages(ctx, e.options()), e.Sink.WriteCustomers)
 		} else {
 			id := e.Subscriptions[e.report.Load().Left.From-e.Span.From]
-			transactions := func(
-				ctx context.Context, o *payvault.ListOptions, opts ...payvault.CallOption,
-			) (*payvault.Page[payvault.Transaction], error) {
-				return e.Client.Subscriptions.Transactions(ctx, id, o, opts...)
-			}
-			ended, err = writeList(ctx, e, id, transactions, e.Sink.WriteTransactions)
+			pages := e.Client.Subscriptions.TransactionPages(ctx, id, e.options())
+			ended, err = writeList(ctx, e, id, pages, e.Sink.WriteTransactions)
 		}
 		if err != nil {
 			return err
@@ -86,10 +82,9 @@ func (e *exporter) run(ctx context.Context) error {
 // ends before that, without an error, when the worker stops.
 func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
-	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
-	write func(context.Context, Position, []T) error,
+	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
 ) (ended bool, err error) {
-	for page, err := range pagesOf(ctx, e.options(), get) {
+	for page, err := range pages {
 		if err != nil {
 			return false, e.badAnswer(ctx, id, err)
 		}
@@ -162,23 +157,4 @@ func (e *exporter) options() *payvault.ListOptions {
 		o.Filters = append(o.Filters, payvault.Filter(f))
 	}
 	return o
-}
-
-// pagesOf walks over pages. TODO: the iterator of the root.
-func pagesOf[T any](
-	ctx context.Context, options *payvault.ListOptions,
-	get func(context.Context, *payvault.ListOptions, ...payvault.CallOption) (*payvault.Page[T], error),
-) iter.Seq2[*payvault.Page[T], error] {
-	return func(yield func(*payvault.Page[T], error) bool) {
-		for ; ; options.Page++ {
-			page, err := get(ctx, options)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(page, nil) || len(page.Items) == 0 || page.TotalPages > 0 && options.Page+1 >= page.TotalPages {
-				return
-			}
-		}
-	}
 }
