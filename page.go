@@ -201,15 +201,19 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		} else {
 			f.err = onPage(at, f.err)
 		}
-		last := f.err != nil || w.isLast(f.page)
-		if !last {
+		last := f.err == nil && w.isLast(f.page)
+		if f.err == nil && !last {
 			end = f.page.pagesKnown()
 			ahead.Fill()
 		}
 		if keepRaw != nil {
 			*keepRaw = f.raw
 		}
-		if !w.yield(f.page, f.err) || last {
+		if f.err != nil {
+			w.yield(nil, f.err)
+			return false
+		}
+		if !w.yield(f.page, nil) || last {
 			return false
 		}
 	}

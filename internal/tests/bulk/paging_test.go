@@ -142,6 +142,38 @@ func TestWalkFromTheLastPage(t *testing.T) {
 	})
 }
 
+// TestWalkOverPages: a walk over pages is the walk over their records. An error comes without a page.
+func TestWalkOverPages(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		const n, failing = 7, 5
+		s := lying(func(page int) string {
+			if page == failing {
+				return ""
+			}
+			return correct(page, n)
+		})
+		options := *ahead
+		options.Page = 2
+		var ids []string
+		next := options.Page
+		for page, err := range s.client(t).Customers.Pages(t.Context(), &options) {
+			if err != nil {
+				assert.Nil(t, page)
+				assert.ErrorContains(t, err, "page 5")
+				continue // the walk ends by itself
+			}
+			assert.Equal(t, next, page.Number)
+			next++
+			for _, customer := range page.Items {
+				ids = append(ids, customer.ID)
+			}
+		}
+		assert.Equal(t, failing, next)
+		assert.Equal(t, append(append(recordIDs(2, n), recordIDs(3, n)...), recordIDs(4, n)...), ids)
+	})
+}
+
 // TestWalkThatIsLeft ends what is in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
