@@ -63,6 +63,7 @@ func TestPoolSettings(t *testing.T) {
 	assert.Positive(t, pool.TLSHandshakeTimeout)
 	assert.LessOrEqual(t, pool.TLSHandshakeTimeout, 30*time.Second)
 	assert.NotNil(t, pool.DialContext)
+	assert.EqualValues(t, 1<<20, pool.MaxResponseHeaderBytes)
 	assert.Equal(t, "{HTTP1}", pool.Protocols.String())
 	assert.False(t, pool.DisableKeepAlives)
 	assert.False(t, pool.DisableCompression)

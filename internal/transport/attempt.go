@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,20 +53,15 @@ func (c *call) withoutCause(err error) error {
 	return err
 }
 
-// waitForTurn waits for the rate limit.
-func (c *call) waitForTurn() (err error) {
+// waitForTurn waits for the rate limit, unless the caller has done so.
+func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
 		c.place = *c.Place
-	} else {
-		c.place, err = c.Pace.Wait(c.waits(), c.maxRetryAfter())
+		return c.waits().Err()
 	}
-	if err == nil && c.isStopped() {
-		err = ErrStopped
-	}
-	if err == nil {
-		err = c.ctx.Err()
-	}
-	return err
+	place, err := c.Pace.Wait(c.waits(), c.maxRetryAfter())
+	c.place = place
+	return cmp.Or(err, c.waits().Err())
 }
 
 // attempt sends the request once and reads the whole response, within the deadline of an attempt.

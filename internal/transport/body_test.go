@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -121,6 +123,31 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 		require.ErrorIs(t, err, want, "%d bytes", n)
 		assert.Len(t, result.Body, min(n, 300_000))
 	}
+}
+
+// TestHeadersWithoutEnd: the own pool gives up after 1 MiB.
+func TestHeadersWithoutEnd(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for header := "X: " + repeated(1000) + "\r\n"; err == nil; {
+			_, err = io.WriteString(conn, header)
+		}
+	})
+	c := New(testConfig(nil))
+	result, err := c.Do(t.Context(), post(false).to(t, "http://"+listener.Addr().String()))
+	require.ErrorContains(t, err, "headers exceeded 1048576 bytes")
+	assert.Equal(t, Unknown, result.Delivery)
+	_ = listener.Close()
+	serving.Wait()
 }
 
 // countConnections starts a server that counts its connections.

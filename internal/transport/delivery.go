@@ -11,13 +11,14 @@ import (
 	"sync/atomic"
 )
 
-// This file says what may have become of a request, and keeps net/http from sending it twice.
+// This file keeps net/http from sending a request twice, and says what may have become of one that got no response.
 //
-// net/http repeats a request by itself. On HTTP/1 it does so if it could write nothing to a connection that was used
-// before, or if the method is safe or there is an Idempotency-Key, which a RoundTripper of the caller's may add. On
-// HTTP/2 it also repeats what a server has reset, although that may have been performed. Either way it needs a body
-// that it can read again. So a request has one only where net/http speaks HTTP/1 alone and nobody stands in between.
-// Everywhere else its body can be read once, and the call itself repeats what was provably not sent.
+// net/http repeats requests by itself. On HTTP/1 it repeats what it could not write at all; and also what it has
+// written, if the method is safe or if there is an Idempotency-Key, which a RoundTripper of the caller's may add. On
+// HTTP/2 it repeats what a server has reset, although that may have been performed. For each of these it needs a body
+// that it can open again, by GetBody. So a request has GetBody only where net/http speaks HTTP/1 alone and no other
+// RoundTripper stands in between. Everywhere else its body can be read once, and the call repeats what was provably not
+// sent.
 
 // Delivery is how far a request came.
 type Delivery uint8
@@ -25,7 +26,7 @@ type Delivery uint8
 // Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
 const (
 	Unknown  Delivery = iota // it may have been performed, and no response came
-	NotSent                  // too little of it was written for the operation to be performed
+	NotSent                  // it cannot have been performed, since too little of it was written
 	Answered                 // a response came
 )
 
@@ -34,21 +35,16 @@ func (d Delivery) String() string {
 	return [...]string{Unknown: "unknown", NotSent: "not sent", Answered: "answered"}[d]
 }
 
-// protocols is what is known of a RoundTripper.
-type protocols struct {
-	standard bool // it is an *http.Transport without upgrades of the caller's, so its hooks tell of every connection
-	http1    bool // and it speaks nothing but HTTP/1
-}
-
-// protocolsOf asks net/http. Clone sets an *http.Transport up, as its first request may do at this moment, and has only
-// the caller's own upgrades; from then on a name in TLSNextProto says that it speaks HTTP/2.
-func protocolsOf(rt http.RoundTripper) protocols {
+// inspect asks net/http whether a RoundTripper is an *http.Transport whose hooks tell of every connection, and whether
+// it speaks nothing but HTTP/1. Clone sets an *http.Transport up, as its first request may do at this moment. The clone
+// has only the caller's own upgrades, which may call no hooks; then a name in TLSNextProto says that it speaks HTTP/2.
+func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok || len(t.Clone().TLSNextProto) > 0 {
-		return protocols{}
+		return false, false
 	}
 	unencryptedHTTP2 := t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
-	return protocols{standard: true, http1: len(t.TLSNextProto) == 0 && !unencryptedHTTP2}
+	return true, len(t.TLSNextProto) == 0 && !unencryptedHTTP2
 }
 
 // trace records what net/http tells about one attempt.
@@ -82,23 +78,23 @@ func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == 
 // isNew reports whether the last connection is known not to have been used before.
 func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithoutResponse returns NotSent if the request cannot have been performed, because the end of its headers was
-// not written. Of what is not known to be HTTP/1, two more things are asked for. A RoundTripper that calls no hooks
-// proves nothing, so net/http must have begun. And nothing of the body may have been read; without a body, an
-// *http.Transport must have got no connection.
+// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 that is so if the end of
+// its headers did not reach the buffer. On HTTP/2 they may have left before net/http says so. So elsewhere more is
+// asked for: that net/http has begun, since a RoundTripper that calls no hooks proves nothing, and that nothing was
+// read of the body; or, if there is none, that an *http.Transport got no connection.
 func (c *call) deliveryWithoutResponse(err error, seen *trace, body *attemptBody) Delivery {
 	read := body.end()
 	bodyIsUnread := c.Length > 0 && !read
 	switch {
-	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // they did not leave the buffer as a whole
+	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // they have not left the buffer as a whole
 		return NotSent
 	case seen.wroteHeaders.Load():
 		return Unknown
-	case c.client.speaks.http1:
+	case c.client.onlyHTTP1:
 		return NotSent
 	case !seen.asked.Load():
 		return Unknown
-	case bodyIsUnread, c.client.speaks.standard && seen.connections.Load() == 0:
+	case bodyIsUnread, c.client.standard && seen.connections.Load() == 0:
 		return NotSent
 	}
 	return Unknown
@@ -129,7 +125,7 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		content = req.Body
 	}
 	switch {
-	case !c.client.speaks.http1, isSafe(req.Method) && !c.Replay:
+	case !c.client.onlyHTTP1, isSafe(req.Method) && !c.Replay:
 		// An empty body is set too: without one net/http would repeat the request as if it could read it again.
 		req.Body, req.GetBody = attemptReader{content, body}, nil
 	case c.Open != nil:

@@ -25,7 +25,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-func TestProtocolsOf(t *testing.T) {
+func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
 		p := new(http.Protocols)
@@ -37,19 +37,20 @@ func TestProtocolsOf(t *testing.T) {
 	type upgrades = map[string]func(string, *tls.Conn) http.RoundTripper
 	upgrade := upgrades{"h2": func(string, *tls.Conn) http.RoundTripper { return nil }}
 	dial := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
-	both, only1 := protocols{standard: true}, protocols{standard: true, http1: true}
+	type result struct{ standard, onlyHTTP1 bool }
+	both, only1 := result{standard: true}, result{standard: true, onlyHTTP1: true}
 	for name, test := range map[string]struct {
 		rt   http.RoundTripper
-		want protocols
+		want result
 	}{
-		"some RoundTripper":        {forgetful(nil), protocols{}},
+		"some RoundTripper":        {forgetful(nil), result{}},
 		"the default":              {&http.Transport{}, both},
 		"own dialer":               {&http.Transport{DialContext: dial}, only1},
 		"own dialer for TLS":       {&http.Transport{DialTLSContext: dial}, only1},
 		"own settings of TLS":      {&http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, only1},
 		"own dialer, HTTP/2 asked": {&http.Transport{DialContext: dial, ForceAttemptHTTP2: true}, both},
 		"no upgrade":               {&http.Transport{TLSNextProto: upgrades{}, ForceAttemptHTTP2: true}, only1},
-		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, protocols{}},
+		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, result{}},
 		"HTTP/1 asked":             {&http.Transport{Protocols: asked(false, false)}, only1},
 		"HTTP/2 asked":             {&http.Transport{Protocols: asked(true, false), DialContext: dial}, both},
 		"h2c asked":                {&http.Transport{Protocols: asked(false, true)}, both},
@@ -57,7 +58,8 @@ func TestProtocolsOf(t *testing.T) {
 		"own pool":                 {pool.New(), only1},
 	} {
 		for range 2 { // the second time it is set up
-			assert.Equal(t, test.want, protocolsOf(test.rt), name)
+			standard, onlyHTTP1 := inspect(test.rt)
+			assert.Equal(t, test.want, result{standard, onlyHTTP1}, name)
 		}
 	}
 }
@@ -156,8 +158,8 @@ func (c *dying) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestDeadIdleConnection: a call survives it on every Transport and is performed once. Without a body, nothing proves on
-// one that can speak HTTP/2 that it was not sent.
+// TestDeadIdleConnection: a call survives it on every Transport and is performed once. Without a body, nothing proves
+// on one that can speak HTTP/2 that it was not sent.
 func TestDeadIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
@@ -311,7 +313,7 @@ func TestLargestLimits(t *testing.T) {
 // HTTP/1. Elsewhere each body is read once, and there is one even if it is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
-	for _, speaks := range []protocols{{}, {standard: true}, {standard: true, http1: true}} {
+	for _, onlyHTTP1 := range []bool{false, true} {
 		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
 			for _, replay := range []bool{false, true} {
 				for _, body := range []func(*Request) *Request{
@@ -321,13 +323,13 @@ func TestMeansToResend(t *testing.T) {
 				} {
 					request := body(post(replay))
 					request.Method = method
-					want := speaks.http1 && (replay || method != http.MethodGet)
+					want := onlyHTTP1 && (replay || method != http.MethodGet)
 					c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 						assert.Equal(t, want && request.Length > 0, req.GetBody != nil)
 						assert.Equal(t, !want || request.Length > 0, req.Body != nil)
 						return response(http.StatusOK, strings.NewReader(""), 0), nil
 					})))
-					c.speaks = speaks
+					c.onlyHTTP1 = onlyHTTP1
 					_, err := c.Do(t.Context(), request)
 					require.NoError(t, err)
 				}

@@ -421,8 +421,8 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes of POSTs to a server that ends each connection after one answer, so that many of them meet one that
-// is dead or dies. It logs the figures; without -short, those of 8,000 POSTs for each case.
+// TestUnknownOutcomes of POSTs to a server that ends each connection after one answer, so that many of them meet one
+// that is dead or dies. It logs the figures; without -short, those of 8,000 POSTs for each case.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	posts := 8000
@@ -749,7 +749,8 @@ func resetting(
 		transport.DialContext = (&tls.Dialer{Config: transport.TLSClientConfig.Clone()}).DialContext
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	c.base, c.speaks = transport, protocolsOf(transport)
+	c.base = transport
+	c.standard, c.onlyHTTP1 = inspect(transport)
 	return c, scheme + "://" + listener.Addr().String(), streams
 }
 

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// checkRetry says whether another attempt follows, and tells the rate limit, the budget and the observer about this
+// checkRetry says whether another attempt follows. It tells the rate limit, the budget and the observer about the last
 // one.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
@@ -25,9 +25,9 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	if resp != nil {
 		after = overload.RetryAfter(resp.Header)
 	}
-	bearable := after <= c.maxRetryAfter()
-	c.tellPace(resp, after, bearable)
-	again = bearable && c.isLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
+	tooLong := after > c.maxRetryAfter()
+	c.tellPace(resp, after, tooLong)
+	again = !tooLong && c.isLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
 	if !c.isPaced(resp) && after > 0 && endsWithin(ctx, after) {
 		again = false // the rate limit looks at the deadline by itself
 	}
@@ -46,11 +46,12 @@ func endsWithin(ctx context.Context, wait time.Duration) bool {
 	return limited && time.Until(deadline) < wait
 }
 
-// tellPace tells the rate limit what became of an attempt. A wait that the caller does not bear holds nobody else back.
-func (c *call) tellPace(resp *http.Response, after time.Duration, bearable bool) {
+// tellPace tells the rate limit what became of an attempt. A refusal for too long ends this call, and holds no other
+// call back.
+func (c *call) tellPace(resp *http.Response, after time.Duration, tooLong bool) {
 	switch {
 	case resp == nil:
-	case isRefused(resp) && bearable:
+	case isRefused(resp) && !tooLong:
 		c.Pace.Refused(c.place, after)
 	case !isRefused(resp) && resp.StatusCode < http.StatusInternalServerError:
 		c.Pace.Answered(c.place)

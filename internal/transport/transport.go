@@ -61,8 +61,10 @@ type Request struct {
 	Pace          *overload.Pace   // of the operation; nil for none
 	// Place is that of the first attempt, if the caller has waited for it. Such a caller also waits out a refusal with
 	// status 429 by itself.
-	Place   *overload.Place
-	Sending context.Context //nolint:containedctx // when it ends, nothing is waited for or repeated; nil for never
+	Place *overload.Place
+	// Sending ends no later than the context of the call. From then on nothing is waited for or sent again, but a request
+	// in flight goes on. Nil if it does not end before.
+	Sending context.Context //nolint:containedctx // as its comment says
 	Observe func(Attempt)
 }
 
@@ -91,9 +93,10 @@ type Result struct {
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	base   http.RoundTripper
-	speaks protocols
-	config Config
+	base      http.RoundTripper
+	standard  bool // base is an *http.Transport, and its hooks tell of every connection
+	onlyHTTP1 bool // and it speaks nothing but HTTP/1
+	config    Config
 }
 
 // New returns a client. It does no I/O.
@@ -108,7 +111,7 @@ func New(config Config) *Client {
 	if c.base == nil {
 		c.base = pool.New()
 	}
-	c.speaks = protocolsOf(c.base)
+	c.standard, c.onlyHTTP1 = inspect(c.base)
 	return c
 }
 

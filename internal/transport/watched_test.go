@@ -45,7 +45,7 @@ func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 		}
 		return response(http.StatusOK, strings.NewReader(""), 0), nil
 	})))
-	c.speaks = protocols{standard: true, http1: true}
+	c.standard, c.onlyHTTP1 = true, true
 	_, err := c.Do(t.Context(), post(false).upload(7))
 	require.NoError(t, err)
 	require.Len(t, readers, 2)

@@ -44,7 +44,7 @@ func guards() []guard {
 		},
 		{
 			"GetBody only on HTTP/1", delivery,
-			"case !c.client.speaks.http1, isSafe",
+			"case !c.client.onlyHTTP1, isSafe",
 			"case isSafe",
 		},
 		{
@@ -62,7 +62,7 @@ func guards() []guard {
 			"c.paces[OpCall]",
 		},
 		{"Retry-After", retry, "\t\t\treturn after\n", "\t\t\treturn after / 2\n"},
-		{"Retry-After beyond the cap", retry, "bearable := after <= c.maxRetryAfter()", "bearable := true"},
+		{"Retry-After beyond the cap", retry, "tooLong := after > c.maxRetryAfter()", "tooLong := false"},
 		{
 			"deadline of the attempt, body included", attempt,
 			"context.WithTimeout(c.ctx, c.timeout())",
@@ -86,7 +86,7 @@ func guards() []guard {
 		{"not sent: the headers failed to be written", delivery, "bodyIsUnread && isWriteError(err)", "bodyIsUnread"},
 		{
 			"not sent: no connection for what has no body", delivery,
-			"c.client.speaks.standard && seen.connections.Load() == 0",
+			"c.client.standard && seen.connections.Load() == 0",
 			"seen.connections.Load() == 0",
 		},
 		{"sticky unknown: an earlier attempt", attempt, "Unsure: c.mayBePerformed(), ", ""},
