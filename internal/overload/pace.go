@@ -1,5 +1,5 @@
-// Package overload spares a service that refuses requests or is down: the pace of an operation, the budget of retries,
-// and the wait that an answer asks for.
+// Package overload spares a service that refuses requests or is down. It has the rate limit of an operation, the budget
+// of retries, and the wait that an answer asks for.
 package overload
 
 import (
@@ -26,21 +26,23 @@ func (e *HeldError) Error() string {
 // refuses one with status 429. From then on they are sent at a rate that each refusal cuts and answers raise, as TCP
 // does, and not before the service takes requests again.
 type Pace struct {
-	limited         atomic.Bool
-	second          atomic.Int64  // of now
-	current, before atomic.Int64  // answers in this second, and in the one before it
-	turn            chan struct{} // holds one token, for the request that is next; the others wait in their order
-	walks           chan struct{} // likewise, for the walk that may wait for turn; it keeps the others out of that line
+	limited atomic.Bool
+
+	second          atomic.Int64 // that current counts
+	current, before atomic.Int64 // answers in this second, and in the one before it
+
+	turn  chan struct{} // has one token: its holder sends the next request
+	walks chan struct{} // has one token: its holder waits for turn, and all other requests of walks for this
 
 	mu      sync.Mutex
-	limiter *rate.Limiter
-	known   rate.Limit    // to be permitted, rate.Inf for unknown; up to it the rate doubles each second
+	limiter *rate.Limiter // deals out turns; nil before the first refusal
+	known   rate.Limit    // to be permitted; rate.Inf if nothing is known
 	asked   time.Time     // end of the wait that the service has asked for
 	until   time.Time     // nothing is sent before; no earlier than asked
 	later   chan struct{} // closed when until is put off
 	jitter  float64       // of waits, from 0 to 1, so that clients do not come back all at once
-	cutAt   time.Time     // of the last cut; what was sent before is part of its cause
-	answers int           // to what was sent since
+	cutAt   time.Time     // when the rate was cut; a refusal of what was sent before cuts it no further
+	answers int           // since then, to what was sent since then
 }
 
 // NewPace returns a pace without a limit.
@@ -65,7 +67,7 @@ const (
 	searchGrowth = math.Ln2    // by an answer doubles the rate in a second
 	steadyFor    = 10          // answers, which add nothing to the known rate
 	growth       = 0.05        // by an answer, from then on
-	longestPause = 0.5         // after a refusal, in turns; so another client's rhythm is left to it
+	longestPause = 0.5         // after a refusal, in turns: the requests of two clients that met do not meet again
 	mostJitter   = 0.1         // of a wait that the service asks for
 	quietTime    = time.Minute // without a refusal, after which nothing is known; after twice that there is no limit
 	quietTurns   = 40          // are at least as long, so that a low rate is not left all the time
@@ -165,9 +167,6 @@ func (p *Pace) next() time.Duration {
 	return delay
 }
 
-// search is what an answer adds to a rate up to the known one.
-func (p *Pace) search(r rate.Limit) rate.Limit { return min(searchGrowth, r, max(0, p.known-r)) }
-
 // Answered is told of each answer that is no refusal, and of the place of its request.
 func (p *Pace) Answered(at Place) {
 	if p == nil {
@@ -180,31 +179,40 @@ func (p *Pace) Answered(at Place) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.limiter.Limit()
-	long := max(quietTime, time.Duration(quietTurns/r*rate.Limit(time.Second)))
-	switch quiet := now.Sub(p.until); {
-	case quiet > 2*long:
+	quiet := now.Sub(p.until)
+	long := max(quietTime, time.Duration(quietTurns/p.limiter.Limit()*rate.Limit(time.Second)))
+	if quiet > 2*long {
 		p.limiter.SetLimit(rate.Inf) // for those who wait
 
 		p.limited.Store(false)
 		return
-	case quiet > long:
+	}
+	if quiet > long {
 		p.known = rate.Inf
 	}
-	switch {
-	case at.at.IsZero(): // what was in flight at the first refusal says what is permitted
-		p.limiter.SetLimit(max(r, rateCut*p.recent()))
-	case at.at.After(p.cutAt):
-		more := p.search(r)
-		if p.answers++; p.answers > steadyFor {
-			more = max(more, growth)
-		}
-		p.limiter.SetLimit(r + more)
-	}
+	p.raise(at)
 }
 
-// Refused is told of a refusal, of the place of its request, and how long the service asks to wait. Nothing is sent
-// until then. If the service does not say how long, the next turn is put off by a random part of it.
+// raise raises the rate after an answer: twofold in a second up to what is known, then slowly.
+func (p *Pace) raise(at Place) {
+	r := p.limiter.Limit()
+	if at.at.IsZero() { // what was in flight at the first refusal says what is permitted
+		p.limiter.SetLimit(max(r, rateCut*p.recent()))
+		return
+	}
+	if !at.at.After(p.cutAt) {
+		return
+	}
+	more := min(searchGrowth, r, max(0, p.known-r))
+	p.answers++
+	if p.answers > steadyFor {
+		more = max(more, growth)
+	}
+	p.limiter.SetLimit(r + more)
+}
+
+// Refused is told of a refusal, of the place of its request, and how long the service asks to wait, 0 if it does not
+// say. Nothing is sent until then, or for a random part of the time of one turn.
 func (p *Pace) Refused(at Place, after time.Duration) {
 	if p == nil {
 		return
@@ -216,23 +224,25 @@ func (p *Pace) Refused(at Place, after time.Duration) {
 		p.cut(now, after)
 	}
 	p.limited.Store(true)
-	if asked := now.Add(after); asked.After(p.asked) {
+	asked := now.Add(after)
+	if asked.After(p.asked) {
 		p.asked = asked
 	}
-	wait := after + time.Duration(p.jitter*mostJitter*float64(after))
-	if after == 0 {
-		wait = time.Duration(p.jitter * longestPause * float64(time.Second) / float64(p.limiter.Limit()))
+	wait := time.Duration(p.jitter * longestPause * float64(time.Second) / float64(p.limiter.Limit()))
+	if after > 0 {
+		wait = after + time.Duration(p.jitter*mostJitter*float64(after))
 	}
-	if until := now.Add(wait); until.After(p.until) {
+	until := now.Add(wait)
+	if until.After(p.until) {
 		p.until = until
 		close(p.later)
 		p.later = make(chan struct{})
 	}
 }
 
-// cut lowers the rate after a refusal, or sets the first one. A refusal after many answers says that two requests came
-// too close to each other, rather than that the rate is wrong; one that asks for a wait costs that wait, and has to be
-// rare.
+// cut lowers the rate after a refusal, or sets the first one. After many answers a refusal says that two requests came
+// too close to each other rather than that the rate is wrong, so it cuts less. But one that asks for a wait costs that
+// wait, and has to be rare.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	switch {
 	case !p.limited.Load():
@@ -255,7 +265,9 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 
 // count returns the counter of the current second.
 func (p *Pace) count(now time.Time) *atomic.Int64 {
-	if this, last := now.Unix(), p.second.Load(); this != last && p.second.CompareAndSwap(last, this) {
+	this := now.Unix()
+	last := p.second.Load()
+	if this != last && p.second.CompareAndSwap(last, this) {
 		counted := p.current.Swap(0)
 		if this != last+1 {
 			counted = 0
@@ -265,5 +277,5 @@ func (p *Pace) count(now time.Time) *atomic.Int64 {
 	return &p.current
 }
 
-// recent is how many answers there were in a second.
+// recent returns how many answers there were in a second.
 func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.current.Load(), p.before.Load())) }
