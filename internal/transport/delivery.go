@@ -109,7 +109,7 @@ func isWriteError(err error) bool {
 // mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
 // another one only if nothing was written to the first, or for a request that is harmless to repeat.
 func (c *call) mayHaveResent(seen *trace) bool {
-	return seen.connections.Load() > 1 && (c.Replay || !c.client.speaks.standard)
+	return seen.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
 
 // isSafe reports whether net/http sends a method again by itself, written or not.
