@@ -8,8 +8,8 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// caller performs the operations of a client: it is what all clients of a key share, and the merchant that this one acts
-// for.
+// caller performs the operations of a client. It has what all clients of a key share, and the merchant that this one
+// acts for.
 type caller struct {
 	*core
 

@@ -18,7 +18,8 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
-// connections are shared too. No call changes what is passed to it. [NewClient] makes it: methods of the zero value panic.
+// connections are shared too. No call changes what is passed to it. [NewClient] makes it: methods of the zero
+// value panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer

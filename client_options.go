@@ -80,10 +80,11 @@ func defaultConfig() config {
 //
 // What cannot be guaranteed:
 //
-//   - That a request is performed once, if a RoundTripper sends it more than once, goes on with it after it has returned,
-//     or stands in the place of HTTP by [http.Transport.RegisterProtocol].
-//   - The same on HTTP/2, if a RoundTripper builds the request anew, as a signer does that calls [http.NewRequest] or sets
-//     [http.NoBody]. That gives net/http the means to send it twice. Set headers of the request or of its Clone instead.
+//   - That a request is performed once, if a RoundTripper sends it more than once, goes on with it after it has
+//     returned, or stands in the place of HTTP by [http.Transport.RegisterProtocol].
+//   - The same on HTTP/2, if a RoundTripper builds the request anew, as a signer does that calls [http.NewRequest] or
+//     sets [http.NoBody]. That gives net/http the means to send it twice. Set headers of the request or of its Clone
+//     instead.
 //   - That a RoundTripper works which has to send the body again, such as one for digest authentication: it finds no
 //     GetBody.
 //   - That a call ends with its context, if the RoundTripper, or the body of its response, does not.

@@ -235,8 +235,8 @@ func TestResentByTheRoundTripper(t *testing.T) {
 	}
 }
 
-// TestRequestThatIsDumped: a RoundTripper that logs requests by httputil.DumpRequestOut sends them once, so a refusal is
-// the answer to the only request.
+// TestRequestThatIsDumped: a RoundTripper that logs requests by httputil.DumpRequestOut sends them once, so a refusal
+// is the answer to the only request.
 func TestRequestThatIsDumped(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -423,6 +423,8 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 
 // TestUnknownOutcomes of POSTs to a server that ends each connection after one answer, so that many of them meet one
 // that is dead or dies. It logs the figures; without -short, those of 8,000 POSTs for each case.
+//
+//nolint:paralleltest,tparallel // the cases would slow each other
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	posts := 8000
@@ -432,7 +434,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	for _, how := range []string{"closes at once", "closes", "resets"} {
 		for _, speaks := range []string{"own pool", "can speak HTTP/2"} {
 			for _, body := range []string{"JSON", "upload"} {
-				t.Run(how+", "+speaks+", "+body, func(t *testing.T) { //nolint:paralleltest // they would slow each other
+				t.Run(how+", "+speaks+", "+body, func(t *testing.T) {
 					listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 					require.NoError(t, err)
 					performed := make([]atomic.Int32, posts)
@@ -476,7 +478,8 @@ func TestUnknownOutcomes(t *testing.T) {
 					c.CloseIdleConnections()
 					_ = listener.Close()
 					serving.Wait()
-					t.Logf("of %d POSTs %d unknown, %d not sent, in %d attempts", posts, unknown.Load(), notSent.Load(), attempts.Load())
+					t.Logf("of %d POSTs %d unknown, %d not sent, in %d attempts",
+						posts, unknown.Load(), notSent.Load(), attempts.Load())
 				})
 			}
 		}

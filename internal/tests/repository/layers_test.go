@@ -66,7 +66,7 @@ func readLayers(t *testing.T, heading string) map[string]layer {
 	layers := map[string]layer{}
 	for line, names := range strings.Split(text, "\n") {
 		for group, part := range strings.Split(names, "|") {
-			for _, name := range strings.Fields(part) {
+			for name := range strings.FieldsSeq(part) {
 				layers[name+".go"] = layer{line, group, len(layers)}
 			}
 		}
@@ -90,7 +90,8 @@ func (c checked) place(pos token.Pos) token.Position {
 // load type-checks the package in a directory. The go command compiles what the package imports.
 func load(t *testing.T, dir string) checked {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Export,GoFiles,DepOnly", ".")
+	fields := "-json=ImportPath,Export,GoFiles,DepOnly"
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", fields, ".")
 	cmd.Dir = filepath.Join(filepath.FromSlash(calls.Root()), dir)
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -103,7 +104,7 @@ func load(t *testing.T, dir string) checked {
 			GoFiles            []string
 			DepOnly            bool
 		}
-		err := dec.Decode(&pkg)
+		err := dec.Decode(&pkg) //nolint:musttag // the go command writes the names of the fields
 		if errors.Is(err, io.EOF) {
 			break
 		}
