@@ -38,7 +38,8 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute is a service that permits as many requests in each minute, however they come, and says when the next begins.
+// perMinute is a service that permits as many requests in each minute, however they come, and says when the next one
+// begins.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
