@@ -43,7 +43,8 @@ func TestNames(t *testing.T) {
 func TestTableHides(t *testing.T) {
 	t.Parallel()
 	table := Table{Rows: [][]any{{
-		"ID4111111111111111 of 20261122", int64(4111111111111111), "41111111111", "INV-20261122-000007", "2026-11-22T16:05:07.123Z",
+		"ID4111111111111111 of 20261122", int64(4111111111111111), "41111111111",
+		"INV-20261122-000007", "2026-11-22T16:05:07.123Z",
 	}}}
 	table.hide()
 	assert.Equal(t, [][]any{{
