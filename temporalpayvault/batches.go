@@ -25,8 +25,8 @@ type order struct {
 	To       int // batch, not included
 	InFlight int // requests
 	Interval time.Duration
-	Permits  int           // how many batches may go wrong
-	Limit    time.Duration // of a call of the source or the journal
+	Permits  int           // batches that may go wrong
+	Limit    time.Duration // of a call of the source
 }
 
 // report says what has become of the batches From to Done-1 of an order.

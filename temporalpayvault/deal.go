@@ -64,7 +64,7 @@ type dealer struct {
 	working int
 }
 
-// begin sets the options of activities, and up the query and the updates.
+// begin sets the options of the activities, and registers the query and the updates.
 func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress any) error {
 	d.concurrency = min(orDefault(d.concurrency, defaultConcurrency), maxConcurrency)
 	d.ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

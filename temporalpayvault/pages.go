@@ -134,7 +134,10 @@ func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, er
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.NotSent && !isAboutTheKey(refusal) &&
 		(!payvault.SafeToRetry(err) || errors.Is(err, payvault.ErrMalformedResponse))
-	reason := fmt.Sprintf("subscription %d: %s", id, err)
+	reason := err.Error()
+	if id != 0 {
+		reason = fmt.Sprintf("subscription %d: %s", id, err)
+	}
 	switch {
 	case !aboutThePage:
 		return ActivityError(err)

@@ -2,9 +2,11 @@ package temporalpayvault
 
 import (
 	"context"
+	"errors"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -58,14 +60,20 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
 }
 
-// readable decodes the input of a workflow. Where the SDK would fail the workflow of a worker that cannot decrypt the
-// input, this fails the workflow task, and the server gives the task to another worker.
+// readable decodes the input of a workflow. Where a worker cannot decrypt the input, the SDK would fail the workflow.
+// This fails the workflow task, and the server gives the task to another worker. An input that is no JSON of I, such as
+// one with a typing error, fails the workflow.
 func readable[I, R any](
 	run func(workflow.Context, I) (R, error),
 ) func(workflow.Context, converter.RawValue) (R, error) {
 	return func(ctx workflow.Context, raw converter.RawValue) (R, error) {
 		var input I
-		if err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &input); err != nil {
+		err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &input)
+		switch {
+		case errors.Is(err, converter.ErrUnableToDecode):
+			var none R
+			return none, temporal.NewNonRetryableApplicationError("the input cannot be read: "+err.Error(), "Job", nil)
+		case err != nil:
 			panicUnreadable(err)
 		}
 		return run(ctx, input)

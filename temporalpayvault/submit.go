@@ -34,7 +34,7 @@ type Job struct {
 
 	// MaxBad is how many batches may be refused or of unknown outcome before the job pauses. Ten accepted batches make up
 	// for one. It also bounds the requests in flight, since all of them may go wrong at once. If it is not positive, it is
-	// 20, or Concurrency × InFlight if that is more.
+	// 20, or Concurrency × InFlight if that is more. A worker that is killed takes its part of the count with it.
 	MaxBad int
 
 	CallTimeout      time.Duration // a call of the CardSource that takes longer pauses the job; 5 minutes if not positive
@@ -51,8 +51,7 @@ type Summary struct {
 	Refused     int `json:"refused"`                // by the service, or since none of its cards can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
 	FromJournal int `json:"from_journal,omitempty"` // of these: not sent by the activity that reports them
-
-	LeftOut int `json:"left_out,omitempty"` // cards that cannot be sent; the others of their batches are
+	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the others of their batches are
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them

@@ -81,6 +81,16 @@ func TestSubmitCards_noChecksum(t *testing.T) {
 	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
 }
 
+// An input with a typing error fails at once.
+func TestSubmitCards_badInput(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
+	env.ExecuteWorkflow(workflowSubmit, map[string]any{"Source": 5})
+	_, failed := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	assert.True(t, failed)
+	assert.ErrorContains(t, env.GetWorkflowError(), "cannot be read")
+}
+
 // A worker with cards and without a journal does not start: nothing would know what was sent.
 func TestRegister_noJournal(t *testing.T) {
 	t.Parallel()

@@ -248,7 +248,8 @@ func (w *world) export(ctx context.Context) error {
 	lists := w.cards / batchSize
 	w.seed(lists, &job)
 	var sum temporalpayvault.ExportSummary
-	err := w.amid(ctx, part, childWork, func(ctx context.Context) error {
+	want := lists * ((perList + pageSize - 1) / pageSize)
+	err := w.amid(ctx, part, childWork, want, func(ctx context.Context) error {
 		return w.execute(ctx, part, temporalpayvault.ExportLists, job, &sum)
 	})
 	if err != nil {
@@ -272,7 +273,6 @@ func (w *world) export(ctx context.Context) error {
 	}
 	say("%s: %d lists, %d pages, %d records; in the sink %d pages and %d records; paused %d times",
 		part, sum.Done, sum.Pages, sum.Records, pages, len(records), w.pauses.Load())
-	want := lists * ((perList + pageSize - 1) / pageSize)
 	if pages != want || len(records) != lists*perList || sum.Pages != pages || sum.Records != len(records) {
 		err = errors.Join(err, errors.New("pages are missing, or counted twice"))
 	}

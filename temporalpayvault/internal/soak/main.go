@@ -81,7 +81,7 @@ func (s *settings) run(ctx context.Context) error {
 
 // sqlite submits with processes that share a file, of which one is at work at a time.
 func (w *world) sqlite(ctx context.Context) error {
-	return errors.Join(w.amid(ctx, partSQLite, childSubmit, func(ctx context.Context) error {
+	return errors.Join(w.amid(ctx, partSQLite, childSubmit, w.cards/batchSize, func(ctx context.Context) error {
 		select {
 		case <-w.finished:
 			return nil
@@ -94,7 +94,7 @@ func (w *world) sqlite(ctx context.Context) error {
 // submit submits on Temporal.
 func (w *world) submit(ctx context.Context) error {
 	var sum temporalpayvault.Summary
-	err := w.amid(ctx, partTemporal, childWork, func(ctx context.Context) error {
+	err := w.amid(ctx, partTemporal, childWork, w.cards/batchSize, func(ctx context.Context) error {
 		return w.execute(ctx, partTemporal, temporalpayvault.SubmitCards, w.jobOf(partTemporal), &sum)
 	})
 	say("%s: %d batches accepted, %d refused, %d unknown; paused %d times",
@@ -122,8 +122,8 @@ func (w *world) naive(ctx context.Context) error {
 	if !w.harm {
 		return nil
 	}
-	w.cards, w.kills = min(w.cards, 20_000), min(w.kills, 6)
-	err := w.amid(ctx, partNaive, childWork, func(ctx context.Context) error {
+	w.cards, w.kills = min(w.cards, 30_000), min(w.kills, 3)
+	err := w.amid(ctx, partNaive, childWork, w.cards/batchSize, func(ctx context.Context) error {
 		return w.execute(ctx, partNaive, naiveWorkflow, w.jobOf(partNaive), nil)
 	})
 	if err != nil {

@@ -220,8 +220,9 @@ func (w *world) quiet(ctx context.Context, do func(context.Context) error) error
 	return do(ctx)
 }
 
-// amid does something with children, while requests fail, processes are killed and frozen and networks are broken.
-func (w *world) amid(ctx context.Context, part, as string, do func(context.Context) error) error {
+// amid does something of so many requests with children, while requests fail, processes are killed and frozen and
+// networks are broken.
+func (w *world) amid(ctx context.Context, part, as string, requests int, do func(context.Context) error) error {
 	defer w.supervise(ctx, as)()
 	w.failing.Store(true)
 	defer w.failing.Store(false)
@@ -230,7 +231,7 @@ func (w *world) amid(ctx context.Context, part, as string, do func(context.Conte
 	harmed := make(chan error, 1)
 	harming, end := context.WithCancel(ctx)
 	var done harms
-	go func() { harmed <- w.harmAll(harming, as, &done) }()
+	go func() { harmed <- w.harmAll(harming, as, requests, &done) }()
 	err := do(ctx)
 	took := time.Since(began)
 	end()
@@ -256,22 +257,22 @@ func (w *world) amid(ctx context.Context, part, as string, do func(context.Conte
 type harms struct{ Killed, Frozen, Cut, Late, Server int }
 
 // harmAll does some harm each time that a share of the requests has come.
-func (w *world) harmAll(ctx context.Context, as string, done *harms) error {
+func (w *world) harmAll(ctx context.Context, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
 	}
-	before, steps := int(w.requests.Load()), 2*w.kills+4
-	for step := 0; ; step++ {
-		for due := before + w.cards/batchSize*(step+1)/steps; int(w.requests.Load()) < due; {
+	before, steps := int(w.requests.Load()), 2*w.kills+6
+	for step := range steps - 1 {
+		for due := before + requests*(step+1)/steps; int(w.requests.Load()) < due; {
 			if !wait(ctx, 5*time.Millisecond) {
 				return nil
 			}
 		}
 		i := step / 2 % w.workers
 		switch {
-		case step == steps/2 && as == childWork:
+		case step == steps/4*2 && as == childWork:
 			kill(w.server)
-			if err := w.serve(ctx); err != nil {
+			if err := w.serve(context.WithoutCancel(ctx)); err != nil {
 				return fmt.Errorf("the server does not start again: %w", err)
 			}
 			done.Server++
@@ -294,6 +295,7 @@ func (w *world) harmAll(ctx context.Context, as string, done *harms) error {
 			done.Late++
 		}
 	}
+	return nil
 }
 
 // memory returns the peak of the resident memory of a child.
