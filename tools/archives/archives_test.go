@@ -74,7 +74,7 @@ func TestProblems(t *testing.T) {
 	}
 	assert.Contains(t, refused("true"), "the-gate", "nothing is wrong until the gate")
 	assert.Equal(t, "a minor version changes the API of v1.98.0: 1 lines of api/payvault.txt are gone\n",
-		refused("git tag v1.98.0", edit("api/payvault.txt", "s/BatchEnd/New/")))
+		refused("git tag v1.98.0", edit("api/payvault.txt", "s/WithUserAgent/New/")))
 	assert.Equal(t, `the tag otelpayvault/v1.99.1 is not on the commit of v1.99.1
 client.go does not have Version 1.99.1
 not v1.99.1: sqlpayvault/go.mod:	example.com/payvault v1.90.0
