@@ -1,0 +1,218 @@
+// Package answer reads JSON as services really write it: strictly and, where that fails, once more with tolerance for
+// what common serializers make of a documented value. The memory that it takes is bounded by the text alone. It knows
+// nothing of the operations and types of the SDK.
+package answer
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"reflect"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"example.com/payvault/internal/jsonskip"
+)
+
+var (
+	// ErrNotJSON is a text that is not JSON, or not all of it. The next answer may be whole.
+	ErrNotJSON = errors.New("not JSON, or cut off")
+	// ErrTooMany is a text with more values than an answer may have, or with more than 20 that cannot be read.
+	ErrTooMany = errors.New("more values than an answer may have")
+)
+
+// PlaceError names a value that cannot be read, and shows nothing of it.
+type PlaceError struct {
+	Place string // JSON pointer; "" for the whole text
+}
+
+// Error returns the place and that it cannot be read.
+func (e *PlaceError) Error() string {
+	if e.Place == "" {
+		return "the body cannot be read"
+	}
+	return e.Place + " cannot be read"
+}
+
+const mostUnread = 20 // values that may be left out of an answer
+
+// Read decodes an answer whose values all have to be readable. Otherwise it returns [ErrNotJSON], [ErrTooMany] or a
+// [*PlaceError].
+func Read(text []byte, into any) error {
+	_, err := read(text, into, false)
+	return err
+}
+
+// ReadLenient is Read, but leaves a value that cannot be read as it is and returns its place.
+func ReadLenient(text []byte, into any) (unread []string, err error) {
+	return read(text, into, true)
+}
+
+// form is the form of JSON that is read. Names may be in another case. Of a name that comes twice the last value
+// counts: to refuse it, all names would have to be kept.
+//
+//nolint:gochecknoglobals // never changed
+var (
+	form = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true),
+		jsontext.AllowDuplicateNames(true))
+	byteOrderMark = []byte("\ufeff")
+)
+
+// read decodes strictly first, so that an answer as documented pays nothing for tolerance. A text of many records is
+// read only once, so that they take memory only once.
+func read(text []byte, into any, lenient bool) (unread []string, err error) {
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	records := countRecords(text)
+	if isTooMany(text, records) {
+		return nil, ErrTooMany
+	}
+	const few = 20_000
+	if records <= few && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
+		return nil, nil
+	}
+	r := &reader{lenient: lenient}
+	if !utf8.Valid(text) { // as Latin-1
+		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+	}
+	err = json.Unmarshal(text, into, form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
+	if err == nil {
+		return r.unread, nil
+	}
+	// Only errors of this package are shown: one of the decoder may quote a value.
+	if unreadable, ok := errors.AsType[*PlaceError](err); ok {
+		return r.unread, unreadable
+	}
+	if errors.Is(err, ErrTooMany) {
+		return r.unread, ErrTooMany
+	}
+	return r.unread, ErrNotJSON
+}
+
+// countRecords returns how many lists and objects a text has at most.
+func countRecords(text []byte) int {
+	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
+}
+
+// isTooMany reports whether a text has more records or values than are decoded. The largest records of 8 MiB take less
+// than 300 MB so, with what the decoder leaves behind. A longer text may have more of them.
+func isTooMany(text []byte, records int) bool {
+	const usual = 8 << 20
+	most := 72_000 + max(0, len(text)-usual)/64
+	return records > most || bytes.Count(text, []byte(",")) > 10*most
+}
+
+// mayHoldNullElement reports whether a null may be an element of a list: one that does not stand behind a colon. The
+// decoder would take it for an empty record.
+func mayHoldNullElement(text []byte) bool {
+	for {
+		before, rest, found := bytes.Cut(text, []byte("null"))
+		if !found {
+			return false
+		}
+		if !bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(":")) {
+			return true
+		}
+		text = rest
+	}
+}
+
+// ReadAsCaller decodes a text into a variable of a type that the caller made, as encoding/json does. The text was read
+// before, so that it is JSON of a bearable size. An error is a [*PlaceError].
+func ReadAsCaller(text []byte, into any) error {
+	err := stdjson.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), into)
+	if err == nil {
+		return nil
+	}
+	unreadable := &PlaceError{}
+	if wrongType, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok && wrongType.Field != "" {
+		unreadable.Place = placeOf(jsontext.Pointer("/" + strings.ReplaceAll(wrongType.Field, ".", "/")))
+	}
+	return unreadable
+}
+
+// reader is one tolerant pass over a text.
+type reader struct {
+	lenient bool
+	unread  []string // places of values that were left out
+}
+
+// value is called by the decoder before each value. It leaves one of the documented kind to the decoder, and reads the
+// others itself.
+func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
+	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
+	own, readsItself := pointer.(json.Unmarshaler)
+	if !readsItself && isOfKind(kind, target.Type()) {
+		return jsonskip.Err
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	parent, _ := dec.StackIndex(dec.StackDepth())
+	isElement := parent == '[' && target.Kind() == reflect.Struct
+	switch {
+	case readsItself:
+		err = own.UnmarshalJSON(raw)
+	case isElement: // which nothing but an object is
+		err = errOtherKind
+	default:
+		err = setScalar(raw, target)
+	}
+	if err == nil {
+		return nil
+	}
+	place := placeOf(dec.StackPointer())
+	if !r.lenient || dec.StackDepth() == 0 {
+		return &PlaceError{place}
+	}
+	if len(r.unread) == mostUnread {
+		return ErrTooMany
+	}
+	r.unread = append(r.unread, place)
+	return nil
+}
+
+// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list is the list that an
+// answer is about: nothing but null says that there is none.
+func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
+	switch of.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer:
+		return of.Elem().Kind() != reflect.Slice || kind == '[' || kind == 'n'
+	case reflect.Map, reflect.Struct:
+		return kind == '{'
+	case reflect.Slice:
+		return kind == '['
+	case reflect.String:
+		return kind == '"'
+	case reflect.Bool:
+		return kind == 't' || kind == 'f'
+	}
+	return false
+}
+
+// plainName is what fields are called, or an index. A card number is neither.
+var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
+
+// PlainNames returns the names in a JSON pointer before the first one that is not like that of a field: the service, or
+// the caller, may have made it of anything.
+func PlainNames(pointer jsontext.Pointer) (names []string) {
+	for name := range pointer.Tokens() {
+		if !plainName.MatchString(name) {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// placeOf returns a JSON pointer of plain names only.
+func placeOf(pointer jsontext.Pointer) string {
+	return strings.Join(append([]string{""}, PlainNames(pointer)...), "/")
+}

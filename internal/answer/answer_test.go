@@ -1,0 +1,224 @@
+package answer
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shout is a text that reads itself.
+type shout string
+
+func (s *shout) UnmarshalJSON(b []byte) error {
+	if Text(b) == "canary" {
+		return errors.New("canary is not shouted")
+	}
+	*s = shout(strings.ToUpper(Trimmed(b)))
+	return nil
+}
+
+type address struct {
+	City string `json:"city"`
+}
+
+// document has a field of each kind.
+type document struct {
+	Text    string             `json:"text"`
+	Number  int64              `json:"number"`
+	Small   int8               `json:"small"`
+	Flag    bool               `json:"flag"`
+	Pointer *bool              `json:"pointer"`
+	Texts   []string           `json:"texts"`
+	Own     shout              `json:"own"`
+	Address address            `json:"address"`
+	List    []address          `json:"list"`
+	Map     map[string]string  `json:"map"`
+	Raw     stdjson.RawMessage `json:"raw"`
+	Any     any                `json:"any"`
+	Snake   string             `json:"snake_case"`
+}
+
+// TestRead is the list of what is tolerated: what a documented value may be instead.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for want, texts := range map[*document][]string{
+		{Text: "a"}: {
+			`{"text":"a"}`, `{"TEXT":"a"}`, "\ufeff" + `{"text":"a"}`, `{"text":"b","text":"a"}`, `{"text":"a","x":[{}]}`,
+		},
+		{Text: "17.50"}: {`{"text":17.50}`}, {Text: "true"}: {`{"text":true}`},
+		{Text: "M\ufffdller"}: {"{\"text\":\"M\xfcller\"}"},
+		{Text: ""}: {
+			`{"text":null}`, `{"text":false}`, `{"text":""}`, `{"text":[]}`, `{"text":{ }}`, `{"snakecase":"a"}`,
+		},
+		{Number: 5}: {
+			`{"number":5}`, `{"number":"5"}`, `{"number":" 5 "}`, `{"number":5.0}`, `{"number":"5.00"}`, `{"number":5e0}`,
+		},
+		{Number: -9223372036854775808}: {`{"number":"-9223372036854775808"}`},
+		{}: {
+			`{"number":null}`, `{"number":""}`, `{"number":false}`, `{"number":[]}`, `{"flag":{}}`, `{"pointer":null}`,
+			`null`, `{}`, `""`,
+		},
+		{Flag: true}: {
+			`{"flag":true}`, `{"flag":"true"}`, `{"flag":"Y"}`, `{"flag":1}`, `{"flag":"1"}`, `{"flag":" yes "}`,
+		},
+		{Flag: false}:           {`{"flag":"N"}`, `{"flag":0}`, `{"flag":"false"}`, `{"flag":""}`, `{"flag":null}`},
+		{Pointer: new(true)}:    {`{"pointer":"Y"}`, `{"pointer":true}`},
+		{Texts: []string{"a"}}:  {`{"texts":["a"]}`, `{"texts":"a"}`},
+		{Texts: []string{"17"}}: {`{"texts":17}`, `{"texts":[17]}`},
+		{Texts: []string{}}:     {`{"texts":[]}`, `{"texts":""}`, `{"texts":{}}`, `{"texts":false}`},
+		{Own: "A"}:              {`{"own":"a"}`, `{"own":" a "}`}, {Own: "TRUE"}: {`{"own":true}`},
+		{Address: address{"X"}}:  {`{"address":{"city":"X"}}`, `{"address":{"City":"X"},"text":null}`},
+		{Address: address{}}:     {`{"address":null}`, `{"address":""}`, `{"address":[]}`, `{"address":false}`},
+		{List: []address{{"X"}}}: {`{"list":[{"city":"X"}]}`}, {List: []address{{"17"}}}: {`{"list":[{"city":17}]}`},
+		{Map: map[string]string{"a": "1"}}: {`{"map":{"a":"1"}}`, `{"map":{"a":1}}`},
+		{Raw: stdjson.RawMessage(`[1]`)}:   {`{"raw":[1]}`},
+	} {
+		for _, text := range texts {
+			var got document
+			require.NoError(t, Read([]byte(text), &got), text)
+			assert.Equal(t, *want, got, text)
+		}
+	}
+}
+
+// TestRead_fails: every other form is an error that names the place and nothing else.
+func TestRead_fails(t *testing.T) {
+	t.Parallel()
+	for text, place := range map[string]string{
+		`{"text":{"a":1}}`: "/text", `{"text":["a"]}`: "/text", `{"number":"x"}`: "/number", `{"number":1.5}`: "/number",
+		`{"number":9223372036854775808}`: "/number", `{"number":1.00000000000000000001}`: "/number",
+		`{"small":128}`:   "/small",
+		`{"number":true}`: "/number", `{"number":"0x10"}`: "/number", `{"flag":"maybe"}`: "/flag", `{"flag":2}`: "/flag",
+		`{"texts":["a",["b"]]}`: "/texts/1", `{"texts":{"a":1}}`: "/texts", `{"own":"canary"}`: "/own",
+		`{"address":"X"}`: "/address", `{"address":[{}]}`: "/address", `{"ADDRESS":{"City":{"a":1}}}`: "/ADDRESS/City",
+		`{"list":[{},null]}`: "/list/1", `{"list":[{"city":"X"},""]}`: "/list/1", `{"list":[[]]}`: "/list/0",
+		`{"list":[{"city":[1]}]}`: "/list/0/city", `{"list":{"city":"X"}}`: "/list", `{"map":{"4111 1111":{"a":1}}}`: "/map",
+		`{"map":{"4111111111111111":{"a":1}}}`: "/map", `[{"text":"a"}]`: "", `"text"`: "", `17`: "",
+	} {
+		err := Read([]byte(text), new(document))
+		unreadable, ok := errors.AsType[*PlaceError](err)
+		require.True(t, ok, "%s: %v", text, err)
+		assert.Equal(t, place, unreadable.Place, text)
+		assert.NotContains(t, err.Error(), "canary")
+	}
+	for _, none := range []string{`null`, `""`, `false`, `{}`} { // of which only null is a list without records
+		var page struct {
+			Data *[]address `json:"data"`
+		}
+		err := Read([]byte(`{"data":`+none+`}`), &page)
+		assert.Equal(t, none != `null`, err != nil, none)
+	}
+	for _, text := range []string{
+		``, `{`, `{"text":"a"`, `<html>`, `{"text":"a"}}`, "{}\x00", `{"text":nul}`,
+		strings.Repeat("[", 20_000),
+	} {
+		assert.ErrorIs(t, Read([]byte(text), new(document)), ErrNotJSON, "%.20s", text)
+	}
+}
+
+// TestReadLenient leaves out what cannot be read, and names it. More than 20 of it are too many.
+func TestReadLenient(t *testing.T) {
+	t.Parallel()
+	var got document
+	const text = `{"text":["x"],"number":7,"flag":"maybe","list":[null,{"city":"X"}],"own":"canary"}`
+	unread, err := ReadLenient([]byte(text), &got)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"/text", "/flag", "/list/0", "/own"}, unread)
+	assert.Equal(t, document{Number: 7, List: []address{{}, {"X"}}}, got)
+	_, err = ReadLenient([]byte(`[{}]`), &got)
+	require.ErrorAs(t, err, new(*PlaceError), "the whole of it cannot be left out")
+	odd := strings.TrimSuffix(strings.Repeat(`[1],`, 21), ",")
+	unread, err = ReadLenient([]byte(`{"texts":[`+odd+`]}`), &got)
+	require.ErrorIs(t, err, ErrTooMany)
+	assert.Len(t, unread, 20)
+}
+
+// TestRead_bounds: what has too many records or values is not decoded, and a longer text may have more.
+func TestRead_bounds(t *testing.T) {
+	t.Parallel()
+	lists := func(n int) string { return `{"x":[` + strings.TrimSuffix(strings.Repeat("[],", n), ",") + `]}` }
+	for text, want := range map[string]error{
+		lists(71_998): nil, lists(71_999): ErrTooMany, `{"x":[` + strings.Repeat("1,", 720_000) + `1]}`: nil,
+		`{"x":[` + strings.Repeat("1,", 720_001) + `1]}`: ErrTooMany,
+		lists(71_999) + strings.Repeat(" ", 8<<20):       nil,
+	} {
+		require.ErrorIs(t, Read([]byte(text), new(document)), want)
+		require.ErrorIs(t, ReadExactly([]byte(text), new(any)), want)
+	}
+}
+
+// TestExactNumbers: where anything may stand, a number keeps all its digits.
+func TestExactNumbers(t *testing.T) {
+	t.Parallel()
+	const text = `{"a":[12345678901234567890.10,{"b":1.50}]}`
+	want := any(map[string]any{
+		"a": []any{stdjson.Number("12345678901234567890.10"), map[string]any{"b": stdjson.Number("1.50")}},
+	})
+	var got any
+	require.NoError(t, ReadExactly([]byte(text), &got))
+	assert.Equal(t, want, got)
+	for _, text := range []string{`{"a":1,"a":2}`, `{`, `"canary`} {
+		err := ReadExactly([]byte(text), new(any))
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "canary")
+	}
+}
+
+// TestReadAsCaller reads as encoding/json does. An error names fields of the caller's type only.
+func TestReadAsCaller(t *testing.T) {
+	t.Parallel()
+	type inner struct{ N int }
+	type outer struct {
+		Inner []inner
+		Time  map[string]inner
+	}
+	var got outer
+	require.NoError(t, ReadAsCaller([]byte("\ufeff"+`{"inner":[{"n":1},null]}`), &got))
+	assert.Equal(t, outer{Inner: []inner{{1}, {}}}, got)
+	for text, want := range map[string]string{
+		`{"inner":[{"n":"canary"}]}`: "/Inner/N cannot be read", `{"inner":5}`: "/Inner cannot be read",
+		`[]`: "the body cannot be read",
+	} {
+		err := ReadAsCaller([]byte(text), &got)
+		assert.True(t, strings.EqualFold(want, err.Error()), err.Error())
+	}
+	err := ReadAsCaller([]byte(`{"time":{"canary 1":{"n":"x"}}}`), &got)
+	assert.NotContains(t, err.Error(), "canary")
+}
+
+func TestPlainNames(t *testing.T) {
+	t.Parallel()
+	for pointer, want := range map[jsontext.Pointer][]string{
+		"": nil, "/data/0/billing_addr1": {"data", "0", "billing_addr1"}, "/a/1234567/b": {"a"}, "/a/x y/b": {"a"},
+		"/a/b-c": {"a"}, "/a~1b/c": nil, "/interestCount": {"interestCount"}, "/4111111111111111": nil, "/a/": {"a"},
+	} {
+		assert.Equal(t, want, PlainNames(pointer), pointer)
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"12.50": "12.50", "-0.00": "0.00", "1e2": "100", "1250e-2": "12.50", "0E-5": "0.00000",
+		"9999999999999999999": "9999999999999999999", "1.00000000000000000000": "1.000000000000000000",
+	} {
+		number, isExact := Decimal(text)
+		require.True(t, isExact, text)
+		assert.Equal(t, want, number.String(), text)
+	}
+	for _, text := range []string{
+		"", "x", "1,5", "99999999999999999999", "1.00000000000000000001", "1e-20", "1e400", "--1", "1e", "0x1",
+		strings.Repeat("9", 400),
+	} {
+		_, isExact := Decimal(text)
+		assert.False(t, isExact, text)
+	}
+}

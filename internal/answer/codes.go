@@ -1,0 +1,117 @@
+package answer
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The codes that the document of the service shows.
+const (
+	Success      = "0"
+	Validation   = "2"
+	RCodeSuccess = "000"
+)
+
+// MostSaid bounds each text of an answer that is shown. Of a longer one, half may hold half of a card number.
+const MostSaid = 64 << 10
+
+// Errors of [Codes.Check].
+var (
+	ErrNoCode    = errors.New("no result code")
+	ErrOtherCode = errors.New("another result code than that of a success")
+	ErrBoth      = errors.New("it says both success and failure")
+)
+
+// Code is the text of a code or an rcode; "" if there is none. If an answer has it twice, the one that is not success
+// counts.
+type Code string
+
+// UnmarshalJSON reads a text or a number. What stands for none says nothing.
+func (c *Code) UnmarshalJSON(b []byte) error {
+	raw := jsontext.Value(b)
+	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
+	switch kind := raw.Kind(); {
+	case IsNone(raw), isFailure:
+		return nil
+	case kind != '"' && kind != '0', len(b) > MostSaid:
+		return errOtherKind
+	}
+	*c = Code(Text(raw))
+	if raw.Kind() == '0' && *c != Success {
+		if number, isExact := Decimal(string(*c)); isExact && number.IsInt() { // such as 0.0
+			*c = Code(number.Trunc(0).String())
+		}
+	}
+	return nil
+}
+
+// IsZero reports whether a code is 0, or looks like it and may well mean success.
+func (c Code) IsZero() bool {
+	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
+	return err == nil && number == 0
+}
+
+// RCode is the code of an operation whose success is 000. The number 0 is what is left of that where it is not sent as
+// a text.
+type RCode Code
+
+// UnmarshalJSON reads what [Code.UnmarshalJSON] reads.
+func (c *RCode) UnmarshalJSON(b []byte) error {
+	if string(b) == Success {
+		b = []byte(`"` + RCodeSuccess + `"`)
+	}
+	return (*Code)(c).UnmarshalJSON(b)
+}
+
+// Codes are the two that an answer may have.
+type Codes struct {
+	Code  Code  `json:"code"`
+	RCode RCode `json:"rcode"`
+}
+
+// Decider says which of the two codes is documented for an operation, and decides.
+type Decider int
+
+// The deciding codes.
+const (
+	ByCode   Decider = iota
+	ByRCode          // of Tokenize
+	ByEither         // the code if there is one, else the rcode
+)
+
+// Deciding returns the code that decides, the other one, and what the first one is for a success.
+func (c Codes) Deciding(by Decider) (own, other Code, success string) {
+	if by == ByRCode || by == ByEither && c.Code == "" {
+		return Code(c.RCode), c.Code, RCodeSuccess
+	}
+	return c.Code, Code(c.RCode), Success
+}
+
+// SayBoth reports whether one of two codes says success and the other one failure. Nothing is documented for the other
+// one, so that only its digits say anything.
+func SayBoth(own, other Code) bool {
+	switch {
+	case own == "" || other == "":
+		return false
+	case own.IsZero():
+		return strings.ContainsAny(string(other), "123456789")
+	default:
+		return other.IsZero()
+	}
+}
+
+// Check returns an error unless the codes say success.
+func (c Codes) Check(by Decider) error {
+	switch own, other, success := c.Deciding(by); {
+	case own == "":
+		return ErrNoCode
+	case SayBoth(own, other):
+		return ErrBoth
+	case string(own) != success:
+		return ErrOtherCode
+	}
+	return nil
+}

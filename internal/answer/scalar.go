@@ -1,0 +1,144 @@
+package answer
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/govalues/decimal"
+
+	"example.com/payvault/internal/jsonskip"
+)
+
+var errOtherKind = errors.New("a value of another kind")
+
+// setScalar reads a value into a variable of another kind, as services send it.
+func setScalar(raw jsontext.Value, target reflect.Value) error {
+	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
+	switch {
+	case target.Kind() == reflect.Pointer:
+		return errOtherKind
+	case IsNone(raw) && target.Kind() == reflect.Slice:
+		target.Set(reflect.MakeSlice(target.Type(), 0, 0))
+	case IsNone(raw):
+		target.SetZero()
+	case !isScalar:
+		return errOtherKind
+	case target.Kind() == reflect.String:
+		target.SetString(Text(raw)) // the literal of a number, with all its digits
+	case target.Type() == reflect.TypeFor[[]string]():
+		target.Set(reflect.ValueOf([]string{Text(raw)}))
+	case target.Kind() == reflect.Bool:
+		return setFlag(Text(raw), target)
+	case target.CanInt():
+		return setInteger(Text(raw), target)
+	default:
+		return errOtherKind
+	}
+	return nil
+}
+
+// setInteger reads 5, 5.0 and 5e0.
+func setInteger(text string, target reflect.Value) error {
+	number, isExact := Decimal(strings.TrimSpace(text))
+	whole, _, fits := number.Int64(0)
+	if !isExact || !fits || !number.IsInt() || target.OverflowInt(whole) {
+		return errOtherKind
+	}
+	target.SetInt(whole)
+	return nil
+}
+
+func setFlag(text string, target reflect.Value) error {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "t", "y", "yes", "on", "1":
+		target.SetBool(true)
+	case "false", "f", "n", "no", "off", "0":
+		target.SetBool(false)
+	default:
+		return errOtherKind
+	}
+	return nil
+}
+
+// IsNone reports whether a JSON value stands for none: null, "", false, [] or {}. PHP writes each of them so.
+func IsNone(raw jsontext.Value) bool {
+	switch raw.Kind() {
+	case 'n', 'f':
+		return true
+	case '"', '[', '{':
+		return len(raw) >= 2 && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
+	}
+	return false
+}
+
+// Text returns the text of a JSON string, nothing for null, and any other value as it is written.
+func Text(raw jsontext.Value) string {
+	switch raw.Kind() {
+	case 'n':
+		return ""
+	case '"':
+		within := bytes.TrimSuffix(raw[1:], []byte(`"`))
+		if bytes.IndexByte(within, '\\') < 0 && utf8.Valid(within) {
+			return string(within)
+		}
+		text, _ := jsontext.AppendUnquote(nil, raw) // which goes on after bytes that are not UTF-8
+		return string(text)
+	}
+	return string(raw)
+}
+
+// Trimmed returns the text of a value without blanks around it, and nothing for all that stands for none. It is for
+// types that read themselves.
+func Trimmed(raw jsontext.Value) string {
+	if IsNone(raw) {
+		return ""
+	}
+	return strings.TrimSpace(Text(raw))
+}
+
+// Decimal reads a decimal number, and reports whether it fits exactly into 19 digits. Package decimal rounds others,
+// which changes their significant digits.
+func Decimal(text string) (number decimal.Decimal, isExact bool) {
+	number, err := decimal.Parse(text)
+	hasExponent := strings.ContainsAny(text, "eE")
+	if err != nil || len(text) <= decimal.MaxPrec && !hasExponent {
+		return number, err == nil
+	}
+	mantissa := text[:strings.IndexAny(text+"e", "eE")]
+	return number, significant(mantissa) == significant(number.String())
+}
+
+// significant returns the digits of a number without zeros at either end.
+func significant(number string) string {
+	return strings.Trim(strings.Replace(number, ".", "", 1), "+-0")
+}
+
+// exactNumbers reads a number into a variable of type any with all its digits.
+//
+//nolint:gochecknoglobals // never changed
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, into *any) error {
+	if dec.PeekKind() != '0' {
+		return jsonskip.Err
+	}
+	raw, err := dec.ReadValue()
+	*into = stdjson.Number(raw)
+	return err
+}))
+
+// ReadExactly decodes a text of which no form is documented: nothing is tolerated, a name that comes twice neither, and
+// numbers in variables of type any are [stdjson.Number]. An error shows nothing of the text.
+func ReadExactly(text []byte, into any) error {
+	if isTooMany(text, countRecords(text)) {
+		return ErrTooMany
+	}
+	if json.Unmarshal(text, into, exactNumbers) != nil {
+		return &PlaceError{}
+	}
+	return nil
+}
