@@ -1,15 +1,17 @@
 package payvault
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
+	"strconv"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
 )
 
 // BusinessType is the legal form of a business.
@@ -55,6 +57,37 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
+// AuthTimes is a set, written {1,30,30+}.
+type AuthTimes []AuthTime
+
+// MarshalText writes the set, also for JSON.
+func (s AuthTimes) MarshalText() ([]byte, error) {
+	text := []byte("{")
+	for i, element := range s {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, element...)
+	}
+	return append(text, '}'), nil
+}
+
+// UnmarshalJSON reads a text that holds the set. One element needs no braces.
+func (s *AuthTimes) UnmarshalJSON(b []byte) error {
+	raw := jsontext.Value(b)
+	if raw.Kind() != '"' && !answer.IsNone(raw) {
+		return errNotSet
+	}
+	*s = nil
+	isSeparator := func(r rune) bool { return strings.ContainsRune("{}, ", r) }
+	for element := range strings.FieldsFuncSeq(answer.Trimmed(raw), isSeparator) {
+		*s = append(*s, AuthTime(element))
+	}
+	return nil
+}
+
+var errNotSet = errors.New("not a set of the form {a,b}")
+
 // The elements of business_services_auth_time.
 const (
 	AuthTime1      AuthTime = "1"
@@ -98,7 +131,7 @@ type ApplicationData struct {
 	Ownership                 Ownership           `json:"ownership"`
 	ProcessingHistory         *bool               `json:"processing_history"` // nil is not sent
 	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
-	BusinessServicesAuthTime  []AuthTime          `json:"business_services_auth_time"` // a set; written {1,30,30+}
+	BusinessServicesAuthTime  AuthTimes           `json:"business_services_auth_time"` // a set; written {1,30,30+}
 	CardBrands                *CardBrands         `json:"card_brands"`
 	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not shown
 	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not shown
@@ -130,87 +163,135 @@ type ApplicationField struct {
 func (d ApplicationData) MarshalJSON() ([]byte, error) { return marshalShown(d) }
 
 func (d ApplicationData) writeForm(enc *jsontext.Encoder) error {
-	return jsonv2.MarshalEncode(enc, d.fields())
+	return json.MarshalEncode(enc, d.pairs())
 }
 
-// fields gives the pairs of the fields that are set, in the order of the interface.
-func (d ApplicationData) fields() []ApplicationField {
-	fields := []ApplicationField{}
+// pairs returns those of the fields that are set, in the order of the interface.
+func (d ApplicationData) pairs() []ApplicationField {
+	pairs := []ApplicationField{}
 	for field, value := range reflect.ValueOf(d).Fields() {
 		if key := field.Tag.Get("json"); key != "-" && !value.IsZero() {
-			fields = append(fields, ApplicationField{key, wireValue(value)})
+			pairs = append(pairs, ApplicationField{key, wireValue(value)})
 		}
 	}
-	return append(fields, d.Extra...)
+	return append(pairs, d.Extra...)
 }
 
-// UnmarshalJSON reads a list of pairs. A value that does not fit its field is an error that names the key.
-func (d *ApplicationData) UnmarshalJSON(b []byte) error { return unmarshalForm(b, d) }
-
-func (d *ApplicationData) readForm(r *reader, dec *jsontext.Decoder) error {
-	var pairs []struct {
-		Key   string         `json:"key"`
-		Value jsontext.Value `json:"value"`
+// wireValue returns the wire form of a field of ApplicationData: toggles and amounts are texts.
+func wireValue(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
 	}
-	if jsonv2.UnmarshalDecode(dec, &pairs) != nil {
+	switch value := v.Interface().(type) {
+	case bool, Amount:
+		return fmt.Sprint(value)
+	default:
+		return value
+	}
+}
+
+// byKey names a pair by its key instead of its place in the list.
+func (d ApplicationData) byKey(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	pairs := d.pairs()
+	i, err := strconv.Atoi(names[0])
+	if err != nil || i >= len(pairs) {
+		return names
+	}
+	within := names[min(2, len(names)):] // what follows the index and "value"
+	return append([]string{pairs[i].Key}, within...)
+}
+
+// pair is one of a list of pairs as it is read.
+type pair struct {
+	Key   string         `json:"key"`
+	Value jsontext.Value `json:"value"`
+}
+
+// UnmarshalJSON reads a list of pairs, or null for none. A value that does not fit its field is an error that names
+// the key.
+func (d *ApplicationData) UnmarshalJSON(b []byte) error {
+	var pairs []pair
+	if string(b) != "null" && answer.Read(b, &pairs) != nil {
 		return errors.New("not a list of pairs {key, value}")
 	}
 	*d = ApplicationData{}
-	for _, pair := range pairs {
-		if err := r.readPair(pair.Key, pair.Value, d); err != nil {
-			return fmt.Errorf("%s: %w", pair.Key, err)
+	for _, p := range pairs {
+		if err := setPair(d, p); err != nil {
+			return fmt.Errorf("%s: %w", p.Key, err)
 		}
 	}
 	return nil
 }
 
-func (r *reader) readPair(key string, raw jsontext.Value, d *ApplicationData) error {
-	if i, ok := fieldOf(key); ok && string(raw) != `""` {
-		return r.readField(raw, reflect.ValueOf(d).Elem().Field(i))
-	}
-	if isMarked(raw) {
+// setPair reads a pair into its field, or into Extra.
+func setPair(d *ApplicationData, p pair) error {
+	if hasMark(string(p.Value)) {
 		return errRedacted
 	}
-	field := ApplicationField{Key: key}
-	if len(raw) > 0 {
-		if err := r.within(raw, &field.Value); err != nil {
+	if field := fieldOf(d, p.Key); field.IsValid() && string(p.Value) != `""` {
+		return readSaved(p.Value, field.Addr().Interface())
+	}
+	extra := ApplicationField{Key: p.Key}
+	if len(p.Value) > 0 {
+		if err := answer.ReadExactly(p.Value, &extra.Value); err != nil {
 			return err
 		}
 	}
-	d.Extra = append(d.Extra, field)
+	d.Extra = append(d.Extra, extra)
 	return nil
 }
 
-// fieldOf finds the field of a key.
-func fieldOf(key string) (i int, ok bool) {
-	t := reflect.TypeFor[ApplicationData]()
-	for i := range t.NumField() {
-		if tag := t.Field(i).Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
-			return i, true
+// fieldOf returns the field of a key; the zero Value if there is none.
+func fieldOf(d *ApplicationData, key string) reflect.Value {
+	for field, value := range reflect.ValueOf(d).Elem().Fields() {
+		if tag := field.Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
+			return value
 		}
 	}
-	return 0, false
+	return reflect.Value{}
+}
+
+// readSaved reads a saved value into a field of ApplicationData. Null leaves the field as it is.
+func readSaved(raw jsontext.Value, into any) error {
+	if len(raw) == 0 || raw.Kind() == 'n' {
+		return nil
+	}
+	read := answer.Read
+	if _, isOpen := into.(*any); isOpen {
+		read = answer.ReadExactly
+	}
+	if read(raw, into) != nil {
+		want := reflect.TypeOf(into).Elem()
+		if want.Kind() == reflect.Pointer {
+			want = want.Elem()
+		}
+		return fmt.Errorf("cannot be read as %v", want)
+	}
+	return nil
 }
 
 // checkKeys refuses data without a field, and keys in Extra that are empty, given twice, or have a field of their own,
 // unless that field is to become empty.
 func (d ApplicationData) checkKeys(p *problems) {
-	if len(d.fields()) == 0 {
+	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")
 	}
 	seen := make(map[string]bool, len(d.Extra))
-	for _, field := range d.Extra {
-		i, known := fieldOf(field.Key)
-		known = known && (field.Value != "" || !reflect.ValueOf(d).Field(i).IsZero())
+	for _, extra := range d.Extra {
+		field := fieldOf(&d, extra.Key)
+		empties := extra.Value == "" && field.IsValid() && field.IsZero()
 		switch {
-		case field.Key == "":
+		case extra.Key == "":
 			p.add("data", "has a field without a key")
-		case known:
-			p.add(field.Key, "has a field of its own and cannot be in Extra")
-		case seen[field.Key]:
-			p.add(field.Key, "is set twice")
+		case field.IsValid() && !empties:
+			p.add(extra.Key, "has a field of its own and cannot be in Extra")
+		case seen[extra.Key]:
+			p.add(extra.Key, "is set twice")
 		}
-		seen[field.Key] = true
+		seen[extra.Key] = true
 	}
 	for _, element := range d.BusinessServicesAuthTime {
 		if element == "" || strings.ContainsAny(string(element), "{},") {
@@ -219,86 +300,76 @@ func (d ApplicationData) checkKeys(p *problems) {
 	}
 }
 
-// wireValue is the wire form of a field of ApplicationData: toggles and amounts are texts, a set is {a,b}.
-func wireValue(v reflect.Value) any {
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	switch value := v.Interface().(type) {
-	case bool, Amount:
-		return fmt.Sprint(value)
-	case []AuthTime:
-		return "{" + strings.Join(asStrings(value), ",") + "}"
-	default:
-		return value
-	}
+// SavedField is a field of an application as the service has saved it. [SavedField.Decode] reads its value, and
+// [ApplicationDataOf] the values of all fields.
+type SavedField struct {
+	Key      string        `json:"key"`
+	Value    Secret        `json:"value"` // JSON, quotes of a text included; none for null
+	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
+	Settings FieldSettings `json:"settings"`
 }
 
-func asStrings[T ~string](values []T) []string {
-	texts := make([]string, len(values))
-	for i, value := range values {
-		texts[i] = string(value)
-	}
-	return texts
-}
-
-// readField reads the wire form of a field of ApplicationData; null leaves it empty. The error repeats nothing of the
-// value.
-func (r *reader) readField(raw jsontext.Value, field reflect.Value) error {
-	if len(raw) == 0 || raw.Kind() == 'n' {
-		return nil
-	}
-	if field.Kind() == reflect.Pointer {
-		field.Set(reflect.New(field.Type().Elem()))
-		field = field.Elem()
-	}
-	var text string
-	target := field.Addr().Interface()
-	set, isSet := target.(*[]AuthTime)
-	if isSet {
-		target = &text
-	}
-	if isSet && len(raw) > longestSet {
-		return errLongSet
-	}
-	switch err := r.within(raw, target); {
-	case errors.Is(err, errRedacted):
-		return errRedacted
-	case err != nil:
-		return fmt.Errorf("cannot be read as %s", typeName(reflect.TypeOf(target).Elem()))
-	case isSet:
-		*set = authTimes(text)
-		r.allocated += 3 * uintptr(len(*set)) * reflect.TypeFor[AuthTime]().Size()
+// Decode reads the value into a variable of the type that the field has in [ApplicationData], such as string, bool,
+// [Secret] or [Ownership], or of any other type that fits the JSON. In a variable of type any, numbers are
+// [encoding/json.Number]. Without a value it changes nothing. The error names the key.
+func (f SavedField) Decode(into any) error {
+	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
+		return fmt.Errorf("payvault: %s %w", f.Key, err)
 	}
 	return nil
 }
 
-const longestSet = 4 << 10 // of its text
-
-var errLongSet = errors.New("is too long")
-
-// authTimes reads {1,30,30+}.
-func authTimes(text string) (set []AuthTime) {
-	for element := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
-		if element = strings.TrimSpace(element); element != "" {
-			set = append(set, AuthTime(element))
+// ApplicationDataOf returns the data that saved fields hold. Fields whose keys [ApplicationData] does not have are left
+// out. If values do not fit their fields, the error names all of them.
+func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
+	var data ApplicationData
+	var misfits []error
+	for _, f := range fields {
+		if field := fieldOf(&data, f.Key); field.IsValid() {
+			misfits = append(misfits, f.Decode(field.Addr().Interface()))
 		}
 	}
-	return set
+	if err := errors.Join(misfits...); err != nil {
+		return ApplicationData{}, err
+	}
+	return data, nil
 }
 
-// SavedField is a field of an application as the service has saved it.
-//
-// Value has the type of the field in [ApplicationData], pointers resolved: string, [Secret], bool, [Date], [Amount],
-// []AuthTime, [ApplicationAddress], [CardBrands], [DeliveryMethods], [Ownership] and the string types. A value that
-// does not fit is a Secret with its JSON text, quotes of a string included, which [MarshalWire] writes as it is. One of
-// an unknown key is what JSON says, with numbers as [encoding/json.Number], but a Secret for the types tax_id,
-// bank_routing and bank_dda, and one with the JSON text for ownership. Null is nil.
-type SavedField struct {
+// savedField is the wire form of a SavedField.
+type savedField[T any] struct {
 	Key      string        `json:"key"`
-	Value    any           `json:"value"` // see above
-	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
+	Value    T             `json:"value"`
+	Type     string        `json:"type"`
 	Settings FieldSettings `json:"settings"`
+}
+
+func savedOf(wire savedField[jsontext.Value]) SavedField {
+	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
+	if wire.Value.Kind() != 'n' {
+		_ = wire.Value.Compact() // it was read before
+		saved.Value = NewSecret(string(wire.Value))
+	}
+	return saved
+}
+
+// MarshalJSON writes the wire form, with the mark instead of the value.
+func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
+
+func (f SavedField) writeForm(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, savedField[secretJSON]{f.Key, secretJSON{f.Value}, f.Type, f.Settings})
+}
+
+// UnmarshalJSON reads the wire form. The mark is an error.
+func (f *SavedField) UnmarshalJSON(b []byte) error {
+	var wire savedField[jsontext.Value]
+	if err := answer.Read(b, &wire); err != nil {
+		return err
+	}
+	if hasMark(string(wire.Value)) {
+		return errRedacted
+	}
+	*f = savedOf(wire)
+	return nil
 }
 
 // FieldSettings tells what a field takes.
@@ -310,102 +381,8 @@ type FieldSettings struct {
 // FieldOption is one of the values that a field takes.
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    any    `json:"value"` // its type is not shown; numbers are read as [encoding/json.Number]
+	Value    string `json:"value"` // a value of another kind than text is kept as it is written
 	Disabled bool   `json:"disabled,omitzero"`
-}
-
-// UnmarshalJSON reads the wire form.
-func (o *FieldOption) UnmarshalJSON(b []byte) error { return unmarshalForm(b, o) }
-
-func (o *FieldOption) readForm(_ *reader, dec *jsontext.Decoder) error {
-	type fields FieldOption // which have no form of their own
-	return jsonv2.UnmarshalDecode(dec, (*fields)(o))
-}
-
-// savedField is the wire form of a SavedField.
-type savedField[T any] struct {
-	Key      string        `json:"key"`
-	Value    T             `json:"value"`
-	Type     string        `json:"type"`
-	Settings FieldSettings `json:"settings"`
-}
-
-// MarshalJSON writes the wire form, with the mark of each [Secret] in it.
-func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
-
-func (f SavedField) writeForm(enc *jsontext.Encoder) error {
-	form := savedField[any]{f.Key, nil, f.Type, f.Settings}
-	if secret, ok := f.Value.(Secret); ok && keepsJSON(f.Key, f.Type) {
-		form.Value = rawSecret{secret}
-	} else if f.Value != nil {
-		form.Value = wireValue(reflect.ValueOf(f.Value))
-	}
-	return jsonv2.MarshalEncode(enc, form)
-}
-
-// rawSecret is a secret whose text is JSON.
-type rawSecret struct{ Secret }
-
-// keepsJSON reports whether a secret that is the value of a field is JSON, and not a text.
-func keepsJSON(key, kind string) bool {
-	i, known := fieldOf(key)
-	if !known {
-		return kind == "ownership"
-	}
-	return reflect.TypeFor[ApplicationData]().Field(i).Type != reflect.TypeFor[Secret]()
-}
-
-// UnmarshalJSON reads the wire form.
-func (f *SavedField) UnmarshalJSON(b []byte) error { return unmarshalForm(b, f) }
-
-func (f *SavedField) readForm(r *reader, dec *jsontext.Decoder) error {
-	var wire savedField[jsontext.Value]
-	if err := jsonv2.UnmarshalDecode(dec, &wire); err != nil {
-		return err
-	}
-	value, misfit := r.savedValue(wire.Key, wire.Type, wire.Value)
-	*f = SavedField{wire.Key, value, wire.Type, wire.Settings}
-	switch {
-	case r.err != nil:
-		return r.err
-	case misfit == nil:
-	case value == nil && !r.lenient:
-		return misfit
-	case len(r.unread) < mostUnread:
-		r.note(r.place(dec.StackPointer())+"/value", fmt.Errorf("%w: %w", errUnreadable, misfit))
-	}
-	return nil
-}
-
-// savedValue reads a value as its key and its kind say. One that does not fit is given as a secret, with the reason.
-func (r *reader) savedValue(key, kind string, raw jsontext.Value) (value any, misfit error) {
-	if len(raw) == 0 || raw.Kind() == 'n' {
-		return nil, nil
-	}
-	i, known := fieldOf(key)
-	if known {
-		field := reflect.New(reflect.TypeFor[ApplicationData]().Field(i).Type).Elem()
-		if misfit = r.readField(raw, field); misfit == nil {
-			return reflect.Indirect(field).Interface(), nil
-		}
-	}
-	if !known && !slices.Contains([]string{"ownership", "tax_id", "bank_routing", "bank_dda"}, kind) {
-		err := r.within(raw, &value) // of which nothing is documented
-		return value, err
-	}
-	if r.err == nil && r.isTooLong(raw) {
-		r.err = errTooMany
-	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	if isMarked(raw) {
-		return nil, errRedacted
-	}
-	if keepsJSON(key, kind) {
-		return NewSecret(string(raw)), misfit
-	}
-	return NewSecret(textOf(raw)), misfit
 }
 
 // ApplicationAddress is an address in an application. Country is a numeric code.
@@ -466,12 +443,12 @@ type Owner struct {
 	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the form is not shown
 	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
 	// Raw JSON; its shape is not shown.
-	RelatedBusinesses []json.RawMessage  `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
-	CbExp             string             `json:"cbExp,omitzero"`
-	Legal             *bool              `json:"legal,omitzero"` // nil is not sent
-	LegalExp          string             `json:"legalExp,omitzero"`
-	Title             string             `json:"title,omitzero"`
-	Address           ApplicationAddress `json:"address,omitzero"`
+	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
+	CbExp             string               `json:"cbExp,omitzero"`
+	Legal             *bool                `json:"legal,omitzero"` // nil is not sent
+	LegalExp          string               `json:"legalExp,omitzero"`
+	Title             string               `json:"title,omitzero"`
+	Address           ApplicationAddress   `json:"address,omitzero"`
 }
 
 // OwnerName is the name of an owner.

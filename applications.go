@@ -2,10 +2,15 @@ package payvault
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
 )
 
 // ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
@@ -57,13 +62,13 @@ type Application struct {
 
 // Pricing is the pricing of an application. The interface does not show what a plan contains, so it stays JSON.
 type Pricing struct {
-	ID   int64           `json:"pricing_id,omitzero"` // pricing_id
-	Plan json.RawMessage `json:"plan,omitempty"`      // raw JSON
+	ID   int64              `json:"pricing_id,omitzero"` // pricing_id
+	Plan stdjson.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
 
 // savedData is the answer to saved data.
 type savedData struct {
-	Fields []SavedField `json:"fields"`
+	Fields []savedField[jsontext.Value] `json:"fields"`
 }
 
 func (d *savedData) missing() string {
@@ -105,12 +110,16 @@ func (s *ApplicationsService) Create(
 func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
-	r := platformReply[savedData]{informs: true}
+	r := platformReply[savedData, *savedData]{informs: true}
 	in := with(id).send(applicationDataBody{data})
 	if err := s.caller.perform(ctx, OpApplicationsSaveData.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
-	return r.Data.Fields, nil
+	saved := make([]SavedField, len(r.Data.Fields))
+	for i, field := range r.Data.Fields {
+		saved[i] = savedOf(field)
+	}
+	return saved, nil
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
@@ -131,35 +140,73 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 
 // validationReply also takes the answer with code 2 and its messages, of whatever HTTP status, which is not shown.
 type validationReply struct {
-	codes
+	envelope
 
 	Data     excerpt `json:"data"`
 	problems map[string][]string
 }
 
-func (r *validationReply) result() codes { return r.codes }
+func (r *validationReply) read(body []byte, lenient bool) ([]string, error) {
+	return readInto(r, body, lenient)
+}
 
 // missing refuses data that is too long to look for messages in.
-func (r *validationReply) missing() (string, bool) {
+func (r *validationReply) missing() (place string, needed bool) {
 	if r.Data.isLeft {
 		return "/data", true
 	}
-	return "", true
+	return "", false
 }
 
 func (r *validationReply) accept(e *Error, private []string) bool {
-	answer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity
-	if !answer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
+	isAnswer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest ||
+		e.StatusCode == http.StatusUnprocessableEntity
+	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
 	e.clear(private) // and not of the ID in the path, which may be a number that a field has to be
-	r.problems, r.Code = e.Fields, resultCode(e.Code)
+	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
+}
+
+// problemsBeside returns the messages that stand in the data of a success, cleared of card numbers: every text, list or
+// object that is not empty, except for data.message, by the name of its member. One that has no name is under "".
+func problemsBeside(data jsontext.Value) map[string][]string {
+	var members map[string]jsontext.Value
+	if data.Kind() != '{' || answer.Read(data, &members) != nil {
+		members = map[string]jsontext.Value{"": data}
+	}
+	if members["message"].Kind() == '"' {
+		delete(members, "message")
+	}
+	e := &Error{Fields: map[string][]string{}}
+	for name, member := range members {
+		kind := member.Kind()
+		if kind == 't' || kind == '0' || answer.IsNone(member) {
+			continue
+		}
+		texts, _ := messages(member)
+		if texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" }); len(texts) > 0 {
+			e.Fields[name] = texts
+		}
+	}
+	if len(e.Fields) == 0 {
+		return nil
+	}
+	e.clear(nil)
+	return e.Fields
 }
 
 // applicationDataBody is the body of SaveData.
 type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
+}
+
+func (b applicationDataBody) byKey(names []string) []string {
+	if len(names) < 2 {
+		return names
+	}
+	return b.Data.byKey(names[1:])
 }
 
 func (b applicationDataBody) prepare(_ *caller, p *problems) any {

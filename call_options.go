@@ -107,8 +107,8 @@ type Response struct {
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	// JSON pointers to what could not be read of the answer of an operation that was performed, or did not fit what is
-	// documented of it, and to a code that is not documented for the operation; 20 at most.
+	// JSON pointers to what could not be read of the answer of an operation that was performed, and to what was missing
+	// and only informs; 20 at most.
 	Unread []string
 }
 

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"example.com/payvault/internal/answer"
 )
 
 // Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
@@ -37,9 +39,8 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // that have. The interface names some without showing them, such as to accept a dispute or to get an application: ask
 // the operator for method, path and body. The whole JSON body of a success is decoded into out, which may be nil, as
 // encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
-// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. What
-// decoding allocates is bounded as for the typed operations, but for what methods of your own do, such as
-// UnmarshalJSON, and for types of your own that are large by themselves, such as [1 << 20]byte.
+// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. An
+// answer with too many values is refused as for the typed operations; what your own types make of the others is theirs.
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
@@ -66,20 +67,16 @@ func (r *Request) prepare(_ *caller, p *problems) any {
 
 // callReply takes the success of either shape.
 type callReply struct {
-	codes
+	envelope
 
 	out any
 }
 
-func (r *callReply) result() codes { return r.codes }
-
-func (*callReply) missing() (string, bool) { return "", true }
-
-// read decodes the codes, and then the caller's type.
-func (r *callReply) read(first *reader, body []byte) error {
-	if err := first.read(body, &r.codes); err != nil || r.out == nil || r.check(OperationInfo{Op: OpCall}) != nil {
-		return err
+// read decodes the codes, and then the caller's type as encoding/json does.
+func (r *callReply) read(body []byte, _ bool) (unread []string, err error) {
+	unread, err = answer.ReadLenient(body, &r.envelope)
+	if err != nil || r.out == nil || r.Check(decider(OpCall)) != nil {
+		return unread, err
 	}
-	own := reader{ctx: first.ctx, open: true}
-	return own.decode(body, r.out)
+	return unread, answer.ReadAsCaller(body, r.out)
 }

@@ -55,7 +55,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 
 func defaultConfig() config {
 	return config{
-		transport: transport.Config{AttemptTimeout: 60 * time.Second, MaxResponseBytes: maxResponse},
+		transport: transport.Config{AttemptTimeout: 60 * time.Second, MaxResponseBytes: 8 << 20},
 		policy:    RetryPolicy{}.withDefaults(),
 	}
 }

@@ -172,6 +172,5 @@ func (f *File) check(p *problems) {
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
-	_, err := do[ignored](ctx, s.caller, OpDisputesRespond, with(id).send(req), opts)
-	return err
+	return tell(ctx, s.caller, OpDisputesRespond, with(id).send(req), opts)
 }

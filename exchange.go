@@ -16,21 +16,26 @@ import (
 )
 
 // do performs an operation whose result is the data of the answer.
-func do[T any](
+func do[T any, P record[T]](
 	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
 ) (*T, error) {
-	var r platformReply[T]
+	var r platformReply[T, P]
 	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
+// tell performs an operation for which no result is documented.
+func tell(ctx context.Context, c *caller, op Operation, in input, opts []CallOption) error {
+	return c.perform(ctx, op.info(), in, new(envelope), opts)
+}
+
 // confirm performs an operation whose code decides: what the service says besides may be missing.
 func confirm(
 	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
 ) (*Confirmation, error) {
-	r := platformReply[Confirmation]{informs: true}
+	r := platformReply[Confirmation, *Confirmation]{informs: true}
 	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
 		return nil, err
 	}
@@ -158,22 +163,19 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, 
 	case err != nil:
 		failed = transportError(ctx, out.op, r, err)
 	case r.Status < 200 || r.Status > 299:
-		failed = answerError(ctx, out.op, r, nil)
+		failed = answerError(out.op, r, nil)
 	default:
 		var malformed error
-		if unread, malformed = readReply(ctx, out.op, r.Body, into); malformed == nil {
+		if unread, malformed = readReply(out.op, r.Body, into); malformed == nil {
 			return unread, nil
 		}
-		failed = answerError(ctx, out.op, r, malformed)
+		failed = answerError(out.op, r, malformed)
 	}
 	if r.Cut && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
-	if !failed.quotes() {
-		return unread, failed
-	}
 	private := out.private(r.Keys)
-	if r, ok := into.(interface{ accept(*Error, []string) bool }); ok && r.accept(failed, private) {
+	if into.accept(failed, private) {
 		return nil, nil
 	}
 	failed.clear(append(private, out.ids()...))
@@ -206,7 +208,9 @@ func (out *outgoing) private(keys []string) []string {
 			if name == "filter" { // the field and the conditional may be named
 				parts = parts[min(2, len(parts)):]
 			}
-			texts = append(texts, parts...)
+			for _, part := range parts {
+				texts = append(texts, part, url.QueryEscape(part))
+			}
 		}
 	}
 	for key, values := range out.Header {

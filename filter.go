@@ -109,8 +109,8 @@ type ListOptions struct {
 	// used up. When the totals of the service show that the list has changed, the iterator goes on one page after
 	// another, so that it misses no record; see docs/paging.md. Memory is bounded by that many pages besides the one
 	// in use. A page of 100 customers takes less than 1 MB; with the default of [WithMaxResponseBytes] none takes more
-	// than 100 MB, whatever the service answers, since what decoding allocates is counted. So a hostile service can make
-	// 32 pages take 3.3 GB: with one that is not trusted, choose fewer.
+	// than 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB: with one that is not
+	// trusted, choose fewer.
 	Prefetch int
 }
 

@@ -37,6 +37,5 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 	if req == nil {
 		req = &InvoiceSendRequest{}
 	}
-	_, err := do[ignored](ctx, s.caller, OpInvoicesSend, with(id).send(req), opts)
-	return err
+	return tell(ctx, s.caller, OpInvoicesSend, with(id).send(req), opts)
 }

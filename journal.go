@@ -8,7 +8,6 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // Journal records each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided. A later
@@ -83,7 +82,7 @@ func outcomeOf(b *AccountUpdaterBatch) BatchOutcome {
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
 	if e, failed := errors.AsType[*Error](b.Err); failed {
 		o.StatusCode, o.Code = e.StatusCode, oneLine(e.Code)
-		o.Message = lineOf(strings.Join(e.reason(nil), ": "), longReason)
+		o.Message = lineOf(e.reason(), longCause)
 	}
 	return o
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/trust"
 )
@@ -169,7 +170,7 @@ func callResult(r transport.Result, into reply, duration time.Duration, unread [
 		return result
 	}
 	if codes := into.result(); err == nil && codes.RCode != "" && codes.Code == "" {
-		result.Code = rcodeSuccess
+		result.Code = answer.RCodeSuccess
 	} else if err == nil {
 		result.Code = oneLine(string(codes.Code))
 	}

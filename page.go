@@ -3,6 +3,7 @@ package payvault
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -10,9 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
-	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/window"
 )
@@ -30,53 +28,42 @@ type Page[T any] struct {
 
 // pageReply is the success envelope of a page.
 type pageReply[T any] struct {
-	codes
+	envelope
 
-	TotalPages   int        `json:"totalPages"`
-	TotalRecords int        `json:"totalRecords"`
-	Data         records[T] `json:"data"`
+	TotalPages   int `json:"totalPages"`
+	TotalRecords int `json:"totalRecords"`
+	// Data points to a nil list before the answer is read. Null makes the pointer nil. Without data it stays.
+	Data *[]T `json:"data"`
 
 	settle func(record *T) (missing string, ok bool)
 	number int // of the page, as it was asked for
 }
 
-func (r *pageReply[T]) result() codes { return r.codes }
-
-// counters are for all that lists in a page have.
-func (*pageReply[T]) counters(r *reader) *json.Unmarshalers {
-	return json.JoinUnmarshalers(counter[T](r), counter[BillingCard](r), counter[ShippingAddress](r), counter[string](r),
-		counter[Timestamp](r))
+func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
+	return readInto(r, body, lenient)
 }
 
 // missing accepts null for no records, unless the service claims that the page has some. Each record is settled.
 func (r *pageReply[T]) missing() (string, bool) {
 	claimed := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
-	if !r.Data.given || r.Data.list == nil && claimed {
+	isNull := r.Data == nil
+	if isNull && claimed || !isNull && *r.Data == nil {
 		return "/data", true
 	}
-	for i := range r.Data.list {
-		if name, ok := r.settle(&r.Data.list[i]); !ok {
+	records := r.records()
+	for i := range records {
+		if name, ok := r.settle(&records[i]); !ok {
 			return strings.TrimSuffix("/data/"+strconv.Itoa(i)+"/"+name, "/"), true
 		}
 	}
-	return "", true
+	return "", false
 }
 
-// records are those of a page, if the answer has any.
-type records[T any] struct {
-	list  []T
-	given bool
-}
-
-func (records[T]) elements() reflect.Type { return reflect.TypeFor[[]T]() }
-
-// UnmarshalJSONFrom reads a list or null, which does not take back a list.
-func (r *records[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if r.given && dec.PeekKind() == 'n' {
-		return dec.SkipValue()
+func (r *pageReply[T]) records() []T {
+	if r.Data == nil {
+		return nil
 	}
-	r.given = true
-	return json.UnmarshalDecode(dec, &r.list)
+	return *r.Data
 }
 
 // list is an operation that returns pages.
@@ -89,14 +76,14 @@ type list[T any] struct {
 
 // page gets one page.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
-	r := pageReply[T]{settle: l.settle}
+	r := pageReply[T]{Data: new([]T), settle: l.settle}
 	if o != nil {
 		r.number = o.Page
 	}
 	if err := l.caller.perform(ctx, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
 		return nil, err
 	}
-	return &Page[T]{Items: r.Data.list, Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
+	return &Page[T]{Items: r.records(), Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil
 }
 
 // all walks over the records of all pages from o.Page on.
@@ -288,4 +275,19 @@ func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
 		return nil, func() {}
 	}
 	return context.WithCancel(ctx)
+}
+
+// walkError is the error of a list whose pages contradict each other.
+func walkError(op Operation, text string) error {
+	return &Error{
+		Op: op, Attempts: 1, Delivery: Unknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+	}
+}
+
+// onPage names the page in the error of a walk. What is refused locally is so for all pages.
+func onPage(page int, err error) error {
+	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
+		return err
+	}
+	return fmt.Errorf("page %d: %w", page, err)
 }

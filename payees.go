@@ -81,8 +81,7 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	_, err := do[ignored](ctx, s.caller, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
-	return err
+	return tell(ctx, s.caller, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
 }
 
 // merchantQuery is the query of an operation that takes nothing else in it.

@@ -444,7 +444,7 @@ func (w *bulkWalk) leave() {
 func (w *bulkWalk) begin(b *submitted) bool {
 	if b.Err = w.over(); b.Err != nil {
 		if e, ok := errors.AsType[*Error](b.Err); ok && w.Journal != nil {
-			e.unasked = true
+			e.final = true // it may have been sent in an earlier run
 		}
 		b.unsent = true
 		return false

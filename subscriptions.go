@@ -3,6 +3,8 @@ package payvault
 import (
 	"context"
 	"iter"
+
+	"example.com/payvault/internal/answer"
 )
 
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
@@ -107,8 +109,8 @@ func (t *Transaction) settle() (missing string, ok bool) {
 	if *t == (Transaction{}) {
 		return "", false
 	}
-	if t.RCode == codeSuccess {
-		t.RCode = rcodeSuccess
+	if t.RCode == answer.Success {
+		t.RCode = answer.RCodeSuccess
 	}
 	return "", true
 }

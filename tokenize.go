@@ -1,9 +1,6 @@
 package payvault
 
-import (
-	"context"
-	"strconv"
-)
+import "context"
 
 // TokensService stores card and ACH payment data under card IDs.
 type TokensService struct{ caller *caller }
@@ -63,17 +60,6 @@ func (r TokenizeRequest) prepare(c *caller, p *problems) any {
 	return &r
 }
 
-// checkExpDate refuses what is not MMYY. An empty date is left to the service.
-func checkExpDate(path, text string, p *problems) {
-	if text == "" {
-		return
-	}
-	month, err := strconv.ParseUint(text, 10, 16)
-	if month /= 100; err != nil || len(text) != 4 || month < 1 || month > 12 {
-		p.add(path, "is not of the form MMYY")
-	}
-}
-
 // TokenizeResponse names the stored payment data.
 type TokenizeResponse struct {
 	RCode      string `json:"rcode"`                // 000
@@ -86,7 +72,7 @@ type TokenizeResponse struct {
 
 // tokenizeReply is the one success shape without an envelope.
 type tokenizeReply struct {
-	codes
+	envelope
 
 	updates bool // the card of a CardID, which the caller knows
 
@@ -97,7 +83,9 @@ type tokenizeReply struct {
 	EchoFields string `json:"echo_fields"`
 }
 
-func (r *tokenizeReply) result() codes { return r.codes }
+func (r *tokenizeReply) read(body []byte, lenient bool) ([]string, error) {
+	return readInto(r, body, lenient)
+}
 
 func (r *tokenizeReply) missing() (string, bool) {
 	if r.CardID == "" {

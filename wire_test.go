@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -253,7 +252,7 @@ func TestCall_bodies(t *testing.T) {
 		[]any{form, &form},
 		json.RawMessage(`[1, 2]`),
 		map[string]any{"a": (*int)(nil)},
-		"<&é>\u2028", "a \ufffd b", `a \ufffd b`, mark, // which is a text like any other outside of secrets
+		"<&é>\u2028", "a \ufffd b", `a \ufffd b`,
 	} {
 		want, err := json.Marshal(body)
 		require.NoError(t, err, "%T", body)
@@ -266,13 +265,8 @@ func TestCall_secrets(t *testing.T) {
 	t.Parallel()
 	const want = `"4111111111111111"`
 	card := payvault.NewSecret("4111111111111111")
-	type embedding struct {
-		payvault.Secret
-
-		N int
-	}
 	for wire, bodies := range map[string][]any{
-		want: {card, &card, callerV2{card}, embedding{Secret: card}},
+		want: {card, &card, callerV2{card}},
 		`{"card":` + want + `}`: {
 			map[string]payvault.Secret{"card": card},
 			map[string]any{"card": card},
@@ -341,7 +335,7 @@ func TestUnwritable(t *testing.T) {
 		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: mark + ", x"}}},
 		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
-		"ownership.owners[1].relatedBusinesses[0]": owner(payvault.Owner{RelatedBusinesses: raw}),
+		"ownership.owners[1].relatedBusinesses[0].ssn": owner(payvault.Owner{RelatedBusinesses: raw}),
 	} {
 		_, err = client.Applications.SaveData(t.Context(), 4004, data)
 		e := service.AsError(t, err)
@@ -357,7 +351,7 @@ func TestUnwritable(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ *payvault.Secret }
+	type embedding struct{ payvault.Secret } // writes the mark
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		body         any
@@ -368,26 +362,26 @@ func TestUnwritable(t *testing.T) {
 		{lost, "body", isMark},
 		{[]any{1, &lost}, "[1]", isMark},
 		{&outer{inner{Cards: []*payvault.AccountUpdaterCard{nil, {CardNumber: lost}}}}, "cards[1].card_number", isMark},
-		{outer{inner{Raw: []byte(`{"a":{"card_number":"[REDACTED]"}}`)}}, "raw", isMark},
+		{outer{inner{Raw: []byte(`{"a":{"card_number":"[REDACTED]"}}`)}}, "raw.a.card_number", isMark},
 		{outer{inner{More: map[string]any{"4111111111111111": []any{lost}}}}, "more", isMark},
 		{outer{inner{Plain: bad}}, "Plain", notUTF8},
 		{outer{inner{Open: []any{outer{inner{Open: lost}}}}}, "open[0].open", isMark},
-		{outer{inner{Open: callerV1{card().CardNumber}}}, "open", isMark},
+		{outer{inner{Open: callerV1{card().CardNumber}}}, "open.card", isMark},
 		{outer{inner{Open: callerMasked{card().CardNumber}}}, "open", isMark},
 		{map[callerMasked]int{{card().CardNumber}: 1}, "body", isMark},
-		{[]any{embedding{}}, "[0]", "cannot be written as JSON: an embedded *Secret is nil"},
-		{map[string]any{"a": &callerV1{card().CardNumber}}, "body", isMark},
-		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "body", isMark},
-		{jsontext.Value(`["{\u005bREDACTED\u005D}"]`), "body", isMark},
-		{json.RawMessage(`{"a":"1","a":"2"}`), "body", "cannot be written as JSON: duplicate object member name"},
+		{[]any{embedding{card().CardNumber}}, "[0]", isMark},
+		{mark, "body", isMark},
+		{map[string]any{"a-4111": &callerV1{card().CardNumber}}, "body", isMark},
+		{json.RawMessage(`{"card_number":"[REDACTED]"}`), "card_number", isMark},
+		{jsontext.Value(`["{\u005bREDACTED\u005D}"]`), "[0]", isMark},
+		{json.RawMessage(`{"a":"1","a":"2"}`), "a", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{payvault.SavedField{Key: "ownership", Value: payvault.NewSecret(`["[REDACTED]"]`)}, "value", isMark},
 		{outer{inner{Open: failing{boom}}}, "open", "cannot be written as JSON: boom"},
-		{[]any{failing{errOf([]any{1, math.NaN()})}, "a"}, "[0]", "cannot be written as JSON: unsupported value: NaN"},
-		{otherShape{Form: map[string]any{"a": map[string]any{"b": lost}}}, "a", isMark},
-		{otherShape{Form: map[string]any{"l": map[string]any{"b": lost}}}, "l", isMark},
-		{otherShape{Form: map[string]any{"l": []any{lost}}}, "l", isMark},
-		{otherShape{Form: map[string]any{"z": lost}}, "body", isMark},
+		{otherShape{Form: map[string]any{"a": map[string]any{"b": lost}}}, "a.b", isMark},
+		{otherShape{Form: map[string]any{"l": map[string]any{"b": lost}}}, "l.b", isMark},
+		{otherShape{Form: map[string]any{"l": []any{lost}}}, "l[0]", isMark},
+		{otherShape{Form: map[string]any{"z 1": lost}}, "body", isMark},
 		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
 		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
 	} {
@@ -412,12 +406,6 @@ func (o otherShape) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, o.Form)
 }
 
-// errOf is an error of JSON v2 that names a place within v.
-func errOf(v any) error {
-	_, err := jsonv2.Marshal(v)
-	return err
-}
-
 type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
@@ -434,18 +422,19 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 
 			X any
 		}
-		embedding struct{ payvault.Secret }
 	)
 	first, second := payvault.NewSecret("inner-secret-1"), payvault.NewSecret("other-secret-2")
 	client := answering(t, 400, `{"code":7,"message":"not inner-secret-1, other-secret-2"}`)
 	for _, body := range []any{
 		outer{Inner: &Inner{first}, inner: inner{second}},
 		outer{X: []any{&first, map[string]any{"a": second}}},
-		[]embedding{{first}, {second}},
 		[]any{callerV2{first}, callerV2{second}},
 		payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
 		payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
-		[]payvault.SavedField{{Key: "tax_id", Value: first}, {Key: "other", Value: second}},
+		[]payvault.SavedField{
+			{Key: "tax_id", Value: payvault.NewSecret(`"inner-secret-1"`)},
+			{Key: "other", Value: payvault.NewSecret(`"other-secret-2"`)},
+		},
 	} {
 		err := client.Call(t.Context(), callWith(body), nil)
 		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, "%T", body)
@@ -464,14 +453,16 @@ func TestSecret(t *testing.T) {
 		assert.Equal(t, text, payvault.NewSecret(text).Reveal())
 	}
 	for how, unmarshal := range service.Readers() {
-		for text, want := range map[string]payvault.Secret{`"\u0034111111111111111"`: secret, `""`: none, `null`: none} {
+		for text, want := range map[string]payvault.Secret{
+			`"\u0034111111111111111"`: secret, number: secret, `""`: none, `null`: none, `false`: none,
+		} {
 			var back payvault.Secret
 			require.NoError(t, unmarshal([]byte(text), &back), how)
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
 			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"%B[REDACTED]^DOE/JOHN^2512101?"`,
-			number, `true`, `{"a":"` + number + `"}`,
+			`true`, `{"a":"` + number + `"}`,
 			`["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))

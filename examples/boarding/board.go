@@ -65,11 +65,16 @@ func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []s
 	if len(found) == 0 {
 		return fmt.Errorf("nothing on file of: %s", strings.Join(keys, ", "))
 	}
-	saved, err := b.partner.Applications.SaveData(ctx, id, data)
+	fields, err := b.partner.Applications.SaveData(ctx, id, data)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "Saved %s; %d fields are there now.\n", strings.Join(found, ", "), len(saved))
+	saved, err := payvault.ApplicationDataOf(fields) // the whole application, as the service has it now
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "Saved %s; %d fields of %s are there now, with %d owners.\n",
+		strings.Join(found, ", "), len(fields), saved.LegalName, len(saved.Ownership.Owners))
 	return nil
 }
 

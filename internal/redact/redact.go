@@ -1,274 +1,148 @@
-// Package redact clears texts of the service of card numbers and of the secrets that it was sent.
+// Package redact clears texts of the service of card numbers and of what the service was sent.
 package redact
 
 import (
-	"bytes"
 	"html"
-	"iter"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-)
-
-// Mark stands in place of what was cleared.
-const Mark = "[REDACTED]"
-
-// Lengths of secrets.
-const (
-	ShortSecret = 3 // shorter ones stand everywhere and are left
-	LongSecret  = 8 // from this length on a secret is looked for with separators in it, and in codes
 )
 
 const (
-	cardDigits    = 12 // of the shortest card number
-	mostGiven     = 3  // names that are looked for one after the other; more than these only all together
-	longestEscape = 32
-	longestTag    = 256
+	// Mark stands in place of what was cleared.
+	Mark = "[REDACTED]"
+	// CardDigits is the length of the shortest card number.
+	CardDigits = 12
+
+	shortest = 3 // a shorter secret stands everywhere, and is left
+	rounds   = 4 // of escapes within escapes, such as &amp;nbsp;, that are read
 )
 
-// scripts are the signs of what is read in a text, one after the other: nothing but the text itself, its escapes, and
-// its tags too.
-//
-//nolint:gochecknoglobals // never changed
-var scripts = []string{"", "%&\\\x1b", "%&\\\x1b<"}
+// separators are what may stand between the digits of a card number: blanks, dashes, dots, and characters that are not
+// seen.
+const separators = `[\s\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
 
 var (
-	// codePoint is an escape with the number of a character, as JavaScript has them.
-	codePoint = regexp.MustCompile(`^(?:%u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,6})\})`)
-	// color is an escape sequence of a terminal.
-	color = regexp.MustCompile(`^\x1b\[[0-9:;?]*[@-~]`)
-	// noCard is what no card number is written as: a calendar day, or a list of numbers such as 10, 20, 500.
-	noCard = regexp.MustCompile(`\b(?:(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|` +
-		`[1-9]\d\d?(?:, [1-9]\d\d?)+)\b`)
+	// numbers finds runs of digits, in the first group, and days of the calendar, which are no numbers.
+	numbers = regexp.MustCompile(`\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b|` +
+		`(\d(?:` + separators + `\d)*)`)
+	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	backslash = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|["\\/])`)
+	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of the service, as they stand, with their escapes read and without their tags, of
-//   - every run of 12 digits or more, whatever stands between the digits, but for letters, days of the calendar, and
-//     lists of numbers of two or three digits. A run that is longer than a card number may hold one. Phone numbers with
-//     an extension and long IDs go too: clearing too much does no harm;
-//   - the secrets, in any case;
-//   - the long ones, and what a magnetic track holds, whatever stands between their letters and digits.
-type Eraser struct{ exact, loose *tree }
+// Eraser clears texts of some secrets, as they are, and of card numbers. The time that it takes is in proportion to the
+// length of a text, and to the number of secrets.
+type Eraser struct{ secrets []string }
 
-// New returns one for some secrets.
+// New returns one for some secrets. One of less than three bytes is left.
 func New(secrets []string) Eraser {
-	var exact, loose []string
+	var e Eraser
 	for _, secret := range secrets {
-		for _, signs := range scripts {
-			r := read(secret, signs)
-			exact = append(exact, string(r.mapped(asciiDigits).text))
-			if plain := r.mapped(plain).text; len(plain) >= LongSecret {
-				loose = append(loose, string(plain))
-			}
-		}
-		loose = append(loose, trackTexts(secret)...)
-	}
-	isShort := func(text string) bool { return len(text) < ShortSecret }
-	return Eraser{newTree(slices.DeleteFunc(exact, isShort)), newTree(slices.DeleteFunc(loose, isShort))}
-}
-
-// trackTexts returns the fields of a magnetic track, such as %B4111111111111111^DOE/JOHN Q.MR^2512101? or
-// ;4111111111111111=2512101?, and the name in both orders, with the first of the given names, the first few, and all of
-// them; all texts are plain. Other secrets have none.
-func trackTexts(secret string) (texts []string) {
-	plain := func(text string) string { return string(read(text, "").mapped(plain).text) }
-	for _, track := range strings.FieldsFunc(secret, func(r rune) bool { return strings.ContainsRune("%;?", r) }) {
-		fields := strings.Split(strings.ReplaceAll(track, "=", "^"), "^")
-		number := strings.TrimLeftFunc(plain(fields[0]), unicode.IsLetter)
-		if len(fields) == 1 || len(number) < LongSecret || strings.ContainsFunc(number, unicode.IsLetter) {
+		if len(secret) < shortest {
 			continue
 		}
-		texts = append(texts, number)
-		for _, field := range fields[1:] {
-			texts = append(texts, plain(field))
-			last, first, _ := strings.Cut(field, "/")
-			names := strings.FieldsFunc(first, func(r rune) bool { return !unicode.IsLetter(r) })
-			for i := range names {
-				if i < mostGiven || i == len(names)-1 {
-					given := strings.Join(names[:i+1], "")
-					texts = append(texts, plain(last+given), plain(given+last))
-				}
-			}
+		e.secrets = append(e.secrets, secret)
+		if plain := plainOf(secret); plain != secret && len(plain) >= shortest {
+			e.secrets = append(e.secrets, plain)
 		}
 	}
-	return texts
+	return e
 }
 
-// Clean returns the texts with a mark in place of all that has to go, also where it is spread over several of them. The
-// time it takes is in proportion to the texts.
-func (e Eraser) Clean(texts ...string) []string {
-	all := strings.Join(texts, "\x00")
-	ends := make([]int32, len(all)) // of what has to go from a byte on
-	for _, signs := range scripts {
-		if signs != "" && !strings.ContainsAny(all, signs) {
-			continue
-		}
-		r := read(all, signs)
-		exact, loose := r.mapped(asciiDigits), r.mapped(plain)
-		exact.mark(e.exact.find(exact.text), ends)
-		loose.mark(e.loose.find(loose.text), ends)
-		digits := r.without(noCard).mapped(plain)
-		digits.mark(cardNumbers(digits.text), ends)
-	}
-	cleared, at, end := make([]string, len(texts)), 0, 0
-	for i, text := range texts {
-		var left strings.Builder
-		isMarked := false
-		for _, char := range []byte(text) {
-			end = max(end, int(ends[at]))
-			switch at++; {
-			case at > end:
-				left.WriteByte(char)
-			case !isMarked:
-				left.WriteString(Mark)
-			}
-			isMarked = at <= end
-		}
-		cleared[i] = left.String()
-		at++ // what stands between them
+// Clean returns a text with a mark in place of what has to go. If an escape or a tag hides anything, even a part, or if
+// escapes are nested too deep to tell, the mark stands for the whole text.
+func (e Eraser) Clean(text string) string {
+	cleared := e.erase(text)
+	plain, left := plainOf(text), plainOf(cleared)
+	isTooDeep := plain != unescape(plain)
+	if isTooDeep || e.erase(plain) != left || e.erase(withoutTags(plain)) != withoutTags(left) {
+		return Mark
 	}
 	return cleared
 }
 
-// reading is what was read of a text, with the place in the text from which each byte comes.
-type reading struct {
-	text []byte
-	at   []place
-}
+// CardNumbers clears a text of card numbers that are not escaped.
+func CardNumbers(text string) string { return Eraser{}.erase(text) }
 
-type place struct{ from, to int32 }
-
-// read reads a text and what begins with one of the signs in it, backwards, so that escapes of escapes (&amp;nbsp;,
-// %2520) are read too.
-func read(text, signs string) reading {
-	r := reading{make([]byte, len(text)), make([]place, len(text))}
-	first := len(text)
-	for i, c := range slices.Backward([]byte(text)) {
-		first--
-		r.text[first], r.at[first] = c, place{int32(i), int32(i + 1)} //nolint:gosec // texts of 2 GiB are not read
-		for strings.IndexByte(signs, r.text[first]) >= 0 {
-			meaning, length := unescape(r.text[first:])
-			if length == 0 || len(meaning) > length { // as of &nGt;, should package html learn it
+// erase puts a mark in place of each stretch of a text that has to go.
+func (e Eraser) erase(text string) string {
+	ends := make(map[int]int) // of what begins at a byte
+	found := 0
+	mark := func(from, to int) {
+		ends[from] = max(ends[from], to)
+		found++
+	}
+	for _, match := range numbers.FindAllStringSubmatchIndex(text, -1) {
+		if from, to := match[2], match[3]; from >= 0 && mayHoldCard(text[from:to]) {
+			mark(from, to)
+		}
+	}
+	for _, secret := range e.secrets {
+		for from := 0; ; {
+			at := strings.Index(text[from:], secret)
+			if at < 0 {
 				break
 			}
-			whole := place{r.at[first].from, r.at[first+length-1].to}
-			first += length - len(meaning)
-			for k := range copy(r.text[first:], meaning) {
-				r.at[first+k] = whole
-			}
-			if meaning == "" {
-				break
-			}
+			mark(from+at, from+at+len(secret))
+			from += at + len(secret)
 		}
 	}
-	return reading{r.text[first:], r.at[first:]}
-}
-
-// unescape returns the meaning and the length of an escape or a tag at the start of a text. There is none if the length
-// is 0.
-func unescape(text []byte) (meaning string, length int) {
-	start := string(text[:min(len(text), longestEscape)])
-	if number := codePoint.FindStringSubmatch(start); number != nil {
-		char, _ := strconv.ParseInt(number[1]+number[2], 16, 32)
-		return string(rune(char)), len(number[0])
+	if found == 0 {
+		return text
 	}
-	switch start[0] {
-	case '\x1b':
-		return "", len(color.FindString(start))
-	case '<':
-		return "", bytes.IndexByte(text[:min(len(text), longestTag)], '>') + 1
-	case '%':
-		if meaning, err := url.PathUnescape(start[:min(len(start), 3)]); err == nil {
-			return meaning, 3
-		}
-	case '\\':
-		if _, _, rest, err := strconv.UnquoteChar(start, 0); err == nil && start[1] > '9' { // no octal: \411 is of a number
-			length = len(start) - len(rest)
-			meaning, _ = strconv.Unquote(`"` + start[:length] + `"`)
-		}
-	case '&':
-		isName := func(r rune) bool { return r == '#' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-		rest := strings.TrimPrefix(strings.TrimLeftFunc(start[1:], isName), ";")
-		length = len(start) - len(rest)
-		if meaning = html.UnescapeString(start[:length]); meaning == start[:length] {
-			length = 0
+	var left strings.Builder
+	end, isMarked := 0, false
+	for i := range len(text) {
+		end = max(end, ends[i])
+		switch {
+		case i >= end:
+			left.WriteByte(text[i])
+			isMarked = false
+		case !isMarked:
+			left.WriteString(Mark)
+			isMarked = true
 		}
 	}
-	return meaning, length
+	return left.String()
 }
 
-// without puts letters in place of what matches.
-func (r reading) without(pattern *regexp.Regexp) reading {
-	letters := func(match []byte) []byte { return bytes.Repeat([]byte("x"), len(match)) }
-	return reading{pattern.ReplaceAllFunc(r.text, letters), r.at}
-}
-
-// mapped changes the characters, and drops those that become negative.
-func (r reading) mapped(to func(rune) rune) reading {
-	m := reading{make([]byte, 0, len(r.text)), make([]place, 0, len(r.text))}
-	for from := 0; from < len(r.text); {
-		char, size := utf8.DecodeRune(r.text[from:])
-		whole := place{r.at[from].from, r.at[from+size-1].to}
-		from += size
-		if char = to(char); char < 0 {
-			continue
-		}
-		m.text = utf8.AppendRune(m.text, char)
-		for len(m.at) < len(m.text) {
-			m.at = append(m.at, whole)
+// mayHoldCard reports whether a run of digits is long enough. One that is longer than a card number may hold one.
+func mayHoldCard(run string) bool {
+	digits := 0
+	for _, char := range run {
+		if char >= '0' && char <= '9' {
+			digits++
 		}
 	}
-	return m
+	return digits >= CardDigits
 }
 
-// asciiDigits gives the digits of other scripts as those of ASCII.
-func asciiDigits(char rune) rune {
-	if char <= unicode.MaxASCII || !unicode.IsDigit(char) {
-		return char
+// plainOf reads the escapes of a text, and those within them.
+func plainOf(text string) string {
+	for range rounds {
+		text = unescape(text)
 	}
-	before := rune(0)
-	for unicode.IsDigit(char - before - 1) { // they come in tens
-		before++
-	}
-	return '0' + before%10
+	return text
 }
 
-// plain keeps letters, in lower case, and digits. Numbers that are no digits become zeros. Modifier letters go, since
-// some look like dashes, and letters that are not seen.
-func plain(char rune) rune {
-	switch char = asciiDigits(char); {
-	case unicode.IsDigit(char):
-	case unicode.IsNumber(char):
-		return '0'
-	case !unicode.IsLetter(char) || unicode.In(char, unicode.Lm, unicode.Other_Default_Ignorable_Code_Point):
-		return -1
+// unescape reads percent-encoding, the escapes \u0020 and \" of strings, and entities.
+func unescape(text string) string {
+	if !strings.ContainsAny(text, `%\&`) {
+		return text
 	}
-	return unicode.ToLower(char)
-}
-
-// mark notes in ends what has to go: the bytes from one to before the other.
-func (r reading) mark(found iter.Seq2[int, int], ends []int32) {
-	for from, to := range found {
-		start := r.at[from].from
-		ends[start] = max(ends[start], r.at[to-1].to)
-	}
-}
-
-// cardNumbers yields the runs of digits that may hold one.
-func cardNumbers(text []byte) iter.Seq2[int, int] {
-	return func(yield func(int, int) bool) {
-		digits := 0
-		for i, c := range text {
-			if digits++; c < '0' || c > '9' {
-				digits = 0
-			}
-			if digits >= cardDigits && !yield(i+1-cardDigits, i+1) {
-				return
-			}
+	text = percent.ReplaceAllStringFunc(text, func(escape string) string {
+		char, _ := strconv.ParseUint(escape[1:], 16, 8)
+		return string([]byte{byte(char)})
+	})
+	text = backslash.ReplaceAllStringFunc(text, func(escape string) string {
+		if len(escape) == len(`\"`) {
+			return escape[1:]
 		}
-	}
+		char, _ := strconv.ParseUint(escape[2:], 16, 16)
+		return string(rune(char))
+	})
+	return html.UnescapeString(text)
 }
+
+func withoutTags(text string) string { return tag.ReplaceAllString(text, "") }

@@ -255,7 +255,7 @@ func TestWalkWithAnError(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, last, payvault.ErrNotFound)
-		require.EqualError(t, last, "payvault: customers.list: page 3: status 404 Not Found")
+		require.EqualError(t, last, "page 3: payvault: customers.list: status 404 Not Found")
 		assert.Equal(t, http.StatusNotFound, service.AsError(t, last).StatusCode)
 		assert.Equal(t, "<html>", string(raw.Body))
 		assert.Equal(t, broken*perPage, n)
@@ -349,7 +349,7 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 
 		s = lying(func(page int) string { return map[int]string{bound - 2: pageBody(bound, 0, "a")}[page] })
 		_, err = walk(s.all(t, ahead))
-		require.ErrorContains(t, err, "payvault: customers.list: page 1048575: status 404")
+		require.ErrorContains(t, err, "page 1048575: payvault: customers.list: status 404")
 	})
 }
 

@@ -173,8 +173,11 @@ func fill(v reflect.Value, open any) {
 				fill(value, open)
 			}
 		}
-		if request, ok := reflect.TypeAssert[*payvault.Request](v.Addr()); ok {
-			request.Path = []string{Raw}
+		switch value := v.Addr().Interface().(type) {
+		case *payvault.Request:
+			value.Path = []string{Raw}
+		case *payvault.SavedField: // whose secret is JSON
+			value.Value = payvault.NewSecret(`"` + Secret + `"`)
 		}
 	case reflect.Interface:
 		fillInterface(v, open)

@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -97,7 +96,7 @@ func TestApplicationsValidate(t *testing.T) {
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
-	times := []payvault.AuthTime{"1", "90+"}
+	times := payvault.AuthTimes{"1", "90+"}
 	for wire, want := range map[string]data{
 		`[]`: {}, `[{"key":"tax_id","value":null},{"key":"card_brands"}]`: {},
 		`[{"key":"processing_history","value":false}]`:               {ProcessingHistory: new(false)},
@@ -110,95 +109,78 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 	for wire, problem := range map[string]string{
 		`{"legal_name":"x"}`:                                     "not a list of pairs {key, value}",
-		`[{"key":"tax_id","value":[1]}]`:                         "tax_id: cannot be read as Secret",
+		`[{"key":"tax_id","value":[1]}]`:                         "tax_id: cannot be read as payvault.Secret",
 		`[{"key":"processing_history","value":"maybe"}]`:         "processing_history: cannot be read as bool",
-		`[{"key":"business_services_auth_time","value":[1]}]`:    "business_services_auth_time: cannot be read as string",
-		`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`: "ownership: cannot be read as Ownership",
+		`[{"key":"bank_routing","value":[1]}]`:                   "bank_routing: cannot be read as payvault.Secret",
+		`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`: "ownership: cannot be read as payvault.Ownership",
 	} {
 		require.EqualError(t, json.Unmarshal([]byte(wire), new(data)), problem)
 	}
 }
 
-func TestSavedField_value(t *testing.T) {
+// TestSavedField_Decode: a value is read into a variable of the type that its field has, in the forms in which services
+// write it, and an error names the key and not the value.
+func TestSavedField_Decode(t *testing.T) {
 	t.Parallel()
-	const authTime = "business_services_auth_time"
 	secret := payvault.NewSecret
 	for _, test := range []struct {
-		key, kind, value string
-		want             any
+		value      string
+		into, want any // pointers
 	}{
-		{"tax_id", "tax_id", `null`, nil},
-		{"later_key", "text", `null`, nil},
-		{"processing_history", "toggle", `true`, true},
-		{"card_volume", "currency", `25000.50`, amount("25000.50")},
-		{"card_volume", "currency", `""`, payvault.Amount{}},
-		{authTime, "checkbox_group", `"{}"`, []payvault.AuthTime(nil)},
-		{authTime, "checkbox_group", `"{1,30,30+,90+}"`, []payvault.AuthTime{"1", "30", "30+", "90+"}},
-		{"card_brands", "checkbox_row", `{"mc":true}`, payvault.CardBrands{MC: true}},
-		{"trading_status", "radio", `"xx"`, payvault.TradingStatus("xx")},
-		{"tax_id", "tax_id", `123456789`, secret("123456789")},
-		{"later_tax_id", "tax_id", `"001234567"`, secret("001234567")},
-		{"later_routing", "bank_routing", `123456780`, secret("123456780")},
-		{"later_account", "bank_dda", `"0004445550"`, secret("0004445550")},
-		{"later_key", "currency", `12345678901234567890.10`, json.Number("12345678901234567890.10")},
-		{"later_key", "toggle", `"true"`, "true"},
-		{"later_key", "text", `{"inner":[1,true]}`, map[string]any{"inner": []any{json.Number("1"), true}}},
+		{`null`, new("before"), new("before")},
+		{`"Name"`, new(string), new("Name")},
+		{`true`, new(bool), new(true)},
+		{`"true"`, new(bool), new(true)},
+		{`25000.50`, new(payvault.Amount), new(amount("25000.50"))},
+		{`""`, new(payvault.Amount), new(payvault.Amount)},
+		{`"{}"`, new(payvault.AuthTimes), new(payvault.AuthTimes)},
+		{`"{1,30,30+,90+}"`, new(payvault.AuthTimes), &payvault.AuthTimes{"1", "30", "30+", "90+"}},
+		{`{"mc":true}`, new(payvault.CardBrands), &payvault.CardBrands{MC: true}},
+		{`"xx"`, new(payvault.TradingStatus), new(payvault.TradingStatus("xx"))},
+		{`123456789`, new(payvault.Secret), new(secret("123456789"))},
+		{`12345678901234567890.10`, new(any), new(any(json.Number("12345678901234567890.10")))},
+		{`{"inner":[1,true]}`, new(map[string]any), &map[string]any{"inner": []any{1.0, true}}},
 	} {
-		want := payvault.SavedField{Key: test.key, Value: test.want, Type: test.kind}
-		var got, back payvault.SavedField
-		wire := `{"key":"` + test.key + `","value":` + test.value + `,"type":"` + test.kind + `"}`
-		require.NoError(t, json.Unmarshal([]byte(wire), &got))
-		assert.Equal(t, want, got)
-		again, err := payvault.MarshalWire(got)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(again, &back))
-		assert.Equal(t, want, back)
-	}
-	var missing payvault.SavedField
-	require.NoError(t, json.Unmarshal([]byte(`{"key":"tax_id"}`), &missing))
-	assert.Equal(t, payvault.SavedField{Key: "tax_id"}, missing)
-}
-
-// TestSavedField_misfit: what does not fit its field may be anything, and is written as it was read.
-func TestSavedField_misfit(t *testing.T) {
-	t.Parallel()
-	for value, of := range map[string][2]string{
-		`"perhaps"`:         {"processing_history", "toggle"},
-		`"20"`:              {"business_established", "date"},
-		`"null"`:            {"card_volume", "currency"},
-		`["1","30"]`:        {"business_services_auth_time", "checkbox_group"},
-		`{"first":"x"}`:     {"legal_name", "text"},
-		`{"owners":["12"]}`: {"ownership", "ownership"},
-		`"Jane"`:            {"later_owner", "ownership"},
-		`{"ssn":123456789}`: {"later_owner", "ownership"},
-	} {
-		var got payvault.SavedField
-		wire := `{"key":"` + of[0] + `","value":` + value + `,"type":"` + of[1] + `","settings":{"required":false}}`
-		require.NoError(t, json.Unmarshal([]byte(wire), &got))
-		assert.Equal(t, payvault.SavedField{Key: of[0], Value: payvault.NewSecret(value), Type: of[1]}, got)
-		again, err := payvault.MarshalWire(got)
+		wire := `{"key":"k","value":` + test.value + `,"type":"text","settings":{"required":false}}`
+		var saved payvault.SavedField
+		require.NoError(t, json.Unmarshal([]byte(wire), &saved))
+		require.NoError(t, saved.Decode(test.into), test.value)
+		assert.Equal(t, test.want, test.into, test.value)
+		again, err := payvault.MarshalWire(saved)
 		require.NoError(t, err)
 		assert.Equal(t, wire, string(again))
 	}
+	for value, into := range map[string]any{
+		`"perhaps"`: new(bool), `"20 May"`: new(payvault.Date), `["1","30"]`: new(payvault.AuthTimes),
+		`{"first":"x"}`: new(string), `{"owners":["12"]}`: new(payvault.Ownership), `"[REDACTED]"`: new(payvault.Secret),
+	} {
+		err := payvault.SavedField{Key: "k", Value: secret(value)}.Decode(into)
+		require.ErrorContains(t, err, "payvault: k cannot be read as ", value)
+		assert.NotContains(t, err.Error(), strings.Trim(value, `"`))
+	}
+	err := json.Unmarshal([]byte(`{"key":"k","value":"[REDACTED]"}`), new(payvault.SavedField))
+	require.EqualError(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestSavedField_types: each documented field is read as that of ApplicationData.
-func TestSavedField_types(t *testing.T) {
+// TestApplicationDataOf: what was saved is the data that was sent, and a value that does not fit is named.
+func TestApplicationDataOf(t *testing.T) {
 	t.Parallel()
-	saved := find(payvault.OpApplicationsSaveData).Want().([]payvault.SavedField)
-	types := map[string]reflect.Type{}
-	for _, field := range saved {
-		types[field.Key] = reflect.TypeOf(field.Value)
+	save := find(payvault.OpApplicationsSaveData)
+	saved := save.Want().([]payvault.SavedField)
+	data, err := payvault.ApplicationDataOf(append(saved, payvault.SavedField{
+		Key: "later_key", Value: payvault.NewSecret(`"of no field"`),
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, save.Full, data)
+	misfits := []payvault.SavedField{
+		{Key: "legal_name", Value: payvault.NewSecret(`"Name"`)},
+		{Key: "high_ticket", Value: payvault.NewSecret(`"much"`)},
+		{Key: "tax_id", Value: payvault.NewSecret(`[12]`)},
 	}
-	for field := range reflect.TypeFor[payvault.ApplicationData]().Fields() {
-		want := field.Type
-		if want.Kind() == reflect.Pointer {
-			want = want.Elem()
-		}
-		if field.Name != "Extra" {
-			assert.Equal(t, want, types[field.Tag.Get("json")], field.Name)
-		}
-	}
+	data, err = payvault.ApplicationDataOf(misfits)
+	require.ErrorContains(t, err, "payvault: high_ticket cannot be read as payvault.Amount")
+	require.ErrorContains(t, err, "payvault: tax_id cannot be read as payvault.Secret")
+	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
 func TestApplicationsSaveData_invalid(t *testing.T) {

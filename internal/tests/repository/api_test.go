@@ -178,13 +178,12 @@ func typeName(expr ast.Expr) string {
 	return name
 }
 
-// TestOnePlace: errors.go builds errors, so that their fields fit together, the table of operations has the paths, and
+// TestOnePlace: the table of operations has the paths, and
 // internal/urlpath, which escapes, fills them.
 func TestOnePlace(t *testing.T) {
 	t.Parallel()
 	noCode := regexp.MustCompile(`(?ms)//[^\n]*|^import \(.*?^\)`)
 	for pattern, place := range map[string]string{ // what stands in one file, or in none
-		`[^.\w]Error\{|new\(Error\)|\bvar \w+ Error\b`: "errors.go",
 		`\burl\.Parse\(`: "client.go", `\burlpath\.Fill\(`: "exchange.go",
 		`"(/pg|/%|%s/|[^"\n]*(/platform|vault/))`:                                          "operations.go",
 		`\bhttp\.(NewRequest|Get\(|Post\(|PostForm|Head\(|DefaultClient|DefaultTransport)`: "",

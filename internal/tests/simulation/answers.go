@@ -322,9 +322,7 @@ func (d die) anything() any {
 // echo is a text that repeats what the caller has sent, in one of the forms in which it might be found.
 func (d die) echo() string {
 	canary := pick(d, d.echoes)
-	switch d.IntN(8) {
-	case 0:
-		canary = strings.ToUpper(canary)
+	switch d.IntN(8) { // mostly it is as it was sent
 	case 1:
 		canary = url.QueryEscape(canary)
 	case 2:
@@ -345,9 +343,9 @@ func (d die) echo() string {
 	return pick(d, []string{"", "failed for ", "number="}) + canary + pick(d, []string{"", " is not accepted", "."})
 }
 
-// apart puts a separator into a long text; short ones are cleared as they are.
+// apart puts a separator into a card number; other texts are cleared as they were sent.
 func (d die) apart(text, separator string) string {
-	if len(text) < 9 || !isPlain(text) {
+	if !isNumber(text) {
 		return text
 	}
 	var b strings.Builder
@@ -360,9 +358,8 @@ func (d die) apart(text, separator string) string {
 	return b.String()
 }
 
-func isPlain(text string) bool {
-	return strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-}
+// isNumber reports whether a text has the length of a card number, and nothing but digits.
+func isNumber(text string) bool { return len(text) >= 12 && strings.Trim(text, "0123456789") == "" }
 
 // quoted is a text in JSON, some of it escaped.
 func quoted(d die, text string) string {

@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"example.com/payvault"
 )
@@ -168,18 +166,16 @@ func chain(err error) []string {
 	return texts
 }
 
-// leaked returns the first of the secrets that stands in a text, as it is or in a form in which it can be read.
+// leaked returns the first of the secrets that stands in a text, as it was sent, escaped or, if it is a card number, with
+// separators.
 func leaked(text string, secrets []string) string {
 	unescaped := unescape(text)
-	lower, plain := strings.ToLower(unescaped), plain(unescaped)
-	if unescaped != text {
-		lower += "\n" + strings.ToLower(text)
-	}
+	joined := joinedDigits(unescaped)
 	for _, secret := range secrets {
-		if strings.Contains(lower, strings.ToLower(secret)) {
+		if strings.Contains(text, secret) || strings.Contains(unescaped, secret) {
 			return secret
 		}
-		if bare := strings.ReplaceAll(plainOf(secret), "\n", ""); len(bare) >= 8 && strings.Contains(plain, bare) {
+		if isNumber(secret) && strings.Contains(joined, secret) {
 			return secret
 		}
 	}
@@ -205,18 +201,12 @@ func unescape(text string) string {
 	return text
 }
 
-func plainOf(text string) string { return plain(text) }
-
-// plain keeps letters, digits and ends of lines.
-func plain(text string) string {
-	kept := make([]byte, 0, len(text))
-	for _, r := range text {
-		switch {
-		case r == '\n', '0' <= r && r <= '9', 'a' <= r && r <= 'z':
-			kept = append(kept, byte(r)) //nolint:gosec // of ASCII
-		case unicode.IsLetter(r), unicode.IsDigit(r):
-			kept = utf8.AppendRune(kept, unicode.ToLower(r))
+// joinedDigits drops the separators that [die.apart] puts between digits.
+func joinedDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" -.\u00a0\u2013", r) {
+			return -1
 		}
-	}
-	return string(kept)
+		return r
+	}, text)
 }

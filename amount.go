@@ -1,0 +1,92 @@
+package payvault
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"example.com/payvault/internal/answer"
+)
+
+var errNotAmount = errors.New("not a decimal number of at most 19 digits")
+
+// Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It keeps
+// its scale, holds up to 19 digits, and is a JSON number on the wire; quoted numbers and null are read
+// too. The zero value is 0. Arithmetic is that of [decimal.Decimal].
+type Amount struct{ d decimal.Decimal }
+
+// NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
+func NewAmount(value int64, scale int) (Amount, error) {
+	d, err := decimal.New(value, scale)
+	if err != nil {
+		return Amount{}, errNotAmount
+	}
+	return Amount{d}, nil
+}
+
+// ParseAmount reads a decimal number such as "12.50". A number that does not fit exactly is an error.
+func ParseAmount(s string) (Amount, error) {
+	d, isExact := answer.Decimal(s)
+	if !isExact {
+		return Amount{}, errNotAmount
+	}
+	return Amount{d}, nil
+}
+
+// MustAmount is ParseAmount for constants: it panics where ParseAmount fails.
+func MustAmount(s string) Amount {
+	a, err := ParseAmount(s)
+	if err != nil {
+		panic("payvault: MustAmount: " + err.Error())
+	}
+	return a
+}
+
+// AmountOf returns d as an Amount.
+func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
+
+// Decimal returns the number for arithmetic and comparison.
+func (a Amount) Decimal() decimal.Decimal { return a.d }
+
+// String returns the number with all digits of its scale, without an exponent.
+func (a Amount) String() string { return a.d.String() }
+
+// MarshalText returns what String returns, for YAML and XML.
+func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
+
+// UnmarshalText reads what [ParseAmount] reads.
+func (a *Amount) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseAmount(string(text))
+	return err
+}
+
+// MarshalBinary is [Amount.MarshalText], for gob and CBOR.
+func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
+
+// UnmarshalBinary is [Amount.UnmarshalText].
+func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON looks for no other method, and would store 0. Store the text instead.
+func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
+
+// MarshalJSON writes a JSON number.
+func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
+
+// grouped is an amount with commas between thousands. Only a point behind them tells that they are no decimal commas.
+var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
+
+// UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or none: null, false or an empty string.
+func (a *Amount) UnmarshalJSON(b []byte) (err error) {
+	text := answer.Trimmed(b)
+	if text == "" {
+		*a = Amount{}
+		return nil
+	}
+	if grouped.MatchString(text) {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	*a, err = ParseAmount(text)
+	return err
+}

@@ -1,0 +1,125 @@
+package payvault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/payvault/internal/answer"
+)
+
+// reply is the shape of the success of an operation.
+type reply interface {
+	// read decodes an answer. A lenient read returns the places of what it left out.
+	read(body []byte, lenient bool) (unread []string, err error)
+	result() answer.Codes
+	// missing names a documented value that is not there, and reports whether the caller cannot go on without it, as
+	// without the ID of what was created. If the caller can, the code decides.
+	missing() (place string, needed bool)
+	// accept reports whether a refusal is an answer too. It then keeps the refusal, cleared of what is private.
+	accept(refusal *Error, private []string) bool
+}
+
+// envelope is what every answer has, and the whole answer of an operation without documented data.
+type envelope struct{ answer.Codes }
+
+func (e *envelope) read(body []byte, lenient bool) ([]string, error) {
+	return readInto(e, body, lenient)
+}
+
+func (e *envelope) result() answer.Codes { return e.Codes }
+
+func (*envelope) missing() (place string, needed bool) { return "", false }
+
+func (*envelope) accept(*Error, []string) bool { return false }
+
+// readInto decodes an answer, leniently or not.
+func readInto(into any, body []byte, lenient bool) (unread []string, err error) {
+	if lenient {
+		return answer.ReadLenient(body, into)
+	}
+	return nil, answer.Read(body, into)
+}
+
+// record is the data of an answer.
+type record[T any] interface {
+	*T
+	// missing names a documented value without which the record is of no use, if that is not there.
+	missing() string
+}
+
+// platformReply is the success of an operation that gives a record.
+type platformReply[T any, P record[T]] struct {
+	envelope
+
+	Data *T `json:"data"`
+
+	informs bool // the caller can go on without the data
+}
+
+func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) {
+	return readInto(r, body, lenient)
+}
+
+// missing asks the record.
+func (r *platformReply[T, P]) missing() (place string, needed bool) {
+	if r.Data == nil {
+		r.Data = new(T)
+		return "/data", !r.informs
+	}
+	if field := P(r.Data).missing(); field != "" {
+		return "/data/" + field, !r.informs
+	}
+	return "", false
+}
+
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. An
+// operation that changes something is not lost to a value that cannot be read: unread has the places of those, also
+// with an error.
+func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
+	unread, err = into.read(body, op.Replay != ReplayRead)
+	if err == nil {
+		err = into.result().Check(decider(op.Op))
+	}
+	if err != nil {
+		return unread, fmt.Errorf("%w: %w", ErrMalformedResponse, err)
+	}
+	place, needed := into.missing()
+	switch {
+	case place == "":
+		return unread, nil
+	case needed && len(unread) > 0:
+		return unread, fmt.Errorf("%w: %s is missing, and cannot be read: %s", ErrMalformedResponse, place,
+			strings.Join(unread, ", "))
+	case needed:
+		return unread, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, place)
+	}
+	return nameMissing(unread, place), nil
+}
+
+// nameMissing adds the place of a missing value, unless it or what holds it is named already.
+func nameMissing(unread []string, place string) []string {
+	for _, known := range unread {
+		if strings.HasPrefix(place+"/", known+"/") {
+			return unread
+		}
+	}
+	return append(unread, place)
+}
+
+// isComplete reports whether an answer that cannot be read was there as a whole, so that calling again will not help.
+func isComplete(malformed error) bool {
+	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
+	return isPlace || errors.Is(malformed, answer.ErrTooMany)
+}
+
+// decider says which code is documented for an operation.
+func decider(op Operation) answer.Decider {
+	switch op {
+	case OpTokensTokenize:
+		return answer.ByRCode
+	case OpCall:
+		return answer.ByEither
+	}
+	return answer.ByCode
+}

@@ -1,0 +1,51 @@
+package payvault
+
+import "strconv"
+
+// problems collects what local checks find, keyed by wire path.
+type problems map[string][]string
+
+func (p *problems) add(path, text string) {
+	if *p == nil {
+		*p = problems{}
+	}
+	(*p)[path] = append((*p)[path], text)
+}
+
+// require adds a problem if value is the zero value of its type.
+func require[T comparable](p *problems, path string, value T) {
+	if value == *new(T) {
+		p.add(path, "is required")
+	}
+}
+
+// err returns nil if there are no problems.
+func (p *problems) err(op Operation) error {
+	if len(*p) == 0 {
+		return nil
+	}
+	return &Error{Op: op, Fields: *p, Delivery: NotSent, final: true, cause: ErrInvalidRequest}
+}
+
+// merchantError is the error of an operation that cannot act for another merchant.
+func merchantError(op Operation) error {
+	return &Error{Op: op, Delivery: NotSent, final: true, cause: ErrMerchantNotSupported}
+}
+
+// checkExpDate refuses what is not MMYY. An empty date is left to the service.
+func checkExpDate(path, text string, p *problems) {
+	if text == "" {
+		return
+	}
+	month, err := strconv.ParseUint(text, 10, 16)
+	if month /= 100; err != nil || len(text) != 4 || month < 1 || month > 12 {
+		p.add(path, "is not of the form MMYY")
+	}
+}
+
+// checkDate refuses a date that is not in the calendar. No date is left to the service.
+func checkDate(path string, d Date, p *problems) {
+	if d != (Date{}) && !d.Valid() {
+		p.add(path, errNotDate.Error())
+	}
+}

@@ -1,0 +1,103 @@
+package payvault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+
+	"example.com/payvault/internal/formdata"
+	"example.com/payvault/internal/transport"
+	"example.com/payvault/internal/trust"
+)
+
+var errStopped = errors.New("the walk was stopped")
+
+// endError is the end of a context. The cause of that end is only shown: it may be the error of another call, as
+// errgroup makes it, and that says nothing about this one.
+type endError struct{ end, cause error }
+
+func (e *endError) Error() string { return e.end.Error() + ": " + e.cause.Error() }
+
+// Unwrap returns what the context itself ended with.
+func (e *endError) Unwrap() error { return e.end }
+
+// safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer. When the context
+// has ended, err is not looked at: net/http gives the cause of the context for its own error.
+func safeCause(ctx context.Context, err error) error {
+	if end := ctx.Err(); end != nil {
+		if cause := context.Cause(ctx); cause != end { //nolint:errorlint // what wraps the end says more
+			return &endError{end, cause}
+		}
+		return end
+	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		return ErrResponseTooLarge
+	}
+	if key, ok := errors.AsType[*transport.KeyError](err); ok {
+		return key
+	}
+	if errors.Is(err, transport.ErrStopped) {
+		return errStopped
+	}
+	if upload, ok := errors.AsType[*formdata.FileError](err); ok {
+		return upload
+	}
+	if safe := systemError(err); safe != nil {
+		return safe
+	}
+	for { // errors.As would find the URL
+		wrapped, ok := errors.AsType[*url.Error](err)
+		if !ok {
+			return &hiddenError{err}
+		}
+		err = wrapped.Err
+	}
+}
+
+// systemError digs out the error whose text is made of addresses, names of hosts and errors of the system only.
+func systemError(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	if untrusted := trust.Failure(err); untrusted != nil {
+		return untrusted
+	}
+	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	for _, end := range []error{io.ErrUnexpectedEOF, io.EOF} {
+		if errors.Is(err, end) {
+			return fmt.Errorf("no complete answer: %w", end)
+		}
+	}
+	return nil
+}
+
+// hiddenError stands for an error whose text may quote what the peer wrote, as those of net/http do. It matches what
+// the error matches and shows nothing of it.
+type hiddenError struct{ err error }
+
+// Error says no more than whether it was a timeout.
+func (e *hiddenError) Error() string {
+	if timeout, ok := errors.AsType[net.Error](e.err); ok && timeout.Timeout() {
+		return "timeout"
+	}
+	return "connection failed"
+}
+
+// Is matches what the hidden error matches.
+func (e *hiddenError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As finds what the hidden error wraps.
+func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
+
+// Format writes the text of Error under every verb.
+func (e *hiddenError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }

@@ -1,0 +1,24 @@
+package payvault
+
+// Integer identifiers.
+type (
+	// MerchantID is the ID of a merchant, as the manager portal shows it.
+	// It travels as a string in the tokenize body and as an integer everywhere else.
+	MerchantID int64
+	// PayeeID is the ID of a payee that the service assigned.
+	PayeeID int64
+	// ApplicationID is the app_id of a merchant application.
+	ApplicationID int64
+	// SubscriptionID is the ID of a recurring-billing subscription.
+	SubscriptionID int64
+	// DisputeID is the control number rec_id of a dispute.
+	DisputeID int64
+)
+
+// String identifiers. The interface does not show their type; a number in text form is as good as any other text.
+type (
+	// InvoiceID is the ID of an invoice.
+	InvoiceID string
+	// WebhookID is the ID of a webhook.
+	WebhookID string
+)

@@ -1,0 +1,75 @@
+package payvault
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
+)
+
+var errNotPairs = errors.New("not a JSON array of single-pair objects")
+
+// Pairs is a list of names and values that travels as text: a JSON array of single-pair objects. The order is
+// kept and names may repeat.
+type Pairs []Pair
+
+// Pair is one name with its value. The interface does not say which values are allowed; numbers
+// are read as [encoding/json.Number].
+type Pair struct {
+	Name  string // of the pair
+	Value any    // what JSON takes
+}
+
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
+// another form, such as an object with two pairs, also two of one name, is an error.
+func ParsePairs(text string) (Pairs, error) {
+	var objects []map[string]any
+	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {
+		return nil, errNotPairs
+	}
+	pairs := make(Pairs, 0, len(objects))
+	for _, object := range objects {
+		if len(object) != 1 {
+			return nil, errNotPairs
+		}
+		for name, value := range object {
+			pairs = append(pairs, Pair{name, value})
+		}
+	}
+	return pairs, nil
+}
+
+// MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
+func (p Pairs) MarshalJSON() ([]byte, error) { return marshalShown(p) }
+
+func (p Pairs) writeForm(enc *jsontext.Encoder) error {
+	objects := make([]map[string]any, len(p))
+	for i, pair := range p {
+		objects[i] = map[string]any{pair.Name: pair.Value}
+	}
+	text, err := json.Marshal(objects, enc.Options())
+	if err != nil {
+		return &json.SemanticError{Err: err} // whose place is not that of an error within the text
+	}
+	return enc.WriteToken(jsontext.String(string(text)))
+}
+
+// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs. The mark of a [Secret]
+// is an error.
+func (p *Pairs) UnmarshalJSON(b []byte) (err error) {
+	raw := jsontext.Value(b)
+	text := answer.Text(raw)
+	switch {
+	case text == "":
+		*p = nil
+		return nil
+	case hasMark(text):
+		return errRedacted
+	case raw.Kind() != '"':
+		return errNotPairs
+	}
+	*p, err = ParsePairs(text)
+	return err
+}

@@ -1,0 +1,145 @@
+package payvault
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
+	"example.com/payvault/internal/redact"
+)
+
+// Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
+// [NewSecret] makes one; the zero value has no text.
+//
+// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
+// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
+// text either, also in unexported fields of your own structs, even if it knows that of another secret; it finds how
+// long a text is, and which secrets of a process have the same.
+//
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
+// Secret is read, and wherever it would be sent, so that what a log shows never becomes a card number. The memory of a
+// text is not wiped.
+//
+// Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
+type Secret struct {
+	masked *masked // nil for no text
+}
+
+const redacted = redact.Mark
+
+var (
+	errRedacted  = errors.New("a redacted secret, whose text is lost")
+	errNotSecret = errors.New("neither text nor number")
+	errNoBSON    = errors.New("has no form in BSON; store its text")
+)
+
+// NewSecret returns a secret of the given text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	m, changed := &masked{tag: maphash.String(tagKey, text)}, []byte(text)
+	m.mask(changed)
+	m.text = string(changed)
+	return Secret{m}
+}
+
+// masked is a text that is hidden from what follows pointers, as dumpers and the differences that tests print do.
+type masked struct {
+	text string
+	tag  uint64 // a hash of the text
+}
+
+// block is a part of a text, eight bytes long.
+type block struct {
+	tag uint64
+	at  int
+}
+
+// The keys differ from process to process.
+//
+//nolint:gochecknoglobals // never changed
+var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
+
+// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known
+// does not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being
+// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
+// process can read the keys too.
+func (m *masked) mask(text []byte) {
+	var stream uint64
+	for i := range text {
+		if i%8 == 0 {
+			stream = maphash.Comparable(maskKey, block{m.tag, i})
+		}
+		text[i] ^= byte(stream >> (i % 8 * 8)) //nolint:gosec // one byte of it
+	}
+}
+
+// Reveal returns the text.
+func (s Secret) Reveal() string { // is inlined, so that the text takes no memory where it is only read
+	if s.masked == nil {
+		return ""
+	}
+	text := []byte(s.masked.text)
+	s.masked.mask(text)
+	return string(text)
+}
+
+// IsZero reports whether there is no text.
+func (s Secret) IsZero() bool { return s.masked == nil }
+
+// hasMark reports whether a text has that of a redacted secret in it, which is lost.
+func hasMark(text string) bool { return strings.Contains(text, redacted) }
+
+// Format writes the mark under every verb.
+func (s Secret) Format(f fmt.State, verb rune) {
+	text, _ := s.MarshalText()
+	if verb == 'q' || f.Flag('#') {
+		text = strconv.AppendQuote(nil, string(text))
+	}
+	_, _ = f.Write(text)
+}
+
+// MarshalText returns the mark, also for JSON.
+func (s Secret) MarshalText() ([]byte, error) {
+	if s.IsZero() {
+		return nil, nil
+	}
+	return []byte(redacted), nil
+}
+
+// MarshalBinary returns the mark, for gob and CBOR.
+func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }
+
+// UnmarshalBinary reads the text. The mark is an error.
+func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON looks for no other method, and would store nothing.
+func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
+
+// UnmarshalJSON reads a string, the digits of a number, or none: null, false or an empty string. The mark is an error.
+func (s *Secret) UnmarshalJSON(b []byte) error {
+	raw := jsontext.Value(b)
+	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {
+		return errNotSecret
+	}
+	if answer.IsNone(raw) {
+		*s = Secret{}
+		return nil
+	}
+	return s.UnmarshalText([]byte(answer.Text(raw)))
+}
+
+// UnmarshalText reads the text. The mark is an error.
+func (s *Secret) UnmarshalText(text []byte) error {
+	if hasMark(string(text)) {
+		return errRedacted
+	}
+	*s = NewSecret(string(text))
+	return nil
+}
