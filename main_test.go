@@ -1,12 +1,14 @@
 package payvault_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
@@ -62,4 +64,27 @@ func named(tb testing.TB, name string) call {
 // request is one that the package does not type.
 func request(method string) payvault.Request {
 	return payvault.Request{Method: method, Path: []string{"x"}}
+}
+
+// decode reads a JSON text.
+func decode[T any](text string) (T, error) {
+	var v T
+	err := json.Unmarshal([]byte(text), &v)
+	return v, err
+}
+
+// garbageCanary stands in values that cannot be read: no error may repeat it.
+const garbageCanary = "4111garbage1111"
+
+// assertUnreadable wants an error for each text, and none that repeats it.
+func assertUnreadable[T any](t *testing.T, texts ...string) {
+	t.Helper()
+	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)
+	for _, text := range texts {
+		_, err := decode[T](text)
+		if assert.Error(t, err, text) && len(text) > 8 {
+			assert.NotContains(t, err.Error(), garbageCanary)
+			assert.NotContains(t, err.Error(), text)
+		}
+	}
 }

@@ -2,102 +2,16 @@ package payvault_test
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/service"
 )
-
-// decode reads a JSON text.
-func decode[T any](text string) (T, error) {
-	var v T
-	err := json.Unmarshal([]byte(text), &v)
-	return v, err
-}
-
-// garbageCanary stands in values that cannot be read: no error may repeat it.
-const garbageCanary = "4111garbage1111"
-
-// assertUnreadable wants an error for each text, and none that repeats it.
-func assertUnreadable[T any](t *testing.T, texts ...string) {
-	t.Helper()
-	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)
-	for _, text := range texts {
-		_, err := decode[T](text)
-		if assert.Error(t, err, text) && len(text) > 8 {
-			assert.NotContains(t, err.Error(), garbageCanary)
-			assert.NotContains(t, err.Error(), text)
-		}
-	}
-}
-
-func TestAmount(t *testing.T) {
-	t.Parallel()
-	for wire, want := range map[string]string{
-		`12.50`: "12.50", `12.5`: "12.5", `12.500`: "12.500", `0`: "0", `-0.00`: "0.00", `-12.50`: "-12.50",
-		`"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5", `null`: "0", `""`: "0", `" 12.50 "`: "12.50", `0.1`: "0.1",
-		`1e2`: "100", `1.5E+3`: "1500", `1250e-2`: "12.50", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
-		`1.00000000000000000000`: "1.000000000000000000", `[]`: "0", `{}`: "0",
-		`1e18`: "1000000000000000000", `1e-19`: "0.0000000000000000001",
-		`-12345e-2`: "-123.45", `10000000000000000000e-1`: "1000000000000000000", `0E-5`: "0.00000",
-		`"1.5e1"`: "15", `false`: "0",
-		`0.0000000000000000001`: "0.0000000000000000001", `9999999999999999999`: "9999999999999999999",
-		`-9999999999999999999`: "-9999999999999999999", `99999999999999999.99`: "99999999999999999.99",
-		`9007199254740993`: "9007199254740993", // not a float64
-	} {
-		got, err := decode[payvault.Amount](wire)
-		require.NoError(t, err, wire)
-		assert.Equal(t, want, got.String())
-		text, err := json.Marshal(got)
-		require.NoError(t, err)
-		assert.Equal(t, want, string(text), "a JSON number")
-	}
-}
-
-func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		`99999999999999999999`, `12345678901234567890.1`, `0.12345678901234567891`, `1.00000000000000000001`, `1e19`,
-		`1e-20`, `1e400`, `1e-400`, `1e99999999999999999999`, strings.Repeat("9", 400), `0.` + strings.Repeat("0", 400) + `1`,
-	} {
-		_, err := payvault.ParseAmount(text)
-		assert.EqualError(t, err, "not a decimal number of at most 19 digits", text)
-		assertUnreadable[payvault.Amount](t, text, `"`+text+`"`)
-	}
-	assertUnreadable[payvault.Amount](t, `"1,50"`, `"1,234"`, `"1.234,50"`, `"1,23.50"`, `"1234,567.50"`, `"1,234.50."`,
-		`",234.50"`, `"1,234,56.00"`, `"1,234."`, `"1.2.3"`, `"NaN"`, `"Infinity"`, `"0x10"`, `"1_000"`, `"--1"`, `"-"`,
-		`"."`, `"1e"`, `"e1"`, `"-e1"`, `".e1"`, `"+-1e1"`, `"1.2.3e1"`, `"1e1e1"`, `"1e1.0"`)
-	for _, text := range []string{"", garbageCanary, "12.50 USD", "1/3"} {
-		_, err := payvault.ParseAmount(text)
-		assert.Error(t, err, text)
-	}
-	assert.Panics(t, func() { payvault.MustAmount("12.50 USD") })
-}
-
-func TestAmount_isExact(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustAmount("0.3").Decimal())
-	assert.Equal(t, "0.3", payvault.AmountOf(decimal.MustParse("0.3")).String())
-	amount, err := payvault.NewAmount(1250, 2)
-	require.NoError(t, err)
-	assert.Equal(t, "12.50", amount.String())
-	amount, err = payvault.NewAmount(math.MinInt64, 19)
-	require.NoError(t, err)
-	assert.Equal(t, "-0.9223372036854775808", amount.String())
-	for _, scale := range []int{-1, 20} {
-		_, err = payvault.NewAmount(1, scale)
-		assert.EqualError(t, err, "not a decimal number of at most 19 digits")
-	}
-	assert.Equal(t, "0", payvault.Amount{}.String())
-}
 
 func TestDate(t *testing.T) {
 	t.Parallel()
@@ -158,30 +72,6 @@ func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	}
 	assert.False(t, payvault.Date{}.Valid(), "no date is no day")
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
-}
-
-// TestValues_otherEncodings: amounts and dates go through encoders other than JSON as text, exactly.
-func TestValues_otherEncodings(t *testing.T) {
-	t.Parallel()
-	type record struct {
-		Amount   payvault.Amount `xml:"amount"`
-		Date     payvault.Date   `xml:"date"`
-		NoAmount payvault.Amount `xml:"none"`
-		NoDate   payvault.Date   `xml:"no_date"`
-	}
-	in := record{Amount: payvault.MustAmount("-12.50"), Date: payvault.Date{2026, time.March, 14}}
-	text, err := xml.Marshal(in)
-	require.NoError(t, err)
-	want := "<record><amount>-12.50</amount><date>2026-03-14</date><none>0</none><no_date></no_date></record>"
-	assert.Equal(t, want, string(text))
-	var out record
-	require.NoError(t, xml.Unmarshal(text, &out))
-	assert.Equal(t, in, out)
-	for _, odd := range []string{"<amount>1,50</amount>", "<amount></amount>", "<date>14.3.2026</date>"} {
-		assert.Error(t, xml.Unmarshal([]byte("<record>"+odd+"</record>"), new(record)), odd)
-	}
-	_, err = xml.Marshal(payvault.Date{2026, 2, 30})
-	assert.Error(t, err)
 }
 
 func TestTimestamp(t *testing.T) {
@@ -267,57 +157,4 @@ func TestExpDate(t *testing.T) {
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {"is not of the form MMYY"}})
 		assert.NotContains(t, err.Error(), bad+" ")
 	}
-}
-
-func TestPairs(t *testing.T) {
-	t.Parallel()
-	pairs := payvault.Pairs{
-		{"order", "17"},
-		{"lane", "4"},
-		{"order", "18"},
-		{"a&b<c>", `"\ é 🙂`},
-		{"", ""},
-		{"null", nil},
-		{"flag", true},
-		{"n", json.Number("12345678901234567890.10")},
-		{"o", map[string]any{"b": json.Number("1.50"), "a": []any{json.Number("9007199254740993")}}},
-	}
-	text, err := json.Marshal(pairs)
-	require.NoError(t, err)
-	inner, err := decode[string](string(text))
-	require.NoError(t, err, "text that holds the array")
-	assert.Equal(t, `[{"order":"17"},{"lane":"4"},{"order":"18"},{"a&b<c>":"\"\\ é 🙂"},{"":""},{"null":null},`+
-		`{"flag":true},{"n":12345678901234567890.10},{"o":{"a":[9007199254740993],"b":1.50}}]`, inner,
-		"in order, with duplicates, exact, not escaped for HTML")
-
-	back, err := decode[payvault.Pairs](string(text))
-	require.NoError(t, err)
-	assert.Equal(t, pairs, back)
-	parsed, err := payvault.ParsePairs(inner)
-	require.NoError(t, err)
-	assert.Equal(t, pairs, parsed)
-
-	service.AssertWire(t, payvault.Pairs{}, `"[]"`)
-	for _, none := range []string{`null`, `""`} {
-		got, err := decode[payvault.Pairs](none)
-		require.NoError(t, err)
-		assert.Empty(t, got)
-	}
-}
-
-func TestPairs_refusesOtherShapes(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1,"a":2}]`,
-		`[{"a":1,"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`, `null`,
-		`[{"` + garbageCanary + `":}]`, `[{"a":"` + garbageCanary + `","b":1}]`, `[{"a":` + garbageCanary + `}]`,
-		strings.Repeat("[", 100_000), "\x00", `[{"a":1},{"b":2,"c":3}]`,
-	} {
-		pairs, err := payvault.ParsePairs(text)
-		assert.EqualError(t, err, "not a JSON array of single-pair objects", "%.80s", text)
-		assert.Nil(t, pairs)
-	}
-	assertUnreadable[payvault.Pairs](t, `[]`, `[{"a":1}]`, `{}`, `17`)
-	_, err := json.Marshal(payvault.Pairs{{"f", func() {}}})
-	assert.Error(t, err, "what JSON cannot write")
 }
