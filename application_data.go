@@ -343,11 +343,11 @@ type savedField[T any] struct {
 	Settings FieldSettings `json:"settings"`
 }
 
-func savedOf(wire savedField[jsontext.Value]) SavedField {
+func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
-	if wire.Value.Kind() != 'n' {
-		_ = wire.Value.Compact() // it was read before
-		saved.Value = NewSecret(string(wire.Value))
+	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
+		_ = value.Compact() // it was read before
+		saved.Value = NewSecret(string(value))
 	}
 	return saved
 }
@@ -361,7 +361,7 @@ func (f SavedField) writeForm(enc *jsontext.Encoder) error {
 
 // UnmarshalJSON reads the wire form. The mark is an error.
 func (f *SavedField) UnmarshalJSON(b []byte) error {
-	var wire savedField[jsontext.Value]
+	var wire savedField[stdjson.RawMessage]
 	if err := answer.Read(b, &wire); err != nil {
 		return err
 	}

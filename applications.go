@@ -68,7 +68,7 @@ type Pricing struct {
 
 // savedData is the answer to saved data.
 type savedData struct {
-	Fields []savedField[jsontext.Value] `json:"fields"`
+	Fields []savedField[stdjson.RawMessage] `json:"fields"`
 }
 
 func (d *savedData) missing() string {

@@ -37,6 +37,7 @@ func sdkSide(s source, c *contract) side {
 			{"ApplicationCreated", []string{"ApplicationCreated.data"}, nil},
 			{"applicationDataBody", []string{"ApplicationSaveDataRequest"}, nil},
 			{"ApplicationField", []string{"ApplicationField"}, nil},
+			{"pair", []string{"ApplicationField"}, nil},
 			{"savedData", []string{"ApplicationSaved.data"}, nil},
 			{"savedField", []string{"SavedApplicationField"}, nil},
 			{"ApplicationAddress", []string{"ApplicationAddress"}, nil},
@@ -59,12 +60,12 @@ func sdkSide(s source, c *contract) side {
 		apart: map[string]string{
 			"ApplicationData": "see TestApplicationData", "listQuery": "see TestListQuery",
 			"platformReply": "see TestTraffic", "pageReply": "see TestTraffic", "tokenizeReply": "see TestTraffic",
-			"failure": "see TestTraffic", "codes": "see TestTraffic",
-			"validationReply": "see TestTraffic",
+			"failure": "see TestTraffic", "validationReply": "see TestTraffic",
+			"SavedField": "its wire form is savedField",
 		},
 		open: map[string]string{
 			"TokenizeRequest.merchant_id": "typed like all merchant IDs, and sent as the text that the document wants",
-			"Pricing.plan":                "its fields are not shown", "FieldOption.value": "its type is not shown",
+			"Pricing.plan":                "its fields are not shown",
 		},
 		without: map[string]string{
 			"ApplicationData":    "see TestApplicationData",
