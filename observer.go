@@ -89,6 +89,13 @@ func (r CallResult) ErrorClass() string {
 		return "malformed_response"
 	case r.StatusCode >= http.StatusBadRequest:
 		return "status"
+	}
+	return connectionClass(r.Err)
+}
+
+// connectionClass returns the class of an error that came without an answer, and is no end of the context.
+func connectionClass(err error) string {
+	switch {
 	case errors.Is(err, errStopped):
 		return "stopped"
 	case errors.Is(err, errPanic):

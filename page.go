@@ -158,18 +158,10 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if next >= end || failed.Load() {
 			return nil, false
 		}
-		o := w.options
-		o.Page = next
+		number := next
 		next++
-		return func() (f fetched[T]) {
-			own := w.opts
-			if keepRaw != nil {
-				own = append(slices.Clip(w.opts), WithResponse(&f.raw))
-			}
-			f.err = w.list.caller.callInTurn(ctx, w.list.op, own, func(opts []CallOption) (err error) {
-				f.page, err = w.list.page(ctx, &o, opts)
-				return err
-			})
+		return func() fetched[T] {
+			f := w.fetch(ctx, number)
 			if f.err != nil {
 				failed.Store(true)
 			}
@@ -180,7 +172,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	defer cancel()
 	for at := w.options.Page; ; at++ {
 		f, _ := ahead.Pop()
-		if f.err == nil && w.options.Prefetch > 1 && w.differs(f.page) {
+		if f.err == nil && w.mayLackRecords(f.page) {
 			return true
 		}
 		if f.err == nil {
@@ -206,9 +198,24 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	}
 }
 
-// differs reports whether the list has changed between p and the page before it, as far as the totals tell.
-func (w *pageWalk[T]) differs(p *Page[T]) bool {
-	return w.before != nil && (p.TotalRecords != w.before.TotalRecords || p.TotalPages != w.before.TotalPages)
+// fetch gets one page.
+func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
+	o, opts := w.options, w.opts
+	o.Page = number
+	if newCallOptions(opts).response != nil { // or the body would be kept for nothing
+		opts = append(slices.Clip(opts), WithResponse(&f.raw))
+	}
+	f.err = w.list.caller.callInTurn(ctx, w.list.op, opts, func(opts []CallOption) (err error) {
+		f.page, err = w.list.page(ctx, &o, opts)
+		return err
+	})
+	return f
+}
+
+// mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it.
+func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
+	isAhead := w.options.Prefetch > 1 && w.before != nil
+	return isAhead && (p.TotalRecords != w.before.TotalRecords || p.TotalPages != w.before.TotalPages)
 }
 
 // take counts the records of a page. It refuses one on which the walk would go on for ever.

@@ -166,8 +166,8 @@ func chain(err error) []string {
 	return texts
 }
 
-// leaked returns the first of the secrets that stands in a text, as it was sent, escaped or, if it is a card number, with
-// separators.
+// leaked returns the first of the secrets that stands in a text as it was sent, or escaped. Card numbers are also found
+// with separators.
 func leaked(text string, secrets []string) string {
 	unescaped := unescape(text)
 	joined := joinedDigits(unescaped)

@@ -140,7 +140,11 @@ func guards() []guard {
 			"_ = key",
 		},
 		{"redaction of the Authorization value", "exchange.go", ", strings.TrimPrefix(key, basic))", ")"},
-		{"redaction of card numbers", redact, "from >= 0 && mayHoldCard(text[from:to])", "from >= 0 && mayHoldCard(text[from:from])"},
+		{
+			"redaction of card numbers", redact,
+			"from >= 0 && mayHoldCard(text[from:to])",
+			"from >= 0 && mayHoldCard(text[from:from])",
+		},
 		{
 			"redaction of what is escaped", redact,
 			"if isTooDeep || e.erase(plain) != left || e.erase(withoutTags(plain)) != withoutTags(left) {",
