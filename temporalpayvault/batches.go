@@ -42,6 +42,18 @@ type report struct {
 	ending
 }
 
+// RefusedBatch is a batch that the service has decided against, or that cannot be sent.
+type RefusedBatch struct {
+	Batch  int    `json:"batch"`
+	Reason string `json:"reason"`
+}
+
+// InvalidCard is a card that cannot be sent.
+type InvalidCard struct {
+	Card   int    `json:"card"` // position in the snapshot
+	Reason string `json:"reason"`
+}
+
 const reasonChanged = "the source has other cards than those of the snapshot"
 
 // errEnd ends a walk whose rest is left to another activity.
@@ -186,4 +198,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// appendSome appends as many as a list may have.
+func appendSome[T any](list, more []T) []T {
+	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }

@@ -200,6 +200,11 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	return false
 }
 
+// panicUnreadable fails a workflow task.
+func panicUnreadable(err error) {
+	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
+}
+
 // after does what an activity says in its report: it pauses the job, or waits.
 func (d *dealer) after(ctx workflow.Context, e ending) {
 	d.pause(ctx, e.Stop)

@@ -1,7 +1,6 @@
 package temporalpayvault
 
 import (
-	"context"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -9,35 +8,6 @@ import (
 
 	"example.com/payvault"
 )
-
-// Sink takes the pages of an export. All workers write into it, so it has to be storage that they share. It is called
-// concurrently, but seldom for the same list: only while a worker that was taken for lost is still at work.
-//
-// A page may be given again. It has to replace what was written before for the same list and page, and then every
-// page is there once. The list may have changed meanwhile, so that the page has other records. Errors of a Sink are
-// treated as those of a [CardSource].
-type Sink interface {
-	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
-	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
-	// EndList is called when all pages of a list are written, at the position after the last one. Pages from there on were
-	// written while the list was longer. It may be called again, too.
-	EndList(ctx context.Context, at Position) error
-}
-
-// Position says where a page belongs.
-type Position struct {
-	Export       string                  // name of the export
-	Subscription payvault.SubscriptionID // 0 for customers
-	Page         int                     // zero-based
-	Offset       int                     // records in the pages of the list before it
-}
-
-// Filter is a [payvault.Filter] in the input of a workflow, where its values can be read.
-type Filter struct {
-	Field       string
-	Conditional payvault.Conditional
-	Values      []string
-}
 
 // ExportJob is the input of [ExportLists].
 type ExportJob struct {
@@ -51,14 +21,6 @@ type ExportJob struct {
 	CallTimeout      time.Duration // a call of the Sink that takes longer pauses the export; 5 minutes if not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
-}
-
-// ExportOptions are those of [payvault.ListOptions] that an export can have.
-type ExportOptions struct {
-	OrderOn string
-	OrderBy payvault.Order
-	Filters []Filter
-	Count   int
 }
 
 // ExportSummary is the result of [ExportLists], and while it runs the answer to [QueryProgress].

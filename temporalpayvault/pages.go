@@ -22,6 +22,21 @@ type exportOrder struct {
 	Limit         time.Duration             // of a call of the sink
 }
 
+// ExportOptions are those of [payvault.ListOptions] that an export can have.
+type ExportOptions struct {
+	OrderOn string
+	OrderBy payvault.Order
+	Filters []Filter
+	Count   int
+}
+
+// Filter is a [payvault.Filter] in the input of a workflow, where its values can be read.
+type Filter struct {
+	Field       string
+	Conditional payvault.Conditional
+	Values      []string
+}
+
 // exportReport says how far an attempt has come. It is the heartbeat too, from which the next attempt goes on.
 type exportReport struct {
 	Left    span `json:"left"`

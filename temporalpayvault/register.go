@@ -1,7 +1,6 @@
 package temporalpayvault
 
 import (
-	"context"
 	"errors"
 
 	"go.temporal.io/sdk/activity"
@@ -9,43 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-
-	"example.com/payvault"
-)
-
-// CardSource gives the workers the cards that a job only refers to. A reference stands for a snapshot: its cards and
-// their order never change while a job of it runs.
-//
-// Its methods are called concurrently. The text of an error is left out of histories and logs, since it may quote a
-// card: log what you need. Only of a [temporal.ApplicationError] the message and the type are kept. What fails is
-// tried again, for an hour; after a non-retryable ApplicationError the job pauses at once.
-type CardSource interface {
-	// Snapshot describes what a reference stands for now. It is called after each call of Cards, so it has to be cheap. If
-	// the result differs from [Job.Snapshot], nothing of what was read is sent.
-	Snapshot(ctx context.Context, ref string) (Snapshot, error)
-	// Cards returns the cards from position start to position end, which is not included.
-	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
-}
-
-// Snapshot is what a reference to cards stands for.
-type Snapshot struct {
-	Cards int `json:"cards"` // how many there are
-	// Checksum is another one for other cards or another order, such as that of [payvault.JobName], or the version of an
-	// object in a store. It is in the history: the plain checksum of a file with few cards gives these away.
-	Checksum string `json:"checksum"`
-}
-
-// Activities are what a worker needs: Cards and a Journal for [SubmitCards], and a Sink for [ExportLists].
-type Activities struct {
-	Client  *payvault.Client
-	Cards   CardSource
-	Journal payvault.Journal // shared by all workers; with sqlpayvault one that was opened WithoutLease
-	Sink    Sink
-}
-
-const (
-	activitySubmit = "payvault.submit"
-	activityExport = "payvault.export"
 )
 
 // Register registers the workflows and activities of this package with a worker, once. It panics if there are Cards
@@ -78,9 +40,4 @@ func readable[I, R any](
 		}
 		return run(ctx, input)
 	}
-}
-
-// panicUnreadable fails a workflow task.
-func panicUnreadable(err error) {
-	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }

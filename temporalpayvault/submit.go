@@ -61,18 +61,6 @@ type Summary struct {
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
 }
 
-// RefusedBatch is a batch that the service has decided against, or that cannot be sent.
-type RefusedBatch struct {
-	Batch  int    `json:"batch"`
-	Reason string `json:"reason"`
-}
-
-// InvalidCard is a card that cannot be sent.
-type InvalidCard struct {
-	Card   int    `json:"card"` // position in the snapshot
-	Reason string `json:"reason"`
-}
-
 // Range is a range of batches. Some of them may be done; the journal knows.
 type Range struct {
 	From int `json:"from"`
@@ -210,9 +198,4 @@ func (s *Summary) add(r report) {
 	s.InvalidCards = appendSome(s.InvalidCards, r.Invalid)
 	s.RefusedBatches = appendSome(s.RefusedBatches, r.Refused)
 	s.UnknownBatches = appendSome(s.UnknownBatches, r.Unknown)
-}
-
-// appendSome appends as many as a list may have.
-func appendSome[T any](list, more []T) []T {
-	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }
