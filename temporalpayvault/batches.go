@@ -54,6 +54,8 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
+const maxListed = 1000 // entries of a list in a report or a summary
+
 const reasonChanged = "the source has other cards than those of the snapshot"
 
 // errEnd ends a walk whose rest is left to another activity.

@@ -14,7 +14,6 @@ const (
 	maxBatches      = 1000 // for the report to stay small
 	defaultInFlight = 4
 	defaultMaxBad   = 20
-	maxListed       = 1000
 
 	reasonBad = "too many batches are refused or of unknown outcome"
 )
