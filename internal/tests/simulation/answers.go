@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/payvault"
@@ -94,12 +96,6 @@ func (x *exchange) holdBack() {
 			}
 		})
 	}
-}
-
-// paced reports whether the request is of a client and an operation that are held back together with others.
-func (x *exchange) paced() bool {
-	plan := &x.run.Calls[x.call]
-	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
 }
 
 // content is the body of an answer.
@@ -235,6 +231,14 @@ func (d die) mutateBytes(doc []byte) []byte {
 		return append(doc, doc...)
 	}
 	return doc
+}
+
+func (d die) garbage() []byte {
+	b := make([]byte, 1+d.IntN(60))
+	for i := range b {
+		b[i] = byte(d.IntN(256)) //nolint:gosec // any
+	}
+	return b
 }
 
 // mutateTree replaces, drops or adds a value. The result code is left alone.
@@ -388,4 +392,27 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// zippers are kept: each is of a megabyte.
+//
+//nolint:gochecknoglobals // nothing lasts in them
+var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+// zip compresses a body, as the step says.
+func (x *exchange) zip(body []byte) []byte {
+	if x.step.Framing == "gzip bomb" {
+		return x.run.world.bomb
+	}
+	var b bytes.Buffer
+	w := zippers.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // it holds nothing else
+	defer zippers.Put(w)
+	w.Reset(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	zipped := b.Bytes()
+	if x.step.Framing == "broken gzip" {
+		zipped[len(zipped)/2] ^= 0x55
+	}
+	return zipped
 }

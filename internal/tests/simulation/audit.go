@@ -3,12 +3,9 @@ package simulation
 import (
 	"errors"
 	"fmt"
-	"html"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
-	"strings"
 
 	"example.com/payvault"
 )
@@ -164,49 +161,4 @@ func chain(err error) []string {
 		}
 	}
 	return texts
-}
-
-// leaked returns the first of the secrets that stands in a text as it was sent, or escaped. Card numbers are also found
-// with separators.
-func leaked(text string, secrets []string) string {
-	unescaped := unescape(text)
-	joined := joinedDigits(unescaped)
-	for _, secret := range secrets {
-		if strings.Contains(text, secret) || strings.Contains(unescaped, secret) {
-			return secret
-		}
-		if isNumber(secret) && strings.Contains(joined, secret) {
-			return secret
-		}
-	}
-	return ""
-}
-
-func unescape(text string) string {
-	text = html.UnescapeString(text)
-	if strings.Contains(text, "%") {
-		var b strings.Builder
-		for i := 0; i < len(text); i++ {
-			if text[i] == '%' && i+3 <= len(text) {
-				if char, err := url.PathUnescape(text[i : i+3]); err == nil {
-					b.WriteString(char)
-					i += 2
-					continue
-				}
-			}
-			b.WriteByte(text[i])
-		}
-		text = b.String()
-	}
-	return text
-}
-
-// joinedDigits drops the separators that [die.apart] puts between digits.
-func joinedDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" -.\u00a0\u2013", r) {
-			return -1
-		}
-		return r
-	}, text)
 }

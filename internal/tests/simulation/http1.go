@@ -3,7 +3,6 @@ package simulation
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -112,32 +111,6 @@ func (c *http1) answer(x *exchange) bool {
 		return false
 	}
 	return !ends
-}
-
-func (l *line) cut(how string) {
-	switch how {
-	case "reset", "RST_STREAM":
-		l.raw.reset()
-	case "hang":
-		l.raw.awaitEnd()
-	case "half-close":
-		l.raw.closeWrite()
-		l.raw.awaitEnd()
-	}
-}
-
-// send writes in pieces, if there is a time between them.
-func (l *line) send(raw []byte, drip time.Duration) bool {
-	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
-		piece := min(len(raw), len(raw)/10+1)
-		if _, err := l.Write(raw[:piece]); err != nil {
-			return false
-		}
-		raw = raw[piece:]
-		<-time.After(drip)
-	}
-	_, err := l.Write(raw)
-	return err == nil
 }
 
 // frame gives the bytes of an answer, and reports whether they end the connection.
@@ -262,27 +235,4 @@ func (c *http1) timeOut(goesOn bool) {
 	if !goesOn {
 		c.raw.closeWrite()
 	}
-}
-
-// zippers are kept: each is of a megabyte.
-//
-//nolint:gochecknoglobals // nothing lasts in them
-var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
-
-// zip compresses a body, as the step says.
-func (x *exchange) zip(body []byte) []byte {
-	if x.step.Framing == "gzip bomb" {
-		return x.run.world.bomb
-	}
-	var b bytes.Buffer
-	w := zippers.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // it holds nothing else
-	defer zippers.Put(w)
-	w.Reset(&b)
-	_, _ = w.Write(body)
-	_ = w.Close()
-	zipped := b.Bytes()
-	if x.step.Framing == "broken gzip" {
-		zipped[len(zipped)/2] ^= 0x55
-	}
-	return zipped
 }

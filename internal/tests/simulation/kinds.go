@@ -77,6 +77,9 @@ type requests struct {
 	call        payvault.Request
 }
 
+// recordsPerPage is how many records each page of the service has.
+const recordsPerPage = 2
+
 // evidence is larger than what a connection takes at once.
 //
 //nolint:gochecknoglobals // never changed

@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// bufferSize is what a connection takes before somebody reads. Only HTTP/1 without TLS has a limit: on HTTP/2 and TLS
-// writes hold a mutex, and one who waits for a mutex keeps the clock of a bubble from going on.
-const bufferSize = 64 << 10
-
 // stream is one direction of a connection.
 type stream struct {
 	mu       sync.Mutex
@@ -226,92 +222,6 @@ type address struct{}
 func (address) Network() string { return "tcp" }
 func (address) String() string  { return "192.0.2.1:443" }
 
-// longestDial is that of the dialers of all callers.
-const longestDial = 10 * time.Second
-
-// dial makes the next connection of the scenario.
-func (r *run) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	number := int(r.dials.Add(1)) - 1
-	var plan Dial
-	if number < len(r.Dials) {
-		plan = r.Dials[number]
-	}
-	if r.Down == downRefuses {
-		plan.Fault = "refused"
-	}
-	ctx, cancel := context.WithTimeout(ctx, longestDial)
-	defer cancel()
-	if plan.Wait > 0 {
-		if err := pause(ctx, plan.Wait); err != nil {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
-		}
-	}
-	if err := r.refuse(ctx, plan); err != nil {
-		r.trace("network", "connection %d: %v", number, err)
-		return nil, err
-	}
-	r.trace("network", "connection %d: made, %s", number, plan.Fault)
-	near, far := newConns()
-	near.chunk, far.chunk = plan.Chunk, plan.Chunk
-	r.open.Add(1)
-	near.onClose = func() {
-		r.open.Add(-1)
-		r.trace("network", "connection %d: closed by the client", number)
-	}
-	if r.Wire == wireHTTP1 {
-		near.out.limit = bufferSize
-	}
-	r.arm(plan, near)
-	r.keep(near, far)
-	r.serving.Go(func() {
-		defer func() { _ = far.Close() }()
-		r.accept(far, plan)
-	})
-	return near, nil
-}
-
-func (r *run) refuse(ctx context.Context, plan Dial) error {
-	switch plan.Fault {
-	case "refused":
-		r.strike("dial: " + plan.Fault)
-		return &net.OpError{Op: "dial", Net: "tcp", Addr: address{}, Err: syscall.ECONNREFUSED}
-	case "unknown host":
-		r.strike("dial: " + plan.Fault)
-		unknown := &net.DNSError{Err: "no such host", Name: "service.test", IsNotFound: true}
-		return &net.OpError{Op: "dial", Net: "tcp", Err: unknown}
-	case "hangs":
-		r.strike("dial: " + plan.Fault)
-		<-ctx.Done()
-		return &net.OpError{Op: "dial", Net: "tcp", Addr: address{}, Err: ctx.Err()}
-	}
-	return nil
-}
-
-// arm sets up what strikes after a number of bytes, on the client's end.
-func (r *run) arm(plan Dial, near *conn) {
-	strike := func(s *stream, f func()) {
-		s.cutAt = plan.At
-		s.onCut = func() {
-			r.strike("connection: " + plan.Fault)
-			if f != nil {
-				f()
-			}
-		}
-	}
-	switch plan.Fault {
-	case "cut inbound":
-		strike(near.out, near.reset)
-	case "swallowed inbound":
-		strike(near.out, nil)
-	case "cut outbound":
-		strike(near.in, near.reset)
-	case "swallowed outbound":
-		strike(near.in, nil)
-	case "half-closed outbound":
-		strike(near.in, near.in.end)
-	}
-}
-
 // pause waits, but not for longer than the context.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
@@ -339,4 +249,37 @@ func (c *conn) awaitEndUnread() {
 	for !c.in.ended && c.in.broken == nil {
 		c.in.changed.Wait()
 	}
+}
+
+// line is a connection as the service has it.
+type line struct {
+	net.Conn
+
+	raw *conn
+}
+
+func (l *line) cut(how string) {
+	switch how {
+	case "reset", "RST_STREAM":
+		l.raw.reset()
+	case "hang":
+		l.raw.awaitEnd()
+	case "half-close":
+		l.raw.closeWrite()
+		l.raw.awaitEnd()
+	}
+}
+
+// send writes in pieces, if there is a time between them.
+func (l *line) send(raw []byte, drip time.Duration) bool {
+	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
+		piece := min(len(raw), len(raw)/10+1)
+		if _, err := l.Write(raw[:piece]); err != nil {
+			return false
+		}
+		raw = raw[piece:]
+		<-time.After(drip)
+	}
+	_, err := l.Write(raw)
+	return err == nil
 }

@@ -1,29 +1,14 @@
 package simulation
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/payvault"
 )
-
-// Result is what came of a scenario.
-type Result struct {
-	Failures []string
-	Trace    Trace
-	Struck   map[string]int // how often each fault struck
-	Calls    int            // pages and batches are calls too
-}
 
 // Trace is what happened on both sides, in the order of time. It becomes text when it is printed, which few are.
 type Trace []event
@@ -86,112 +71,6 @@ type run struct {
 	events   Trace
 	struck   map[string]int
 	calls    []*caller
-}
-
-// settle is how long connections may take to close: dials and handshakes end within it, and so do the callers' own
-// deadlines.
-const settle = 90 * time.Second
-
-// longestScenario is far more than any takes.
-const longestScenario = 24 * time.Hour
-
-// Run plays a scenario, in a bubble of its own.
-func (w *World) Run(t *testing.T, s Scenario) (result Result) {
-	t.Helper()
-	r := &run{
-		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
-		held: map[payvault.Operation][2]time.Time{},
-	}
-	defer func() {
-		if p := recover(); p != nil { // package synctest panics if goroutines are left, or all of them wait for ever
-			r.fail(-1, "%v", p)
-		}
-		result = Result{r.failures, r.events, r.struck, 0}
-		for _, c := range r.calls {
-			result.Calls += c.started
-		}
-	}()
-	synctest.Test(t, func(t *testing.T) { r.play(t.Context()) })
-	return result
-}
-
-func (r *run) play(ctx context.Context) {
-	r.start = time.Now()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	tooLong := time.AfterFunc(longestScenario, func() {
-		r.fail(-1, "it does not end")
-		cancel()
-		r.closeFar()
-	})
-	base := r.pool()
-	client, err := r.client(base)
-	if err != nil {
-		r.fail(-1, "no client: %v", err)
-		return
-	}
-	for i := range r.Calls {
-		r.calls = append(r.calls, r.newCaller(i))
-	}
-	var lanes sync.WaitGroup
-	for lane := range 3 {
-		lanes.Go(func() {
-			for _, c := range r.calls {
-				for range max(1, c.plan.Times) {
-					if c.plan.Lane == lane {
-						c.make(ctx, client)
-					}
-				}
-			}
-		})
-	}
-	lanes.Wait()
-	base.CloseIdleConnections()
-	<-time.After(settle)
-	base.CloseIdleConnections()
-	synctest.Wait()
-	tooLong.Stop()
-	http2 := r.Wire == wireH2C || r.Wire == wireH2
-	left := r.open.Load()
-	r.closeFar()
-	r.serving.Wait()
-	if http2 { // net/http may keep one that it will not use again, after a GOAWAY, until the service closes it
-		synctest.Wait()
-		left = r.open.Load()
-	}
-	if left > 0 {
-		r.fail(-1, "%d connections are left open", left)
-	}
-	for _, c := range r.calls {
-		c.audit()
-	}
-	r.auditBudget()
-}
-
-func (r *run) client(base *http.Transport) (*payvault.Client, error) {
-	address := "http://127.0.0.1" + basePath
-	if r.Wire == wireHTTP1TLS || r.Wire == wireH2 {
-		address = "https://service.test" + basePath
-	}
-	rt := r.caller(base)
-	if slices.ContainsFunc(r.Calls, func(c Call) bool { return c.Panic == "round tripper" }) {
-		inner := rt
-		rt = roundTripper(func(req *http.Request) (*http.Response, error) {
-			callerOf(req.Context()).panicAt("round tripper")
-			return inner.RoundTrip(req)
-		})
-	}
-	return payvault.NewClient(address, "", payvault.WithHTTPClient(&http.Client{Transport: rt}),
-		payvault.WithKeySource(func(ctx context.Context) (string, error) {
-			return callerOf(ctx).key(ctx)
-		}),
-		payvault.WithMerchantID(1), payvault.WithDeveloperID("simulator"),
-		payvault.WithTimeout(r.Client.Timeout), payvault.WithMaxResponseBytes(r.Client.MaxBytes),
-		payvault.WithRetryPolicy(payvault.RetryPolicy{
-			MaxAttempts: r.Client.Attempts, MinBackoff: time.Millisecond, MaxBackoff: r.Client.MaxBackoff,
-			MaxRetryAfter: r.Client.MaxRetryAfter, MaxBulkRetryAfter: r.Client.MaxRetryAfter,
-		}),
-		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }
 
 func (r *run) closeFar() {
@@ -259,5 +138,3 @@ func (r *run) fail(call int, format string, args ...any) {
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, text)
 }
-
-var errInjected = errors.New("a panic of the caller's own code")

@@ -94,9 +94,6 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// recordsPerPage is how many records each page of the service has.
-const recordsPerPage = 2
-
 // page is a page of a list.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]

@@ -10,34 +10,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"example.com/payvault/internal/pool"
 )
-
-// The RoundTrippers that callers bring.
-const (
-	callerPlain     = "plain"
-	callerDeadline  = "a deadline per hop"
-	callerOwnHooks  = "its own hooks"
-	callerNoHooks   = "no hooks"
-	callerClient    = "http.Client"
-	callerRedirects = "http.Client that follows redirects"
-	callerHedges    = "hedges"
-	callerHedgesOne = "hedges, one without hooks"
-	callerRetries   = "retries"
-	callerBoth      = "response and error"
-	callerNeither   = "neither response nor error"
-	callerLoses     = "loses the response"
-	callerTakes     = "takes the body and fails"
-	callerNoBody    = "response without a body"
-)
-
-func callers() []string {
-	return []string{
-		callerDeadline, callerOwnHooks, callerNoHooks, callerClient, callerRedirects, callerHedges, callerHedgesOne,
-		callerRetries, callerBoth, callerNeither, callerLoses, callerTakes, callerNoBody,
-	}
-}
 
 func followsRedirects(caller string) bool { return caller == callerRedirects }
 
@@ -61,20 +34,6 @@ func copiesUnseen(caller string) bool {
 type roundTripper func(req *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// pool is the client's own, but for the network of the scenario and what is spoken on it.
-func (r *run) pool() *http.Transport {
-	own := pool.New()
-	own.Proxy, own.DialContext, own.TLSClientConfig.RootCAs = nil, r.dial, r.world.roots
-	switch r.Wire {
-	case wireH2C:
-		own.Protocols.SetHTTP1(false)
-		own.Protocols.SetUnencryptedHTTP2(true)
-	case wireH2:
-		own.Protocols.SetHTTP2(true)
-	}
-	return own
-}
 
 var errOwn = errors.New("of the caller's own")
 

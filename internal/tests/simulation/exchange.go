@@ -2,12 +2,12 @@ package simulation
 
 import (
 	"bytes"
-	"crypto/tls"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/payvault"
 )
 
 // The headers that name the call of a request, the life of its job, and its attempt if that sends copies, and the one
@@ -21,67 +21,7 @@ const (
 
 const elsewhere = "/elsewhere" // where redirects lead
 
-// line is a connection as the service has it.
-type line struct {
-	net.Conn
-
-	raw *conn
-}
-
-// accept serves a connection.
-func (r *run) accept(far *conn, plan Dial) {
-	l := &line{far, far}
-	secure := r.Wire == wireHTTP1TLS || r.Wire == wireH2
-	http2 := r.Wire == wireH2C || r.Wire == wireH2
-	switch plan.Fault {
-	case "closed at once":
-		r.strike("connection: " + plan.Fault)
-		return
-	case "not read":
-		r.strike("connection: " + plan.Fault)
-		far.awaitEndUnread()
-		return
-	case "garbage first":
-		r.strike("connection: " + plan.Fault)
-		_, _ = far.Write(newDie(uint64(plan.At)).garbage()) //nolint:gosec // drawn
-		far.awaitEnd()
-		return
-	case "wrong protocol":
-		r.strike("connection: " + plan.Fault)
-		if http2 = !http2; secure {
-			secure = false
-		}
-	}
-	if secure {
-		certificate := r.world.certificate
-		if plan.Fault == "wrong certificate" {
-			r.strike("connection: " + plan.Fault)
-			certificate = r.world.untrusted
-		}
-		protocol := map[bool]string{true: "h2", false: "http/1.1"}[http2]
-		secured := tls.Server(far, &tls.Config{
-			Certificates: []tls.Certificate{certificate}, NextProtos: []string{protocol}, MinVersion: tls.VersionTLS13,
-			SessionTicketsDisabled: true, CurvePreferences: []tls.CurveID{tls.X25519},
-		})
-		if secured.Handshake() != nil { //nolint:noctx // ends with the connection
-			return
-		}
-		l.Conn = secured
-	}
-	if http2 {
-		r.serveHTTP2(l)
-		return
-	}
-	r.serveHTTP1(l)
-}
-
-func (d die) garbage() []byte {
-	b := make([]byte, 1+d.IntN(60))
-	for i := range b {
-		b[i] = byte(d.IntN(256)) //nolint:gosec // any
-	}
-	return b
-}
+const batchSize = payvault.MaxAccountUpdaterCards
 
 // exchange is a request that the service has got, and what it does with it.
 type exchange struct {
@@ -179,6 +119,12 @@ func (x *exchange) head() {
 
 // early reports whether the answer comes before the body is read.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
+
+// paced reports whether the request is of a client and an operation that are held back together with others.
+func (x *exchange) paced() bool {
+	plan := &x.run.Calls[x.call]
+	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
+}
 
 // complete takes the body.
 func (x *exchange) complete(body []byte) {

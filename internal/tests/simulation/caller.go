@@ -1,0 +1,191 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/payvault"
+)
+
+// caller makes one call of a scenario, and checks what comes of it.
+type caller struct {
+	run  *run
+	n    int
+	plan *Call
+	kind kind
+	own  *requests
+
+	mu                       sync.Mutex
+	started, ended, attempts int // calls of the SDK, and their attempts
+	most                     int // calls under way at a time
+	panicked                 bool
+	left                     bool // the loop
+	limited                  bool // the job ended since the service refused it for too long
+	keys                     int  // how often it was asked for
+	life                     *life
+	texts                    strings.Builder // logs, and what observers were told
+
+	outcomes []outcome
+}
+
+// outcome is what the caller was told of a unit.
+type outcome struct {
+	unit  unit
+	err   error
+	id    string
+	label string  // of the answer
+	seen  *record // what the service had done when the caller was told, if that may change
+	life  int     // of the job
+}
+
+func (r *run) newCaller(n int) *caller {
+	plan := &r.Calls[n]
+	c := &caller{run: r, n: n, plan: plan, kind: kindOf(plan.Op, plan.Form), own: r.shared}
+	if !plan.Shared {
+		c.own = newRequests()
+	}
+	return c
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) *caller {
+	c, _ := ctx.Value(callerKey{}).(*caller)
+	return c
+}
+
+func (c *caller) fail(format string, args ...any) { c.run.fail(c.n, format, args...) }
+
+// panicAt panics if the plan says so.
+func (c *caller) panicAt(place string) {
+	if c.plan.Panic == place {
+		c.run.strike("panic: " + place)
+		c.mu.Lock()
+		c.panicked = true
+		c.mu.Unlock()
+		panic(errInjected)
+	}
+}
+
+var errInjected = errors.New("a panic of the caller's own code")
+
+var errNoKey = errors.New("no key today")
+
+// key is the caller's key source.
+func (c *caller) key(ctx context.Context) (string, error) {
+	c.panicAt("key source")
+	c.mu.Lock()
+	c.keys++
+	fault := ""
+	if c.keys <= len(c.plan.Keys) {
+		fault = c.plan.Keys[c.keys-1]
+	}
+	c.mu.Unlock()
+	switch fault {
+	case "fails":
+		c.run.strike("key source: fails")
+		return "", errNoKey
+	case "slow":
+		c.run.strike("key source: slow")
+		if err := pause(ctx, 2*time.Second); err != nil {
+			return "", err
+		}
+	}
+	return canaryKey, nil
+}
+
+// context is that of the caller.
+func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = context.WithValue(ctx, callerKey{}, c)
+	switch {
+	case c.plan.End == 0:
+		return ctx, func() {}
+	case c.plan.Deadline:
+		c.run.strike("caller: deadline")
+		return context.WithTimeout(ctx, c.plan.End)
+	}
+	c.run.strike("caller: cancels")
+	ctx, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(c.plan.End, cancel)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
+func (c *caller) mostAttempts() int {
+	if c.plan.Attempts > 0 {
+		return c.plan.Attempts
+	}
+	return c.run.Client.Attempts
+}
+
+func (c *caller) width() int {
+	switch {
+	case c.plan.Form == formBulk && c.plan.Width == 0:
+		return 4
+	case c.plan.Form == "":
+		return 1
+	}
+	return max(1, c.plan.Width)
+}
+
+// event is one that the service sees: the life that is under way may die of it.
+func (c *caller) event() {
+	c.mu.Lock()
+	l := c.life
+	c.mu.Unlock()
+	if l != nil {
+		l.event()
+	}
+}
+
+func (c *caller) lifeNumber() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life == nil {
+		return 0
+	}
+	return c.life.number
+}
+
+func (c *caller) options(raw *payvault.Response) []payvault.CallOption {
+	opts := []payvault.CallOption{
+		payvault.WithHeader(headerCall, strconv.Itoa(c.n)), payvault.WithHeader("X-Extra", canaryExtra),
+		payvault.WithHeader(headerLife, strconv.Itoa(c.lifeNumber())), payvault.WithResponse(raw),
+	}
+	if c.plan.Replay {
+		opts = append(opts, payvault.WithReplay())
+	}
+	if c.plan.Attempts > 0 {
+		opts = append(opts, payvault.WithAttempts(c.plan.Attempts))
+	}
+	return opts
+}
+
+// told takes down what came of a unit.
+func (c *caller) told(batch int, id string, err error, raw *payvault.Response) {
+	o := outcome{unit: unit{c.n, batch}, err: err, id: id, label: raw.Header.Get(headerAnswer)}
+	if _, form := errors.AsType[noResult](err); form {
+		c.fail("%v", err)
+	}
+	if n := int64(len(raw.Body)); n > c.run.Client.MaxBytes {
+		c.fail("an answer of %d bytes", n)
+	}
+	c.outcomes = append(c.outcomes, o)
+	c.say("%v %+v %+v", err, err, *raw)
+	c.run.trace("caller", "call %d, batch %d: %s %v", c.n, batch, id, err)
+}
+
+func (c *caller) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.texts.WriteString(text)
+	c.texts.WriteByte('\n')
+}

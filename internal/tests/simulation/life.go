@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+)
+
+// life is one run of a job in a process, which may die: then nothing of it reaches the network or the journal any
+// more.
+type life struct {
+	caller *caller
+	number int
+	diesAt int // the event at which it dies; 0 for never
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	events int
+	dead   bool
+	conns  []net.Conn
+	failed bool // the journal did, in this life
+}
+
+var errDead = errors.New("the process is dead")
+
+// event is a point at which the process may die.
+func (l *life) event() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.events++; l.events != l.diesAt || l.dead {
+		return
+	}
+	l.caller.run.strike("job: the process dies")
+	l.caller.run.trace("caller", "call %d: the process dies, life %d", l.caller.n, l.number)
+	l.dead = true
+	l.cancel()
+	for _, c := range l.conns {
+		_ = c.Close() // what has been written still arrives
+	}
+}
+
+func (l *life) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+func (l *life) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := l.caller.run.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		_ = c.Close()
+		return nil, errDead
+	}
+	l.conns = append(l.conns, c)
+	return c, nil
+}

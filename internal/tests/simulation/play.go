@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/payvault"
+)
+
+// Result is what came of a scenario.
+type Result struct {
+	Failures []string
+	Trace    Trace
+	Struck   map[string]int // how often each fault struck
+	Calls    int            // pages and batches are calls too
+}
+
+// settle is how long connections may take to close: dials and handshakes end within it, and so do the callers' own
+// deadlines.
+const settle = 90 * time.Second
+
+// longestScenario is far more than any takes.
+const longestScenario = 24 * time.Hour
+
+// Run plays a scenario, in a bubble of its own.
+func (w *World) Run(t *testing.T, s Scenario) (result Result) {
+	t.Helper()
+	r := &run{
+		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
+		held: map[payvault.Operation][2]time.Time{},
+	}
+	defer func() {
+		if p := recover(); p != nil { // package synctest panics if goroutines are left, or all of them wait for ever
+			r.fail(-1, "%v", p)
+		}
+		result = Result{r.failures, r.events, r.struck, 0}
+		for _, c := range r.calls {
+			result.Calls += c.started
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) { r.play(t.Context()) })
+	return result
+}
+
+func (r *run) play(ctx context.Context) {
+	r.start = time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tooLong := time.AfterFunc(longestScenario, func() {
+		r.fail(-1, "it does not end")
+		cancel()
+		r.closeFar()
+	})
+	base := r.pool()
+	client, err := r.client(base)
+	if err != nil {
+		r.fail(-1, "no client: %v", err)
+		return
+	}
+	for i := range r.Calls {
+		r.calls = append(r.calls, r.newCaller(i))
+	}
+	var lanes sync.WaitGroup
+	for lane := range 3 {
+		lanes.Go(func() {
+			for _, c := range r.calls {
+				for range max(1, c.plan.Times) {
+					if c.plan.Lane == lane {
+						c.make(ctx, client)
+					}
+				}
+			}
+		})
+	}
+	lanes.Wait()
+	base.CloseIdleConnections()
+	<-time.After(settle)
+	base.CloseIdleConnections()
+	synctest.Wait()
+	tooLong.Stop()
+	http2 := r.Wire == wireH2C || r.Wire == wireH2
+	left := r.open.Load()
+	r.closeFar()
+	r.serving.Wait()
+	if http2 { // net/http may keep one that it will not use again, after a GOAWAY, until the service closes it
+		synctest.Wait()
+		left = r.open.Load()
+	}
+	if left > 0 {
+		r.fail(-1, "%d connections are left open", left)
+	}
+	for _, c := range r.calls {
+		c.audit()
+	}
+	r.auditBudget()
+}
