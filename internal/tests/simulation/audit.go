@@ -33,13 +33,13 @@ const (
 )
 
 // auditBudget checks that calls of a service that is down do not multiply the load.
-func (r *run) auditBudget() {
+func (r *run) auditBudget(callers []*caller) {
 	if r.Down == "" {
 		return
 	}
 	r.strike("down: " + r.Down)
 	calls, attempts, most := 0, 0, mostRetries
-	for i, c := range r.calls {
+	for i, c := range callers {
 		calls += c.started
 		attempts += max(c.attempts, r.note(unit{i, 0}, nil).heads)
 	}

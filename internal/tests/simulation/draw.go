@@ -47,7 +47,7 @@ func Draw(seed uint64) Scenario {
 		MaxBytes:      64 << 10,
 	}}
 	if d.chance(45) {
-		s.Caller = pick(d, callers())
+		s.Caller = pick(d, roundTrippers())
 	}
 	for range d.IntN(4) {
 		s.Dials = append(s.Dials, d.dial())

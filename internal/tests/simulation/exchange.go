@@ -55,7 +55,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	x.life, _ = strconv.Atoi(header.Get(headerLife))
 	r.trace("service", "call %d: %s %s?%s", number, method, path, query)
 	if path == basePath+elsewhere {
-		if !followsRedirects(r.Caller) {
+		if r.Caller != callerRedirects {
 			r.fail(number, "a redirect was followed")
 		}
 		return nil
@@ -132,7 +132,7 @@ func (x *exchange) complete(body []byte) {
 	if x.unit.batch < 0 {
 		x.unit.batch = batchOf(body)
 		x.head()
-		x.run.calls[x.call].event()
+		x.run.event(x.call)
 	}
 	x.run.note(x.unit, func(n *record) { n.arrivals++ })
 	if x.kind.carries != "" && !bytes.Contains(body, []byte(x.kind.carries)) {
@@ -162,7 +162,7 @@ func (x *exchange) performNow() {
 		n.performed++
 	})
 	x.run.trace("service", "call %d, batch %d: performed", x.call, x.unit.batch)
-	x.run.calls[x.call].event()
+	x.run.event(x.call)
 }
 
 // label names the request that is answered.

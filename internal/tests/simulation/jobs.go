@@ -24,14 +24,15 @@ type journal struct {
 type entry struct {
 	*journal
 
-	life *life
+	caller *caller
+	life   *life
 }
 
 var errJournal = errors.New("the journal fails")
 
 // write does one step of the journal, which may be slow, fail, and fail though it has been done.
 func (e *entry) write(what string, batch int, f func()) error {
-	plan := e.life.caller.plan
+	plan := e.caller.plan
 	e.life.event()
 	e.mu.Lock()
 	e.calls++
@@ -41,7 +42,7 @@ func (e *entry) write(what string, batch int, f func()) error {
 	}
 	e.mu.Unlock()
 	if fault == "slow" {
-		e.life.caller.run.strike("journal: " + fault)
+		e.caller.run.strike("journal: " + fault)
 		<-time.After(time.Duration(1+batch%3) * time.Second)
 	}
 	e.mu.Lock()
@@ -50,8 +51,8 @@ func (e *entry) write(what string, batch int, f func()) error {
 		return errDead
 	}
 	if fault == "fails" || fault == "fails when done" {
-		e.life.caller.run.strike("journal: " + fault)
-		e.life.caller.run.trace("journal", "call %d, batch %d: %s %s", e.life.caller.n, batch, what, fault)
+		e.caller.run.strike("journal: " + fault)
+		e.caller.run.trace("journal", "call %d, batch %d: %s %s", e.caller.n, batch, what, fault)
 		e.life.mu.Lock()
 		e.life.failed = true
 		e.life.mu.Unlock()
@@ -60,7 +61,7 @@ func (e *entry) write(what string, batch int, f func()) error {
 		return errJournal
 	}
 	f()
-	e.life.caller.run.trace("journal", "call %d, batch %d: %s", e.life.caller.n, batch, what)
+	e.caller.run.trace("journal", "call %d, batch %d: %s", e.caller.n, batch, what)
 	if fault == "fails when done" {
 		return errJournal
 	}
@@ -91,17 +92,17 @@ func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.B
 	e.check(job)
 	err := e.write("end, "+string(outcome.Status), batch, func() {
 		if !e.known[batch].Begun {
-			e.life.caller.fail("batch %d ended and had not begun", batch)
+			e.caller.fail("batch %d ended and had not begun", batch)
 		}
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
 	shown.RequestID = "" // which is whatever the service says; only card numbers are cleared from it
-	if secret := leaked(fmt.Sprintf("%+v", shown), e.life.caller.kind.secrets()); secret != "" {
-		e.life.caller.fail("%q stands in the journal: %+v", secret, shown)
+	if secret := leaked(fmt.Sprintf("%+v", shown), e.caller.kind.secrets()); secret != "" {
+		e.caller.fail("%q stands in the journal: %+v", secret, shown)
 	}
 	if strings.Contains(outcome.RequestID, canaryCard) {
-		e.life.caller.fail("a card number stands in the journal: %+v", outcome)
+		e.caller.fail("a card number stands in the journal: %+v", outcome)
 	}
 	e.life.event()
 	return err
@@ -109,7 +110,7 @@ func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.B
 
 func (e *entry) check(job string) {
 	if job != jobName {
-		e.life.caller.fail("the journal was told of job %q", job)
+		e.caller.fail("the journal was told of job %q", job)
 	}
 }
 
@@ -125,7 +126,7 @@ func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	kept := &journal{known: map[int]payvault.BatchState{}}
 	deaths := c.plan.Deaths
 	for number := range len(deaths) + 1 {
-		l := &life{caller: c, number: number}
+		l := &life{run: c.run, call: c.n, number: number}
 		if number < len(deaths) {
 			l.diesAt = deaths[number]
 		}
@@ -151,7 +152,7 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 	c.life = l
 	c.mu.Unlock()
 	own := *opt
-	own.Journal, own.Job = &entry{kept, l}, jobName
+	own.Journal, own.Job = &entry{kept, c, l}, jobName
 	before := c.sent()
 	defer base.CloseIdleConnections()
 	c.submitAll(ctx, client, &own, l)

@@ -10,7 +10,8 @@ import (
 // life is one run of a job in a process, which may die: then nothing of it reaches the network or the journal any
 // more.
 type life struct {
-	caller *caller
+	run    *run
+	call   int
 	number int
 	diesAt int // the event at which it dies; 0 for never
 	cancel context.CancelFunc
@@ -31,8 +32,8 @@ func (l *life) event() {
 	if l.events++; l.events != l.diesAt || l.dead {
 		return
 	}
-	l.caller.run.strike("job: the process dies")
-	l.caller.run.trace("caller", "call %d: the process dies, life %d", l.caller.n, l.number)
+	l.run.strike("job: the process dies")
+	l.run.trace("caller", "call %d: the process dies, life %d", l.call, l.number)
 	l.dead = true
 	l.cancel()
 	for _, c := range l.conns {
@@ -47,7 +48,7 @@ func (l *life) isDead() bool {
 }
 
 func (l *life) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := l.caller.run.dial(ctx, network, address)
+	c, err := l.run.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

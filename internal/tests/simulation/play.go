@@ -32,20 +32,25 @@ func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
 		held: map[payvault.Operation][2]time.Time{},
 	}
+	callers := make([]*caller, 0, len(s.Calls))
+	for i := range s.Calls {
+		callers = append(callers, r.newCaller(i))
+	}
+	r.event = func(call int) { callers[call].event() }
 	defer func() {
 		if p := recover(); p != nil { // package synctest panics if goroutines are left, or all of them wait for ever
 			r.fail(-1, "%v", p)
 		}
 		result = Result{r.failures, r.events, r.struck, 0}
-		for _, c := range r.calls {
+		for _, c := range callers {
 			result.Calls += c.started
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) { r.play(t.Context()) })
+	synctest.Test(t, func(t *testing.T) { r.play(t.Context(), callers) })
 	return result
 }
 
-func (r *run) play(ctx context.Context) {
+func (r *run) play(ctx context.Context, callers []*caller) {
 	r.start = time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,13 +65,10 @@ func (r *run) play(ctx context.Context) {
 		r.fail(-1, "no client: %v", err)
 		return
 	}
-	for i := range r.Calls {
-		r.calls = append(r.calls, r.newCaller(i))
-	}
 	var lanes sync.WaitGroup
 	for lane := range 3 {
 		lanes.Go(func() {
-			for _, c := range r.calls {
+			for _, c := range callers {
 				for range max(1, c.plan.Times) {
 					if c.plan.Lane == lane {
 						c.make(ctx, client)
@@ -92,8 +94,8 @@ func (r *run) play(ctx context.Context) {
 	if left > 0 {
 		r.fail(-1, "%d connections are left open", left)
 	}
-	for _, c := range r.calls {
+	for _, c := range callers {
 		c.audit()
 	}
-	r.auditBudget()
+	r.auditBudget(callers)
 }

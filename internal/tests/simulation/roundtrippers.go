@@ -12,8 +12,6 @@ import (
 	"time"
 )
 
-func followsRedirects(caller string) bool { return caller == callerRedirects }
-
 // copies is how often a caller sends each request.
 func copies(caller string) int {
 	switch caller {

@@ -61,6 +61,7 @@ type run struct {
 	duplicated atomic.Bool  // an answer may belong to another request
 	serving    sync.WaitGroup
 	shared     *requests
+	event      func(call int) // told when a batch of a call has arrived, and when a request was performed
 
 	mu       sync.Mutex
 	book     map[unit]*record
@@ -70,7 +71,6 @@ type run struct {
 	failures []string
 	events   Trace
 	struck   map[string]int
-	calls    []*caller
 }
 
 func (r *run) closeFar() {

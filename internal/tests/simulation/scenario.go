@@ -19,7 +19,7 @@ import (
 type Scenario struct {
 	Seed   uint64   `json:"seed"`
 	Wire   string   `json:"wire"`   // what client and service speak
-	Caller string   `json:"caller"` // the RoundTripper that the caller brings: one of callers
+	Caller string   `json:"caller"` // the RoundTripper that the caller brings: one of roundTrippers
 	Client Settings `json:"client"`
 	Dials  []Dial   `json:"dials,omitempty"` // of the connections, in their order; further ones are honest
 	Down   string   `json:"down,omitempty"`  // how the service is down for all calls: one of downs
@@ -162,7 +162,7 @@ func afters() []string { return []string{"close", "late close", "late 408", "dup
 
 func downs() []string { return []string{downStatus, downRefuses, downHangs} }
 
-func callers() []string {
+func roundTrippers() []string {
 	return []string{
 		callerDeadline, callerOwnHooks, callerNoHooks, callerClient, callerRedirects, callerHedges, callerHedgesOne,
 		callerRetries, callerBoth, callerNeither, callerLoses, callerTakes, callerNoBody,
