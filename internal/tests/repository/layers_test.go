@@ -22,25 +22,29 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestLayers holds the files of large packages to the lists in docs/layout.md. A file uses what stands on a line
-// above its own, or left of it on the same line. What stands between bars uses nothing of its neighbors.
+// TestLayers holds the files of large packages to the lists in documents. A file uses what stands on a line above its
+// own, or left of it on the same line. What stands between bars uses nothing of its neighbors.
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	for heading, dir := range map[string]string{"## The emulator": "payvaulttest"} {
-		t.Run(dir, func(t *testing.T) {
+	for _, test := range []struct{ dir, document, heading string }{
+		{"payvaulttest", "docs/layout.md", "## The emulator"},
+		{"internal/tests/simulation", "internal/tests/simulation/README.md", "## Files"},
+		{"temporalpayvault", "temporalpayvault/README.md", "## Files"},
+	} {
+		t.Run(test.dir, func(t *testing.T) {
 			t.Parallel()
-			pkg := load(t, dir)
-			layers := readLayers(t, heading)
+			pkg := load(t, test.dir)
+			layers := readLayers(t, test.document, test.heading)
 			for _, name := range pkg.files {
-				assert.Contains(t, layers, name, "docs/layout.md has no layer for this file of %s", dir)
+				assert.Contains(t, layers, name, "%s has no layer for this file of %s", test.document, test.dir)
 			}
 			for name := range layers {
-				assert.Contains(t, pkg.files, name, "docs/layout.md has a layer for what is no file of %s", dir)
+				assert.Contains(t, pkg.files, name, "%s has a layer for what is no file of %s", test.document, test.dir)
 			}
 			for ident, object := range pkg.uses {
 				from, to := pkg.place(ident.Pos()), pkg.place(object.Pos())
 				assert.True(t, layers[from.Filename].mayUse(layers[to.Filename]),
-					"%s uses %s of %s, which docs/layout.md does not put below it", from, ident.Name, to)
+					"%s uses %s of %s, which %s does not put below it", from, ident.Name, to, test.document)
 			}
 		})
 	}
@@ -56,11 +60,11 @@ func (l layer) mayUse(other layer) bool {
 	return l.line > other.line
 }
 
-// readLayers reads the list that follows a heading of docs/layout.md.
-func readLayers(t *testing.T, heading string) map[string]layer {
+// readLayers reads the list that follows a heading of a document.
+func readLayers(t *testing.T, document, heading string) map[string]layer {
 	t.Helper()
-	_, text, found := strings.Cut(read(t, "docs/layout.md"), heading+"\n")
-	require.True(t, found, "docs/layout.md has no heading %q", heading)
+	_, text, found := strings.Cut(read(t, document), "\n"+heading+"\n")
+	require.True(t, found, "%s has no heading %q", document, heading)
 	_, text, _ = strings.Cut(text, "```text\n")
 	text, _, _ = strings.Cut(text, "```")
 	layers := map[string]layer{}
