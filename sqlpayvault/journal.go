@@ -5,71 +5,64 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver of Open
 
 	"example.com/payvault"
 )
 
 var (
-	// ErrRunning is the error of Begin when another run of the job is at work, or has taken it over.
+	// ErrRunning is the error of Begin and Resolve when another run of the job is at work, or has taken it over.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
-
-	errJobName = errors.New("sqlpayvault: the name of the job is empty, has a NUL, or is not valid UTF-8")
 )
 
 const (
 	defaultLease = 5 * time.Second
-	timeout      = 10 * time.Second // of a transaction, and of all that try one again
+	shortLease   = 10 * time.Millisecond
+	timeout      = 10 * time.Second // of a statement, and of all tries of one
 	pause        = 100 * time.Millisecond
 )
 
-// Journal is a [payvault.Journal] in a database. It holds the lease of each job that it has begun a batch of until
-// it is closed: open one for a run. It is safe for concurrent use, by one walk of a job at a time: of two at the
-// same moment each may find that the other is at work.
+// begun is the status of a batch that has not ended.
+const begun = "begun"
+
+// Journal is a [payvault.Journal] in a database. From the first Begin of a job until Close it holds the lease of that
+// job: open one for a run. It is safe for concurrent use, but by one walk of a job at a time: a second walk with the
+// same Journal would find that batches in flight are of unknown outcome.
 type Journal struct {
-	db      *sql.DB
-	own     bool   // db was opened here
-	run     string // the holder of its leases
-	lease   time.Duration
-	shared  bool // without leases
-	ops     chan *op
-	closed  chan struct{}
-	close   func() error
-	running sync.WaitGroup // what uses db by itself
+	db     *sql.DB
+	file   string // that Open opened; "" if New got db
+	run    string // the holder of its leases
+	lease  time.Duration
+	shared bool // without leases
+
+	statements chan struct{} // holds one for each statement of a batch
+	claiming   chan struct{} // holds one while a lease is taken
+	closing    chan struct{} // closed by Close
+	close      func() error
+	working    sync.WaitGroup // what uses db
+	begins     atomic.Int64   // calls of Begin
 
 	mu     sync.Mutex
-	over   bool // it is being closed
-	claims map[string]*claim
-	begun  map[key]bool // by this journal, and not ended yet
+	closed bool
+	held   map[string]bool // jobs whose leases it has
 }
 
 var _ payvault.Journal = (*Journal)(nil)
 
-// key is a batch of a job.
-type key struct {
-	job   string
-	batch int
-}
-
 // Option sets up a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a job stays with a run that gives no sign of life; 5 s if it is not positive, else 1 ms at
-// least. A run gives one five times in that time. The next run of a job whose process was killed waits for so long
-// before its first batch, whatever lease it has itself.
+// WithLease sets how long a job stays with a run that gives no sign of life; 5 s if it is not positive, and else 10 ms
+// at least. A run gives five signs of life in that time. The next run of a job whose process was killed waits for so
+// long before its first batch, whatever lease it has itself.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		if j.lease = defaultLease; d > 0 {
-			j.lease = max(d, time.Millisecond)
+			j.lease = max(d, shortLease)
 		}
 	}
 }
@@ -80,127 +73,145 @@ func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
-// Open opens a journal in a file, by SQLite. A file that is not there is made, for its owner only. Two more are
-// beside it while it is open, or after a crash: its name with -wal and -shm.
-func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
-	path, err := filepath.Abs(path) // SQLite gives names such as :memory: and //host/file another meaning
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	const settings = "?_txlock=immediate" +
-		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+settings)
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	j, err := New(ctx, db, opts...)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	j.own = true
-	return j, nil
-}
-
-// New opens a journal in a database that speaks the SQL of Postgres or SQLite, such as one of the driver pgx. Close
-// leaves db open. SQLite needs a busy timeout and transactions that begin as immediate, or the journal fails when
-// somebody else writes, and synchronous=FULL to survive a power cut; with the driver of [Open] that is
-// "file:journal?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)".
+// New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. It makes the tables if they
+// are not there. Close leaves db open. Statements use two connections at a time, and a third one now and then. For more
+// than some hundred batches a second, give db more by SetMaxOpenConns, and as many to SetMaxIdleConns.
+//
+// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string, as for all
+// other statements. For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
-		db: db, run: rand.Text(), lease: defaultLease, ops: make(chan *op), closed: make(chan struct{}),
-		claims: map[string]*claim{}, begun: map[key]bool{},
+		db: db, run: rand.Text(), lease: defaultLease,
+		statements: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
+		held: map[string]bool{},
 	}
 	for _, opt := range opts {
 		opt(j)
 	}
 	if err := createTables(ctx, db); err != nil {
-		return nil, fmt.Errorf("sqlpayvault: create tables: %w", err)
+		return nil, err
 	}
-	j.close = sync.OnceValue(j.shut)
-	j.running.Go(j.work)
+	j.close = sync.OnceValue(j.end)
+	if !j.shared {
+		j.working.Go(j.beat)
+	}
 	return j, nil
 }
 
-// Begin records that a batch is about to be sent, as [payvault.Journal] says. The first one of a job takes the
-// job's lease, and waits for it if the run that holds it may be dead.
-func (j *Journal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
-	if !j.shared {
-		if err := j.claim(ctx, job); err != nil {
-			return payvault.BatchState{}, err
-		}
+// Begin records that a batch is about to be sent, as [payvault.Journal] says. The first Begin of a job takes the lease
+// of the job. If the run that holds the lease may be dead, Begin waits until that is certain.
+func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
+	if err := j.enter(); err != nil {
+		return state, err
 	}
-	o := &op{key: key{job, batch}, done: make(chan struct{})}
-	if !j.reserve(o.key) {
-		return payvault.BatchState{}, ErrRunning
+	defer j.working.Done()
+	if err := j.claim(ctx, job); err != nil {
+		return state, err
 	}
-	err := j.do(ctx, o)
-	if err != nil || o.state.Begun {
-		j.release(o.key)
+	number := j.begins.Add(1)
+	err = j.try(ctx, func(ctx context.Context) error {
+		state, err = j.insert(ctx, job, batch, number)
+		return err
+	})
+	if errors.Is(err, ErrRunning) {
+		j.disclaim(job)
 	}
-	return o.state, err
+	if err != nil && ctx.Err() == nil {
+		err = orRunning(err)
+	}
+	return state, err
 }
 
-// End records what came of a batch, as [payvault.Journal] says. It needs no lease. When the database fails, such as by
-// a connection that drops, it tries again for 10 s, but for a batch that was not sent: that stays of unknown outcome.
-// It records the outcome of a batch that was never begun, too: by hand, look whether the name of the job is right.
+// insertBatch begins a batch that is not there, or was not sent. The run and the number tell which Begin it was.
+const (
+	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
+		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
+	withLease = ` WHERE EXISTS (SELECT 1 FROM payvault_jobs WHERE job = $1 AND holder = $3)`
+	noLease   = ` WHERE 1 = 1`
+	orNotSent = ` ON CONFLICT (job, batch) DO UPDATE
+		SET status = excluded.status, run = excluded.run, number = excluded.number,
+		cards = 0, request_id = '', status_code = 0, code = '', message = ''
+		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
+)
+
+// insert begins a batch, or reads what is known of it.
+func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
+	statement := insertBatch + withLease + orNotSent
+	if j.shared {
+		statement = insertBatch + noLease + orNotSent
+	}
+	result, err := j.db.ExecContext(ctx, statement, job, batch, j.run, number)
+	if err != nil {
+		return s, err
+	}
+	n, err := result.RowsAffected()
+	if err != nil || n > 0 {
+		return s, err
+	}
+	var o payvault.BatchOutcome
+	var run string
+	var by int64
+	err = j.db.QueryRowContext(ctx, `SELECT status, run, number, cards, request_id, status_code, code, message
+		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
+		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // another run has the lease
+		return s, ErrRunning
+	case err != nil:
+		return s, err
+	case o.Status != begun:
+		return payvault.BatchState{Begun: true, Outcome: &o}, nil
+	case run == j.run && by == number: // an earlier try of this Begin, whose answer was lost
+		return s, nil
+	}
+	return payvault.BatchState{Begun: true}, nil
+}
+
+// upsertBatch records an outcome. That a batch was not sent is recorded only if no other run has begun it since.
+const upsertBatch = `INSERT INTO payvault_batches
+	(job, batch, run, number, status, cards, request_id, status_code, code, message)
+	VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9) ON CONFLICT (job, batch) DO UPDATE
+	SET status = excluded.status, cards = excluded.cards, request_id = excluded.request_id,
+	status_code = excluded.status_code, code = excluded.code, message = excluded.message
+	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR payvault_batches.run = excluded.run`
+
+// End records what came of a batch, as [payvault.Journal] says. It needs no lease. When the database fails, as by a
+// connection that drops, End tries again for 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
-	if !isStatus(outcome.Status) {
-		return errStatus(outcome.Status)
+	if err := j.enter(); err != nil {
+		return err
 	}
-	o := &op{key: key{job, batch}, outcome: &outcome, done: make(chan struct{})}
-	defer j.release(o.key) // what cannot be recorded stays begun, and of unknown outcome
-	return j.do(ctx, o)
-}
-
-func isStatus(s payvault.BatchStatus) bool {
-	switch s {
-	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchUnknown, payvault.BatchNotSent:
-		return true
-	}
-	return false
-}
-
-func errStatus(s payvault.BatchStatus) error {
-	return fmt.Errorf("sqlpayvault: %q is no status of a batch", s)
+	defer j.working.Done()
+	return j.try(ctx, func(ctx context.Context) error {
+		_, err := j.db.ExecContext(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
+			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message)
+		return err
+	})
 }
 
 // Close gives up the leases, and closes the file of [Open].
 func (j *Journal) Close() error { return j.close() }
 
-func (j *Journal) shut() error {
+func (j *Journal) end() error {
 	j.mu.Lock()
-	j.over = true
+	j.closed = true
 	j.mu.Unlock()
-	close(j.closed)
-	j.running.Wait()
-	_, err := j.changed(context.Background(), `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
-	if j.own {
-		err = errors.Join(err, j.db.Close())
+	close(j.closing)
+	j.working.Wait()
+	_, err := j.change(context.Background(), `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
+	if j.file != "" {
+		err = errors.Join(err, closeFile(j.db))
 	}
 	return err
 }
 
-// reserve reports whether a batch is begun by nobody else with this journal.
-func (j *Journal) reserve(k key) bool {
+// enter counts a method that uses the database, unless the journal is closed.
+func (j *Journal) enter() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.begun[k] {
-		return false
+	if j.closed {
+		return ErrClosed
 	}
-	j.begun[k] = true
-	return true
-}
-
-func (j *Journal) release(k key) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.begun, k)
+	j.working.Add(1)
+	return nil
 }

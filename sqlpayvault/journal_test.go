@@ -2,22 +2,14 @@ package sqlpayvault_test
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"math"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,119 +21,11 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-const job = "cards of November"
-
-// eachDatabase runs a test on a file of SQLite, and on Postgres if PAYVAULT_TEST_POSTGRES has its connection string.
-func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
-	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, filepath.Join(t.TempDir(), "a journal?.100%"))
-	})
-	t.Run("Postgres", func(t *testing.T) {
-		t.Parallel()
-		dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
-		if dsn == "" {
-			t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
-		}
-		test(t, newSchema(t, dsn))
-	})
-}
-
-// newSchema returns the connection string of a schema that is dropped with the test, with the isolation that makes
-// others fail.
-func newSchema(tb testing.TB, dsn string) string {
-	tb.Helper()
-	schema := "test_" + strings.ToLower(rand.Text())
-	db, err := sql.Open("pgx", dsn)
-	require.NoError(tb, err)
-	_, err = db.ExecContext(tb.Context(), "CREATE SCHEMA "+schema)
-	require.NoError(tb, err)
-	tb.Cleanup(func() {
-		ctx := context.WithoutCancel(tb.Context()) // it has ended
-		_, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
-		assert.NoError(tb, err)
-		assert.NoError(tb, db.Close())
-	})
-	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
-}
-
-// driverOf gives the driver of a place, the path of a file or the connection string of Postgres, and what it opens.
-func driverOf(place string) (driver, source string) {
-	if strings.Contains(place, "search_path=") {
-		return "pgx", place
-	}
-	return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
-}
-
-// execute changes what a journal has written.
-func execute(t *testing.T, place, statement string) {
-	t.Helper()
-	db, err := sql.Open(driverOf(place))
-	require.NoError(t, err)
-	_, err = db.ExecContext(t.Context(), statement)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-}
-
-// open opens a journal at a place.
-func open(
-	ctx context.Context, place string, opts ...sqlpayvault.Option,
-) (j *sqlpayvault.Journal, closeAll func() error, err error) {
-	if !strings.Contains(place, "search_path=") {
-		if j, err = sqlpayvault.Open(ctx, place, opts...); err != nil {
-			return nil, nil, err
-		}
-		return j, j.Close, nil
-	}
-	db, err := sql.Open("pgx", place)
-	if err != nil {
-		return nil, nil, err
-	}
-	if j, err = sqlpayvault.New(ctx, db, opts...); err != nil {
-		return nil, nil, err
-	}
-	return j, func() error {
-		if err := j.Close(); err != nil {
-			return err
-		}
-		return db.Close()
-	}, nil
-}
-
-func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvault.Journal {
-	tb.Helper()
-	j, closeAll, err := open(tb.Context(), place, opts...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { assert.NoError(tb, closeAll()) })
-	return j
-}
-
-func stream(n int) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		for i := range n {
-			if !yield(payvault.AccountUpdaterCard{
-				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i),
-			}) {
-				return
-			}
-		}
-	}
-}
-
-func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpdaterBatch {
-	var batches []payvault.AccountUpdaterBatch
-	for batch := range seq {
-		batches = append(batches, *batch)
-	}
-	return batches
-}
-
+// TestBatches: a later run learns what an earlier one has recorded.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		ctx := t.Context()
 		outcomes := []payvault.BatchOutcome{
 			{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"},
 			{Status: payvault.BatchRefused, Cards: 7, StatusCode: 200, Code: "5", Message: "Example 'refusal' é"},
@@ -149,115 +33,72 @@ func TestBatches(t *testing.T) {
 		}
 		first := opened(t, place)
 		for i, outcome := range outcomes {
-			state, err := first.Begin(ctx, job, i)
-			require.NoError(t, err)
-			assert.Zero(t, state, "nothing is known of it")
-			require.NoError(t, first.End(ctx, job, i, outcome))
+			mustBegin(t, first, i)
+			require.NoError(t, first.End(t.Context(), job, i, outcome))
 		}
 		lost := len(outcomes)
-		_, err := first.Begin(ctx, job, lost)
-		require.NoError(t, err)
+		mustBegin(t, first, lost)
 		require.NoError(t, first.Close())
 
 		second := opened(t, place)
 		for i, outcome := range outcomes {
-			state, err := second.Begin(ctx, job, i)
+			state, err := second.Begin(t.Context(), job, i)
 			require.NoError(t, err)
 			assert.Equal(t, payvault.BatchState{Begun: true, Outcome: &outcome}, state)
 		}
 		for range 2 {
-			state, err := second.Begin(ctx, job, lost)
+			state, err := second.Begin(t.Context(), job, lost)
 			require.NoError(t, err)
 			assert.Equal(t, payvault.BatchState{Begun: true}, state, "begun, and never ended")
 		}
-		state, err := second.Begin(ctx, "another job", 0)
+		state, err := second.Begin(t.Context(), "another job", 0)
 		require.NoError(t, err)
 		assert.Zero(t, state)
 	})
 }
 
-// TestTexts: what Postgres takes in no text does not fail the batches of the same commit.
-func TestTexts(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		j := opened(t, place, sqlpayvault.WithoutLease())
-		outcome := payvault.BatchOutcome{
-			Status: payvault.BatchRefused, Cards: math.MaxInt, StatusCode: math.MaxInt, Code: "5\x00", Message: "a\x00b\xff",
-		}
-		require.NoError(t, j.End(t.Context(), job, 0, outcome))
-		state, err := j.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		outcome.Code, outcome.Message = "5", "ab\uFFFD"
-		assert.Equal(t, &outcome, state.Outcome)
-		for _, name := range []string{"", job + "\x00", job + "\xff"} {
-			_, err = j.Begin(t.Context(), name, 0)
-			require.ErrorContains(t, err, "the name of the job")
-			require.ErrorContains(t, j.End(t.Context(), name, 0, outcome), "the name of the job")
-		}
-	})
-}
-
+// TestBatchThatWasNotSent is begun again, and nothing is left of the time before.
 func TestBatchThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
 		j := opened(t, place)
 		for range 3 {
-			state, err := j.Begin(t.Context(), job, 7)
-			require.NoError(t, err)
-			assert.Zero(t, state)
+			mustBegin(t, j, 7)
 			require.NoError(t, j.End(t.Context(), job, 7, payvault.BatchOutcome{
 				Status: payvault.BatchNotSent, Cards: 100, RequestID: "R", StatusCode: 429, Code: "1", Message: "wait",
 			}))
 		}
-		_, err := j.Begin(t.Context(), job, 7)
-		require.NoError(t, err)
-		db, err := sql.Open(driverOf(place))
-		require.NoError(t, err)
+		mustBegin(t, j, 7)
 		var row string
-		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT status || cards || request_id || status_code || code ||
-			message FROM payvault_batches`).Scan(&row))
-		require.NoError(t, db.Close())
-		assert.Equal(t, "begun00", row, "nothing is left of what it was")
+		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT status || cards || request_id ||
+			status_code || code || message FROM payvault_batches`).Scan(&row))
+		assert.Equal(t, "begun00", row)
 		require.NoError(t, j.Close())
 		state, err := opened(t, place).Begin(t.Context(), job, 7)
 		require.NoError(t, err)
-		assert.Equal(t, payvault.BatchState{Begun: true}, state, "it was begun again")
+		assert.Equal(t, payvault.BatchState{Begun: true}, state)
 	})
 }
 
-// TestStatuses: one that there is not is an error, whether it comes from a caller or from the table.
-func TestStatuses(t *testing.T) {
+// TestNotSentOverAnotherRun: what is recorded late gives no batch free that another run has begun or decided since.
+func TestNotSentOverAnotherRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		j := opened(t, place)
-		for _, status := range []payvault.BatchStatus{"", "begun", "bogus"} {
-			require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: status}), "is no status")
+		first, second := opened(t, place, sqlpayvault.WithoutLease()), opened(t, place, sqlpayvault.WithoutLease())
+		for batch, status := range []payvault.BatchStatus{"", payvault.BatchAccepted} {
+			mustBegin(t, first, batch)
+			execute(t, place, fmt.Sprint(`DELETE FROM payvault_batches WHERE batch = `, batch)) // somebody gives it free
+			mustBegin(t, second, batch)
+			if status != "" {
+				mustEnd(t, second, batch, status)
+			}
+			mustEnd(t, first, batch, payvault.BatchNotSent)
+			state, err := opened(t, place, sqlpayvault.WithoutLease()).Begin(t.Context(), job, batch)
+			require.NoError(t, err)
+			assert.True(t, state.Begun, "batch %d", batch)
 		}
-		_, err := j.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		require.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchUnknown}))
-		execute(t, place, `UPDATE payvault_batches SET status = 'not_sent'`)
-		_, err = j.Begin(t.Context(), job, 0)
-		require.ErrorContains(t, err, `"not_sent" is no status`)
-	})
-}
-
-// TestBatchThatEndsTwice at the same time takes two statements, which Postgres asks for.
-func TestBatchThatEndsTwice(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		j := opened(t, place)
-		var running sync.WaitGroup
-		for range 100 {
-			running.Go(func() {
-				assert.NoError(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}))
-			})
-		}
-		running.Wait()
 	})
 }
 
@@ -293,102 +134,7 @@ func TestBatchIsBegunOnce(t *testing.T) {
 	})
 }
 
-func TestSubmitAll(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		srv := payvaulttest.NewServer()
-		t.Cleanup(srv.Close)
-		client := srv.Client()
-		var first []payvault.AccountUpdaterBatch
-		for batch := range 2 {
-			j := opened(t, place)
-			got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(2050), &payvault.SubmitAllOptions{
-				Concurrency: 8, Journal: j, Job: job,
-			}))
-			require.Len(t, got, 21)
-			for i := range got {
-				require.NoError(t, got[i].Err)
-				assert.Equal(t, batch == 1, got[i].FromJournal)
-				got[i].FromJournal = false
-			}
-			if batch == 0 {
-				first = got
-			}
-			assert.Equal(t, first, got)
-			require.NoError(t, j.Close())
-		}
-		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
-	})
-}
-
-// TestBeginIsDurable: what Begin has returned for is committed, and what could not be committed is not begun.
-func TestBeginIsDurable(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		j := opened(t, place)
-		driver, source := driverOf(place)
-		other, err := sql.Open(driver, source)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, other.Close()) })
-		for batch := range 20 {
-			_, err := j.Begin(t.Context(), job, batch)
-			require.NoError(t, err)
-			var status string
-			row := other.QueryRowContext(t.Context(), `SELECT status FROM payvault_batches WHERE batch = $1`, batch)
-			require.NoError(t, row.Scan(&status))
-			assert.Equal(t, "begun", status)
-		}
-		if driver == "pgx" {
-			return
-		}
-		// SQLite looks at this key when it commits.
-		db, err := sql.Open(driver, source+"&_pragma=foreign_keys(1)")
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, db.Close()) })
-		for _, statement := range []string{
-			`CREATE TABLE parents (id INTEGER PRIMARY KEY)`,
-			`CREATE TABLE children (id INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)`,
-			`CREATE TRIGGER orphan AFTER INSERT ON payvault_batches BEGIN INSERT INTO children VALUES (1); END`,
-		} {
-			_, err := db.ExecContext(t.Context(), statement)
-			require.NoError(t, err)
-		}
-		failing, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, failing.Close()) })
-		_, err = failing.Begin(t.Context(), job, 100)
-		require.ErrorContains(t, err, "FOREIGN KEY")
-	})
-}
-
-// TestTwoRuns: the second one is refused while the first one lives, and goes on when it is closed.
-func TestTwoRuns(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		first := opened(t, place)
-		second := opened(t, place, sqlpayvault.WithLease(time.Minute))
-		_, err := first.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		_, err = first.Begin(t.Context(), job, 0)
-		require.ErrorIs(t, err, sqlpayvault.ErrRunning, "with the same journal")
-		start := time.Now()
-		_, err = second.Begin(t.Context(), job, 1)
-		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		assert.Less(t, time.Since(start), 4*time.Second, "the first sign of life of the other one is enough")
-		_, err = second.Begin(t.Context(), "another job", 0)
-		require.NoError(t, err)
-		require.NoError(t, first.Close())
-		state, err := second.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		assert.True(t, state.Begun)
-		_, err = second.Begin(t.Context(), job, 1)
-		require.NoError(t, err)
-	})
-}
-
+// TestWithoutLease: several journals work on one job, and each batch is begun by one of them.
 func TestWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -405,7 +151,6 @@ func TestWithoutLease(t *testing.T) {
 					if !assert.NoError(t, err) {
 						return
 					}
-					assert.Nil(t, state.Outcome)
 					mu.Lock()
 					defer mu.Unlock()
 					if state.Begun {
@@ -420,103 +165,53 @@ func TestWithoutLease(t *testing.T) {
 		for batch := range batches {
 			assert.Equal(t, []int{1, 2}, []int{first[batch], later[batch]}, "batch %d", batch)
 		}
-		j := opened(t, place, sqlpayvault.WithoutLease())
-		require.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100}))
+		mustEnd(t, opened(t, place, sqlpayvault.WithoutLease()), 1, payvault.BatchAccepted)
 		state, err := opened(t, place, sqlpayvault.WithoutLease()).Begin(t.Context(), job, 1)
 		require.NoError(t, err)
 		assert.Equal(t, payvault.BatchAccepted, state.Outcome.Status)
 	})
 }
 
-// TestCommitsAreShared by what comes at the same time.
-func TestCommitsAreShared(t *testing.T) {
+func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		const batches = 400
-		j := opened(t, place, sqlpayvault.WithLease(time.Hour)) // so that nothing but its commits are signs of life
-		var running sync.WaitGroup
-		for batch := range batches {
-			running.Go(func() {
-				_, err := j.Begin(t.Context(), job, batch)
-				assert.NoError(t, err)
-			})
-		}
-		running.Wait()
-		db, err := sql.Open(driverOf(place))
-		require.NoError(t, err)
-		var commits int
-		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT beat FROM payvault_jobs`).Scan(&commits))
-		assert.Less(t, commits, batches/4)
-		require.NoError(t, db.Close())
-	})
-}
-
-// TestWritersInAnyOrder: journals that begin and end the same batches never wait for each other.
-func TestWritersInAnyOrder(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		var running sync.WaitGroup
-		for range 4 {
-			j := opened(t, place, sqlpayvault.WithoutLease())
-			for batch := range 200 {
-				running.Go(func() {
-					_, err := j.Begin(t.Context(), job, batch)
-					assert.NoError(t, err)
-				})
-				running.Go(func() {
-					outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100}
-					assert.NoError(t, j.End(t.Context(), job, batch, outcome))
-				})
+		srv := newServer(t, payvaulttest.Fault{})
+		var first []payvault.AccountUpdaterBatch
+		for run := range 2 {
+			j := opened(t, place)
+			got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(2050), &payvault.SubmitAllOptions{
+				Concurrency: 8, Journal: j, Job: job,
+			}))
+			require.Len(t, got, 21)
+			for i := range got {
+				require.NoError(t, got[i].Err)
+				assert.Equal(t, run == 1, got[i].FromJournal)
+				got[i].FromJournal = false
 			}
+			if run == 0 {
+				first = got
+			}
+			assert.Equal(t, first, got)
+			require.NoError(t, j.Close())
 		}
-		running.Wait()
+		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	})
 }
 
-// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and what it had begun it may still end.
-func TestRunThatGivesNoSignOfLife(t *testing.T) {
+// TestBeginIsDurable: what Begin has returned for is committed.
+func TestBeginIsDurable(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
-		next := opened(t, place, sqlpayvault.WithLease(time.Hour))
-		_, err := frozen.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // within which it gives no sign of life
-		state, err := next.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		assert.Equal(t, payvault.BatchState{Begun: true}, state)
-
-		_, err = frozen.Begin(t.Context(), job, 1)
-		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		state, err = next.Begin(t.Context(), job, 1)
-		require.NoError(t, err)
-		assert.Zero(t, state, "what was refused was not begun")
-		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
-		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
-		state, err = next.Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		assert.Equal(t, &outcome, state.Outcome)
-
-		require.NoError(t, next.Close())
-		_, err = frozen.Begin(t.Context(), job, 2)
-		require.NoError(t, err, "it asks for the lease again")
-	})
-}
-
-// TestLeaseIsThatOfItsHolder: a run of a shorter lease waits as long as the holder has asked for.
-func TestLeaseIsThatOfItsHolder(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		_, err := opened(t, place, sqlpayvault.WithLease(time.Hour)).Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		_, err = opened(t, place, sqlpayvault.WithLease(time.Millisecond)).Begin(ctx, job, 1)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		j, other := opened(t, place), direct(t, place)
+		for batch := range 20 {
+			mustBegin(t, j, batch)
+			var status string
+			row := other.QueryRowContext(t.Context(), `SELECT status FROM payvault_batches WHERE batch = $1`, batch)
+			require.NoError(t, row.Scan(&status))
+			assert.Equal(t, "begun", status)
+		}
 	})
 }
 
@@ -525,79 +220,20 @@ func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		db, err := sql.Open(driverOf(place))
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, db.Close()) })
+		db := direct(t, place)
 		j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithLease(time.Hour))
 		require.NoError(t, err)
 		require.NoError(t, j.Close())
 		require.NoError(t, j.Close())
 		_, err = j.Begin(t.Context(), job, 0)
 		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
-		ended := payvault.BatchOutcome{Status: payvault.BatchAccepted}
-		require.ErrorIs(t, j.End(t.Context(), job, 0, ended), sqlpayvault.ErrClosed)
-		state, err := opened(t, place).Begin(t.Context(), job, 0)
-		require.NoError(t, err)
-		assert.Zero(t, state)
+		require.ErrorIs(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{}), sqlpayvault.ErrClosed)
+		_, err = j.Unresolved(t.Context(), job)
+		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
+		resolved := payvault.BatchOutcome{Status: payvault.BatchAccepted}
+		require.ErrorIs(t, j.Resolve(t.Context(), job, 0, resolved), sqlpayvault.ErrClosed)
+		mustBegin(t, opened(t, place), 0)
 	})
-}
-
-// TestLockedFile: somebody keeps the file locked. The journal fails in time, however often it gives signs of life.
-func TestLockedFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "journal")
-	j := opened(t, path, sqlpayvault.WithLease(5*time.Millisecond))
-	_, err := j.Begin(t.Context(), job, 0)
-	require.NoError(t, err)
-	driver, source := driverOf(path)
-	db, err := sql.Open(driver, source+"&_txlock=immediate")
-	require.NoError(t, err)
-	tx, err := db.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
-	start := time.Now()
-	require.ErrorContains(t, j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}), "locked")
-	assert.Less(t, time.Since(start), 30*time.Second, "10 s, and 5 s for the sign of life under way")
-	require.NoError(t, tx.Rollback())
-	require.NoError(t, db.Close())
-	state, err := j.Begin(t.Context(), job, 0)
-	require.NoError(t, err, "no other run is at work")
-	assert.Equal(t, payvault.BatchState{Begun: true}, state)
-}
-
-// TestSubmitAllOfALease: the context ends a walk that waits for the lease of a dead run.
-func TestSubmitAllOfALease(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, place string) {
-		t.Helper()
-		_, err := opened(t, place, sqlpayvault.WithLease(time.Hour)).Begin(t.Context(), "other", 0)
-		require.NoError(t, err)
-		execute(t, place, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ('`+job+`', 'dead', 1, 3600000)`)
-		srv := payvaulttest.NewServer()
-		t.Cleanup(srv.Close)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		options := &payvault.SubmitAllOptions{Journal: opened(t, place), Job: job}
-		got := collect(srv.Client().AccountUpdater.SubmitAll(ctx, stream(300), options))
-		require.Len(t, got, 3)
-		for _, batch := range got {
-			require.ErrorIs(t, batch.Err, context.DeadlineExceeded)
-		}
-	})
-}
-
-// TestLeaseOfNoTime is the default.
-func TestLeaseOfNoTime(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "journal")
-	_, err := opened(t, path, sqlpayvault.WithLease(0)).Begin(t.Context(), job, 0)
-	require.NoError(t, err)
-	driver, source := driverOf(path)
-	db, err := sql.Open(driver, source)
-	require.NoError(t, err)
-	var lease int
-	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT lease FROM payvault_jobs`).Scan(&lease))
-	assert.Equal(t, 5000, lease)
-	require.NoError(t, db.Close())
 }
 
 // TestDatabaseThatFails ends the walk before anything is sent.
@@ -606,8 +242,7 @@ func TestDatabaseThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := opened(t, path)
 	execute(t, path, `DROP TABLE payvault_batches`)
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
+	srv := newServer(t, payvaulttest.Fault{})
 	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
 	got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
 	require.Len(t, got, 10)
@@ -617,175 +252,141 @@ func TestDatabaseThatFails(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
-// dropping opens connections that drop at one commit, before or after the database has performed it.
+// dropping opens connections that drop at statements, before or after the database has performed them.
 type dropping struct {
 	driver driver.Driver
 	source string
-	armed  atomic.Bool
-	after  bool
 
-	failing atomic.Int64  // commits that have failed, if that is not 0; all do
-	holding chan struct{} // if it is there, a commit gives to it, twice
+	mu    sync.Mutex
+	left  int // how many more
+	after bool
+	hold  *hold // of all statements, if it is there
 }
+
+// hold holds statements up.
+type hold struct{ entered, release chan struct{} }
 
 func (d *dropping) Driver() driver.Driver { return d.driver }
 
 func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	conn, err := d.driver.Open(d.source)
-	return droppingConn{conn, d}, err
+	return &droppingConn{Conn: conn, dropping: d}, err
+}
+
+// set makes the next statements drop.
+func (d *dropping) set(n int, after bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.after = n, after
 }
 
 type droppingConn struct {
 	driver.Conn
 	*dropping
+
+	dropped bool
 }
 
-func (c droppingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
-	return droppingTx{tx, c}, err
+func (c *droppingConn) IsValid() bool { return !c.dropped }
+
+func (c *droppingConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, q, args)
 }
 
-type droppingTx struct {
-	driver.Tx
-	droppingConn
+func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
+	c.mu.Lock()
+	drop, after, hold := c.left > 0, c.after, c.hold
+	c.left = max(0, c.left-1)
+	c.mu.Unlock()
+	if hold != nil {
+		hold.entered <- struct{}{}
+		<-hold.release
+	}
+	if !drop {
+		return c.Conn.(driver.ExecerContext).ExecContext(ctx, q, args)
+	}
+	c.dropped = true
+	if after {
+		if _, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, q, args); err != nil {
+			return nil, err
+		}
+	}
+	return nil, io.ErrUnexpectedEOF
 }
 
-func (t droppingTx) Commit() error {
-	if t.holding != nil {
-		t.holding <- struct{}{}
-		t.holding <- struct{}{}
-	}
-	if t.failing.Load() > 0 {
-		return errors.Join(fmt.Errorf("failure %d", t.failing.Add(1)-1), driver.ErrBadConn, t.Rollback())
-	}
-	if !t.armed.CompareAndSwap(true, false) {
-		return t.Tx.Commit()
-	}
-	finish := t.Rollback
-	if t.after {
-		finish = t.Tx.Commit
-	}
-	return errors.Join(io.ErrUnexpectedEOF, driver.ErrBadConn, finish()) // the pool drops a bad one
+// newDropping opens a journal whose connections drop.
+func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
+	t.Helper()
+	name, source := driverOf(place)
+	opener, err := sql.Open(name, source)
+	require.NoError(t, err)
+	require.NoError(t, opener.Close())
+	d := &dropping{driver: opener.Driver(), source: source}
+	db := sql.OpenDB(d)
+	j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, j.Close())
+		assert.NoError(t, db.Close())
+	})
+	return j, d
 }
 
-// TestConnectionThatDrops costs no outcome that is known. One of a batch that may be sent again is not recorded twice,
-// since another run may have begun it meanwhile.
+// TestConnectionThatDrops costs no batch: neither is one left begun that is not sent, nor is an outcome lost.
 func TestConnectionThatDrops(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		for i, after := range []bool{false, true} {
-			name, source := driverOf(place)
-			db, err := sql.Open(name, source)
-			require.NoError(t, err)
-			require.NoError(t, db.Close())
-			d := &dropping{driver: db.Driver(), source: source, after: after}
-			db = sql.OpenDB(d)
-			j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
-			require.NoError(t, err)
-			for k, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "not sent"} {
-				batch := 10*i + k
+		j, d := newDropping(t, place)
+		other := opened(t, place, sqlpayvault.WithoutLease())
+		batch := 0
+		for _, after := range []bool{false, true} {
+			for _, status := range []payvault.BatchStatus{"accepted", "refused", "unknown", "not sent"} {
+				batch++
+				d.set(2, after)
+				mustBegin(t, j, batch)
 				outcome := payvault.BatchOutcome{Status: status, Cards: 100}
-				_, err = j.Begin(t.Context(), job, batch)
+				d.set(2, after)
+				require.NoError(t, j.End(t.Context(), job, batch, outcome))
+				state, err := other.Begin(t.Context(), job, batch)
 				require.NoError(t, err)
-				d.armed.Store(true)
-				if err = j.End(t.Context(), job, batch, outcome); status == payvault.BatchNotSent {
-					require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-					continue
+				if status == payvault.BatchNotSent {
+					assert.Zero(t, state)
+				} else {
+					assert.Equal(t, &outcome, state.Outcome)
 				}
-				require.NoError(t, err)
-				assert.False(t, d.armed.Load(), "it has dropped")
-				state, err := j.Begin(t.Context(), job, batch)
-				require.NoError(t, err)
-				assert.Equal(t, &outcome, state.Outcome)
 			}
-			d.armed.Store(true)
-			_, err = j.Begin(t.Context(), job, 10*i+7)
-			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.NoError(t, j.Close())
-			require.NoError(t, db.Close())
 		}
 	})
 }
 
-// broken opens a journal in a file whose commits fail, or are held.
-func broken(t *testing.T) (*sqlpayvault.Journal, *dropping) {
-	t.Helper()
-	name, source := driverOf(filepath.Join(t.TempDir(), "journal"))
-	db, err := sql.Open(name, source)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-	d := &dropping{driver: db.Driver(), source: source}
-	db = sql.OpenDB(d)
-	j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, errors.Join(j.Close(), db.Close())) })
-	return j, d
-}
-
-// TestFirstFailureCounts: those after it follow from it.
-func TestFirstFailureCounts(t *testing.T) {
-	t.Parallel()
-	j, d := broken(t)
-	d.failing.Store(1)
-	err := j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
-	require.ErrorContains(t, err, "failure 1\n")
-	assert.Greater(t, d.failing.Load(), int64(2), "it was tried again")
-	d.failing.Store(0)
-}
-
-// TestContextThatEnds while another transaction is committed: nothing is begun.
+// TestContextThatEnds while a batch is being begun: it is begun, and the caller knows. What waits is not begun.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
-	j, d := broken(t)
-	d.holding = make(chan struct{})
-	first, second := make(chan error, 1), make(chan error, 1)
-	begin := func(ctx context.Context, batch int, ended chan<- error) {
-		_, err := j.Begin(ctx, job, batch)
-		ended <- err
-	}
-	go begin(t.Context(), 0, first)
-	<-d.holding
+	path := filepath.Join(t.TempDir(), "journal")
+	j, d := newDropping(t, path)
+	d.hold = &hold{make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 10)
+	for batch := range 10 {
+		go func() {
+			_, err := j.Begin(ctx, job, batch)
+			errs <- err
+		}()
+	}
+	<-d.hold.entered
+	<-d.hold.entered // as many as go on at a time
 	cancel()
-	go begin(ctx, 1, second)
-	select {
-	case err := <-second:
-		require.ErrorIs(t, err, context.Canceled)
-	case <-time.After(10 * time.Second):
-		assert.Fail(t, "it waits")
+	for range 8 {
+		require.ErrorIs(t, <-errs, context.Canceled)
 	}
-	<-d.holding
-	require.NoError(t, <-first)
-	d.holding = nil // Close commits too
-}
-
-func TestOpenErrors(t *testing.T) {
-	t.Parallel()
-	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	path := filepath.Join(t.TempDir(), "text")
-	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
-	_, err = sqlpayvault.Open(t.Context(), path)
-	require.ErrorContains(t, err, "not a database")
-}
-
-// TestPaths: whatever they mean to SQLite, the journal is in the file of that name.
-func TestPaths(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
-		for _, begun := range []bool{false, true} {
-			j, err := sqlpayvault.Open(t.Context(), path)
-			require.NoError(t, err)
-			state, err := j.Begin(t.Context(), job, 0)
-			require.NoError(t, err)
-			assert.Equal(t, begun, state.Begun, path)
-			require.NoError(t, j.Close())
-		}
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		assert.Positive(t, info.Size())
-	}
+	close(d.hold.release)
+	require.NoError(t, <-errs)
+	require.NoError(t, <-errs)
+	var n int
+	require.NoError(t, direct(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
+	assert.Equal(t, 2, n)
+	d.hold = nil // Close has a statement too
 }
 
 // TestTablesAreMadeOnce: many runs start at the same time.
@@ -808,17 +409,39 @@ func TestTablesAreMadeOnce(t *testing.T) {
 	})
 }
 
+// TestOlderSchema is refused, with what to do. Its batches are left as they are.
+func TestOlderSchema(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		for _, statement := range []string{
+			`CREATE TABLE payvault_jobs (job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL,
+				lease BIGINT NOT NULL)`,
+			`CREATE TABLE payvault_batches (job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL,
+				cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '',
+				status_code BIGINT NOT NULL DEFAULT 0, code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '',
+				PRIMARY KEY (job, batch))`,
+			`INSERT INTO payvault_batches (job, batch, status) VALUES ('a', 1, 'begun')`,
+		} {
+			execute(t, place, statement)
+		}
+		_, _, err := open(t.Context(), place)
+		require.ErrorContains(t, err, "are of another version of this package. Finish their jobs with that version")
+		var n int
+		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
+		assert.Equal(t, 1, n)
+	})
+}
+
 // TestNoCardData looks for the cards in the files.
 func TestNoCardData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := opened(t, filepath.Join(dir, "journal"))
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
-	inject(t, srv, payvaulttest.Fault{
+	srv := newServer(t, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
 	})
-	echo := &http.Client{Transport: slow{"4111111111111111"}} // as the ID of the request
+	echo := &http.Client{Transport: slow{requestID: "4111111111111111"}} // as the ID of the request
 	echoing, err := payvault.NewClient("https://service.test", "key", payvault.WithHTTPClient(echo))
 	require.NoError(t, err)
 	for i, client := range []*payvault.Client{srv.Client(), echoing} {
@@ -838,11 +461,4 @@ func TestNoCardData(t *testing.T) {
 		assert.Zero(t, info.Mode().Perm()&0o077, file.Name())
 	}
 	assert.Positive(t, size)
-}
-
-// inject makes requests fail as the fault says.
-func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) {
-	t.Helper()
-	_, err := srv.Inject(fault)
-	require.NoError(t, err)
 }

@@ -1,12 +1,29 @@
 package sqlpayvault_test
 
 import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"iter"
+	"net/url"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of the tests on Postgres
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
 )
+
+const job = "cards of November"
 
 // TestMain lets the test binary be the program that a test kills.
 func TestMain(m *testing.M) {
@@ -15,4 +32,155 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// eachDatabase runs a test on a file of SQLite, and on Postgres if PAYVAULT_TEST_POSTGRES has its connection string.
+func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "a journal?.100%"))
+	})
+	t.Run("Postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newSchema(t, postgres(t)))
+	})
+}
+
+// postgres returns the connection string of a Postgres, or skips the test.
+func postgres(tb testing.TB) string {
+	tb.Helper()
+	dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
+	if dsn == "" {
+		tb.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
+	}
+	return dsn
+}
+
+// newSchema returns the connection string of a schema that is dropped with the test. Its default isolation is the one
+// under which statements fail because of others.
+func newSchema(tb testing.TB, dsn string) string {
+	tb.Helper()
+	schema := "test_" + strings.ToLower(rand.Text())
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(tb, err)
+	_, err = db.ExecContext(tb.Context(), "CREATE SCHEMA "+schema)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		ctx := context.WithoutCancel(tb.Context()) // it has ended
+		_, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
+		assert.NoError(tb, err)
+		assert.NoError(tb, db.Close())
+	})
+	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
+}
+
+// isFile reports whether a place is the path of a file, and not the connection string of Postgres.
+func isFile(place string) bool { return !strings.Contains(place, "dbname=") }
+
+// driverOf returns the driver of a place, and what it opens.
+func driverOf(place string) (driver, source string) {
+	if isFile(place) {
+		return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
+	}
+	return "pgx", place
+}
+
+// direct opens the database of a journal.
+func direct(tb testing.TB, place string) *sql.DB {
+	tb.Helper()
+	db, err := sql.Open(driverOf(place))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, db.Close()) })
+	return db
+}
+
+// execute changes what a journal has written.
+func execute(tb testing.TB, place, statement string) {
+	tb.Helper()
+	db, err := sql.Open(driverOf(place))
+	require.NoError(tb, err)
+	_, err = db.ExecContext(tb.Context(), statement)
+	require.NoError(tb, err)
+	require.NoError(tb, db.Close())
+}
+
+// open opens a journal at a place.
+func open(
+	ctx context.Context, place string, opts ...sqlpayvault.Option,
+) (j *sqlpayvault.Journal, closeAll func() error, err error) {
+	if isFile(place) {
+		if j, err = sqlpayvault.Open(ctx, place, opts...); err != nil {
+			return nil, nil, err
+		}
+		return j, j.Close, nil
+	}
+	db, err := sql.Open("pgx", place)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j, err = sqlpayvault.New(ctx, db, opts...); err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return j, func() error {
+		if err := j.Close(); err != nil {
+			return err
+		}
+		return db.Close()
+	}, nil
+}
+
+func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvault.Journal {
+	tb.Helper()
+	j, closeAll, err := open(tb.Context(), place, opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, closeAll()) })
+	return j
+}
+
+// mustBegin begins a batch of which nothing is known.
+func mustBegin(tb testing.TB, j *sqlpayvault.Journal, batch int) {
+	tb.Helper()
+	state, err := j.Begin(tb.Context(), job, batch)
+	require.NoError(tb, err)
+	assert.Zero(tb, state)
+}
+
+// mustEnd records an outcome of 100 cards.
+func mustEnd(tb testing.TB, j *sqlpayvault.Journal, batch int, status payvault.BatchStatus) {
+	tb.Helper()
+	require.NoError(tb, j.End(tb.Context(), job, batch, payvault.BatchOutcome{Status: status, Cards: 100}))
+}
+
+func stream(n int) iter.Seq[payvault.AccountUpdaterCard] {
+	return func(yield func(payvault.AccountUpdaterCard) bool) {
+		for i := range n {
+			if !yield(payvault.AccountUpdaterCard{
+				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i),
+			}) {
+				return
+			}
+		}
+	}
+}
+
+func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpdaterBatch {
+	var batches []payvault.AccountUpdaterBatch
+	for batch := range seq {
+		batches = append(batches, *batch)
+	}
+	return batches
+}
+
+// newServer starts an emulator with a fault, if it has a kind.
+func newServer(tb testing.TB, fault payvaulttest.Fault) *payvaulttest.Server {
+	tb.Helper()
+	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
+	tb.Cleanup(srv.Close)
+	if fault.Kind != "" {
+		fault.Operation = payvault.OpAccountUpdaterSubmit
+		_, err := srv.Inject(fault)
+		require.NoError(tb, err)
+	}
+	return srv
 }

@@ -1,0 +1,137 @@
+package sqlpayvault
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite" // the driver of Open
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// connectionsOf returns how many connections the statements of batches use at a time: as many as db may open, or two
+// without a limit. Two is how many database/sql keeps open by default. It would open and close others for each
+// statement.
+func connectionsOf(db *sql.DB) int {
+	if limit := db.Stats().MaxOpenConnections; limit > 0 {
+		return limit
+	}
+	return 2
+}
+
+// try runs a statement of a batch, and tries it again for up to 10 s when it fails. A statement that has begun is
+// waited for, whatever becomes of ctx: otherwise nobody would know whether the batch was recorded.
+func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
+	select {
+	case j.statements <- struct{}{}:
+		defer func() { <-j.statements }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return retry(context.WithoutCancel(ctx), statement)
+}
+
+// retry runs a statement again until it succeeds, for up to 10 s. It may have been performed though it failed.
+func retry(ctx context.Context, statement func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var first error // those after it follow from it
+	for wait := time.Millisecond; ; wait = min(2*wait, pause) {
+		err := statement(ctx)
+		if err == nil || errors.Is(err, ErrRunning) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		if isPooled(err) {
+			return describe(first)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return describe(first)
+		}
+	}
+}
+
+// change runs a statement, and reports whether it has changed a row.
+func (j *Journal) change(ctx context.Context, statement string, args ...any) (changed bool, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
+		result, err := j.db.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		changed = n > 0
+		return err
+	})
+	return changed, err
+}
+
+// isPooled reports whether a driver finds that its prepared statements are on another connection.
+func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
+
+// describe says what to do about an error of the database.
+func describe(err error) error {
+	if isPooled(err) {
+		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+
+			"pgx needs default_query_exec_mode=exec in its connection string: %w", err)
+	}
+	return fmt.Errorf("sqlpayvault: %w", err)
+}
+
+// orRunning turns the error of a row or file that stays locked into ErrRunning. A frozen run may hold the lock.
+func orRunning(err error) error {
+	locked, ok := errors.AsType[*sqlite.Error](err)
+	if ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)
+	}
+	return err
+}
+
+// tables is what [Open] and [New] make. Where a program may not make tables, make them before.
+//
+//nolint:gochecknoglobals // never changed
+var tables = [...]string{
+	`CREATE TABLE IF NOT EXISTS payvault_jobs (
+		job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // in ms
+	`CREATE TABLE IF NOT EXISTS payvault_batches (
+		job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, run TEXT NOT NULL, number BIGINT NOT NULL,
+		cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '', status_code BIGINT NOT NULL DEFAULT 0,
+		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
+}
+
+// createTables makes the tables if they are not there, and refuses those of another version.
+func createTables(ctx context.Context, db *sql.DB) error {
+	look := func() error {
+		_, err := db.ExecContext(ctx, `SELECT j.job, holder, beat, lease, b.job, batch, status, run, number, cards,
+			request_id, status_code, code, message FROM payvault_jobs j, payvault_batches b WHERE 1 = 0`)
+		return err
+	}
+	var err error
+	for range 5 { // others may make them at the same time, which Postgres reports as an error
+		if err = look(); err == nil {
+			return nil
+		}
+		for _, table := range tables {
+			if _, err = db.ExecContext(ctx, table); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("sqlpayvault: create tables: %w", err)
+	}
+	if err = look(); err != nil {
+		return fmt.Errorf("sqlpayvault: payvault_jobs and payvault_batches are of another version of this package. "+
+			"Finish their jobs with that version and then drop both tables, or keep new jobs in another file, database "+
+			"or schema: %w", err)
+	}
+	return nil
+}

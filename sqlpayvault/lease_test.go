@@ -1,0 +1,123 @@
+package sqlpayvault_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
+)
+
+// TestTwoRuns: the second one is refused while the first one lives, and goes on when it is closed.
+func TestTwoRuns(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		first := opened(t, place)
+		second := opened(t, place, sqlpayvault.WithLease(time.Minute))
+		mustBegin(t, first, 0)
+		start := time.Now()
+		_, err := second.Begin(t.Context(), job, 1)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		assert.Less(t, time.Since(start), 4*time.Second, "the first sign of life of the other one is enough")
+		_, err = second.Begin(t.Context(), "another job", 0)
+		require.NoError(t, err)
+		require.NoError(t, first.Close())
+		state, err := second.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.True(t, state.Begun)
+		mustBegin(t, second, 1)
+	})
+}
+
+// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and it may still end what it had begun.
+func TestRunThatGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
+		next := opened(t, place, sqlpayvault.WithLease(time.Hour))
+		mustBegin(t, frozen, 0)
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // within which it gives no sign of life
+		state, err := next.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, payvault.BatchState{Begun: true}, state)
+
+		mustBegin(t, next, 1)
+		mustEnd(t, next, 1, payvault.BatchNotSent)
+		_, err = frozen.Begin(t.Context(), job, 1)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		mustBegin(t, next, 1) // what was refused was not begun
+		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
+		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
+		state, err = next.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, &outcome, state.Outcome)
+
+		require.NoError(t, next.Close())
+		mustBegin(t, frozen, 2) // it asks for the lease again
+	})
+}
+
+// TestRunThatIsFrozenInATransaction holds a lock for as long as it is frozen. It is another run at work, and no
+// timeout.
+func TestRunThatIsFrozenInATransaction(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
+		mustBegin(t, frozen, 0)
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`)
+		conn, err := direct(t, place).Conn(t.Context())
+		require.NoError(t, err)
+		for _, statement := range []string{`BEGIN`, `UPDATE payvault_jobs SET beat = beat`} {
+			_, err = conn.ExecContext(t.Context(), statement)
+			require.NoError(t, err)
+		}
+		next := opened(t, place)
+		_, err = next.Begin(t.Context(), job, 1)
+		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+		_, err = conn.ExecContext(t.Context(), `ROLLBACK`)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		mustBegin(t, next, 1)
+	})
+}
+
+// TestLeaseIsThatOfItsHolder: a run of a shorter lease waits as long as the holder has asked for, or until its context
+// ends.
+func TestLeaseIsThatOfItsHolder(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		mustBegin(t, opened(t, place, sqlpayvault.WithLease(time.Hour)), 0)
+		srv := newServer(t, payvaulttest.Fault{})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		second := opened(t, place, sqlpayvault.WithLease(time.Millisecond))
+		options := &payvault.SubmitAllOptions{Journal: second, Job: job}
+		got := collect(srv.Client().AccountUpdater.SubmitAll(ctx, stream(300), options))
+		require.Len(t, got, 3)
+		for _, batch := range got {
+			require.ErrorIs(t, batch.Err, context.DeadlineExceeded)
+			assert.NotErrorIs(t, batch.Err, sqlpayvault.ErrRunning)
+		}
+	})
+}
+
+// TestDefaultLease is that of no time, too.
+func TestDefaultLease(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		mustBegin(t, opened(t, place, sqlpayvault.WithLease(0)), 0)
+		var lease int
+		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT lease FROM payvault_jobs`).Scan(&lease))
+		assert.Equal(t, 5000, lease)
+	})
+}

@@ -1,0 +1,82 @@
+package sqlpayvault_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
+)
+
+// throughBouncer returns the connection string of a new database behind a pgbouncer in transaction mode, whose pool has
+// fewer connections than the tests have clients.
+func throughBouncer(t *testing.T) string {
+	t.Helper()
+	bouncer := os.Getenv("PAYVAULT_TEST_PGBOUNCER")
+	if bouncer == "" {
+		t.Skip("PAYVAULT_TEST_PGBOUNCER is not set") // .ci/run starts a pgbouncer and sets it
+	}
+	name, admin := "test_"+strings.ToLower(rand.Text()), direct(t, postgres(t))
+	_, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := admin.ExecContext(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)")
+		assert.NoError(t, err)
+	})
+	return bouncer + " dbname=" + name
+}
+
+// TestBehindPgbouncer: runs go on, one after the other and several at a time.
+func TestBehindPgbouncer(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			place := throughBouncer(t) + " default_query_exec_mode=" + mode
+			srv := newServer(t, payvaulttest.Fault{})
+			for run := range 2 {
+				for range 4 {
+					mustBegin(t, opened(t, place, sqlpayvault.WithoutLease()), 1000+run)
+					execute(t, place, `DELETE FROM payvault_batches WHERE batch >= 1000`)
+				}
+				j := opened(t, place)
+				got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(5000), &payvault.SubmitAllOptions{
+					Concurrency: 8, Journal: j, Job: job,
+				}))
+				for _, batch := range got {
+					require.NoError(t, batch.Err)
+					assert.Equal(t, run == 1, batch.FromJournal)
+				}
+				unresolved, err := j.Unresolved(t.Context(), job)
+				require.NoError(t, err)
+				assert.Empty(t, unresolved)
+				require.NoError(t, j.Close())
+			}
+			assert.Equal(t, 50, srv.Commits(payvault.OpAccountUpdaterSubmit))
+		})
+	}
+}
+
+// TestPreparedStatementsBehindPgbouncer: the error says what to do.
+func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
+	t.Parallel()
+	place := throughBouncer(t)
+	for batch := range 20 {
+		j, err := sqlpayvault.New(t.Context(), direct(t, place), sqlpayvault.WithoutLease())
+		require.NoError(t, err)
+		_, err = j.Begin(t.Context(), job, batch)
+		_ = j.Close() // it fails in the same way
+		if err != nil {
+			require.ErrorContains(t, err, "pgx needs default_query_exec_mode=exec in its connection string")
+			return
+		}
+	}
+	t.Log("this pgbouncer keeps prepared statements")
+}

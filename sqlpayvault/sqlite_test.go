@@ -1,0 +1,99 @@
+package sqlpayvault_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/sqlpayvault"
+)
+
+func TestOpenErrors(t *testing.T) {
+	t.Parallel()
+	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	path := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
+	_, err = sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, "not a database")
+}
+
+// TestPaths: whatever they mean to SQLite, the journal is in the file of that name.
+func TestPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
+		for _, begun := range []bool{false, true} {
+			j, err := sqlpayvault.Open(t.Context(), path)
+			require.NoError(t, err)
+			state, err := j.Begin(t.Context(), job, 0)
+			require.NoError(t, err)
+			assert.Equal(t, begun, state.Begun, path)
+			require.NoError(t, j.Close())
+		}
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Positive(t, info.Size())
+	}
+}
+
+// copyFiles copies some of the files of a journal to another folder, as from a process that was killed.
+func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
+	t.Helper()
+	to = filepath.Join(t.TempDir(), "journal")
+	for _, suffix := range suffixes {
+		content, err := os.ReadFile(from + suffix)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(to+suffix, content, 0o600)) //nolint:gosec // in a temporary directory
+	}
+	return to
+}
+
+// TestFileThatIsNotWhole is refused, however much of its -wal SQLite had copied into it. With the -wal it goes on.
+func TestFileThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := opened(t, path)
+	for batch := range 3 {
+		mustBegin(t, j, batch)
+		if batch == 1 {
+			execute(t, path, `PRAGMA wal_checkpoint(FULL)`)
+		}
+		alone := copyFiles(t, path, "")
+		_, err := sqlpayvault.Open(t.Context(), alone)
+		require.ErrorContains(t, err, "was moved or copied without journal-wal")
+		link := filepath.Join(t.TempDir(), "link")
+		require.NoError(t, os.Symlink(alone, link))
+		require.NoError(t, os.WriteFile(link+"-wal", nil, 0o600))
+		_, err = sqlpayvault.Open(t.Context(), link)
+		require.ErrorContains(t, err, "was moved or copied without journal-wal", "the -wal is beside the file")
+		unresolved, err := opened(t, copyFiles(t, path, "", "-wal")).Unresolved(t.Context(), job)
+		require.NoError(t, err)
+		assert.Len(t, unresolved, batch+1)
+	}
+	require.NoError(t, j.Close())
+	unresolved, err := opened(t, copyFiles(t, path, "")).Unresolved(t.Context(), job)
+	require.NoError(t, err)
+	assert.Len(t, unresolved, 3, "a file that was closed is whole")
+}
+
+// TestClose leaves one file, when the last of several journals is closed.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	first, second := opened(t, path), opened(t, path)
+	mustBegin(t, first, 0)
+	require.NoError(t, first.Close())
+	_, err := sqlpayvault.Open(t.Context(), copyFiles(t, path, ""))
+	require.ErrorContains(t, err, "was moved or copied without journal-wal", "the second one has it open")
+	mustBegin(t, second, 1)
+	require.NoError(t, second.Close())
+	files, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, files, 1)
+	unresolved, err := opened(t, path).Unresolved(t.Context(), job)
+	require.NoError(t, err)
+	assert.Len(t, unresolved, 2)
+}

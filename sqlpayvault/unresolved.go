@@ -1,0 +1,84 @@
+package sqlpayvault
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/payvault"
+)
+
+// Batch is a batch of a job.
+type Batch struct {
+	Index   int                   // of the batch, zero-based
+	Start   int                   // position of its first card in the stream; the batch has up to 100 from there
+	Outcome payvault.BatchOutcome // BatchUnknown also if the batch was begun and not ended
+}
+
+// Unresolved returns the batches of unknown outcome, in their order. Somebody has to look up each of them, since no run
+// sends it again. While a run is at work, the batches in flight are among them.
+func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
+	return j.list(ctx, job, begun, string(payvault.BatchUnknown))
+}
+
+// Refused returns the batches that the service has refused, in their order.
+func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
+	refused := string(payvault.BatchRefused)
+	return j.list(ctx, job, refused, refused)
+}
+
+// list returns the batches of two statuses.
+func (j *Journal) list(ctx context.Context, job, status, or string) (batches []Batch, err error) {
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	defer j.working.Done()
+	rows, err := j.db.QueryContext(ctx, `SELECT batch, status, cards, request_id, status_code, code, message
+		FROM payvault_batches WHERE job = $1 AND status IN ($2, $3) ORDER BY batch`, job, status, or)
+	if err != nil {
+		return nil, describe(err)
+	}
+	defer rows.Close() //nolint:errcheck // Err has it
+	for rows.Next() {
+		var b Batch
+		o := &b.Outcome
+		err := rows.Scan(&b.Index, &o.Status, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
+		if err != nil {
+			return nil, err
+		}
+		if o.Status == begun {
+			o.Status, o.Message = payvault.BatchUnknown, "it was begun and not ended"
+		}
+		b.Start = b.Index * payvault.MaxAccountUpdaterCards
+		batches = append(batches, b)
+	}
+	return batches, rows.Err()
+}
+
+// Resolve records what somebody has found out about a batch that is of unknown outcome or was refused. With
+// BatchNotSent the next run sends it. With BatchAccepted or BatchRefused no run does. Cards is kept as it was recorded.
+//
+// No run of the job may be at work: Resolve takes the lease of the job, and fails with [ErrRunning]. A journal that was
+// opened [WithoutLease] cannot notice a run, so stop all workers before.
+func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
+	switch outcome.Status {
+	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:
+	default:
+		return fmt.Errorf("sqlpayvault: a batch cannot be resolved as %q", outcome.Status)
+	}
+	if err := j.enter(); err != nil {
+		return err
+	}
+	defer j.working.Done()
+	j.disclaim(job) // another run may have taken it over
+	if err := j.claim(ctx, job); err != nil {
+		return err
+	}
+	found, err := j.change(ctx, `UPDATE payvault_batches SET status = $3, request_id = $4, status_code = $5, code = $6,
+		message = $7 WHERE job = $1 AND batch = $2 AND status IN ('`+begun+`', '`+string(payvault.BatchUnknown)+`', '`+
+		string(payvault.BatchRefused)+`')`, job, batch, string(outcome.Status), outcome.RequestID, outcome.StatusCode,
+		outcome.Code, outcome.Message)
+	if err == nil && !found {
+		err = fmt.Errorf("sqlpayvault: batch %d of the job is neither of unknown outcome nor refused", batch)
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package sqlpayvault_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/sqlpayvault"
+)
+
+// TestUnresolved lists the batches that somebody has to look up, with the positions of their cards.
+func TestUnresolved(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		outcomes := map[int]payvault.BatchOutcome{
+			9:  {Status: payvault.BatchAccepted},
+			10: {Status: payvault.BatchUnknown, Cards: 99, StatusCode: 503, Message: "unexpected EOF"},
+			11: {Status: payvault.BatchRefused, Cards: 7, StatusCode: 400, Code: "2", Message: "no"},
+			12: {Status: payvault.BatchNotSent},
+			13: {},
+		}
+		for batch, outcome := range outcomes {
+			mustBegin(t, j, batch)
+			if outcome.Status != "" {
+				require.NoError(t, j.End(t.Context(), job, batch, outcome))
+			}
+		}
+		unresolved, err := j.Unresolved(t.Context(), job)
+		require.NoError(t, err)
+		assert.Equal(t, []sqlpayvault.Batch{
+			{Index: 10, Start: 1000, Outcome: outcomes[10]},
+			{Index: 13, Start: 1300, Outcome: payvault.BatchOutcome{
+				Status: payvault.BatchUnknown, Message: "it was begun and not ended",
+			}},
+		}, unresolved)
+		refused, err := j.Refused(t.Context(), job)
+		require.NoError(t, err)
+		assert.Equal(t, []sqlpayvault.Batch{{Index: 11, Start: 1100, Outcome: outcomes[11]}}, refused)
+		for _, list := range []func() ([]sqlpayvault.Batch, error){
+			func() ([]sqlpayvault.Batch, error) { return j.Unresolved(t.Context(), "another job") },
+			func() ([]sqlpayvault.Batch, error) { return j.Refused(t.Context(), "another job") },
+		} {
+			none, err := list()
+			require.NoError(t, err)
+			assert.Empty(t, none)
+		}
+	})
+}
+
+// TestResolve: the next run goes by what somebody has found out.
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		first := opened(t, place)
+		for batch, status := range []payvault.BatchStatus{"", payvault.BatchUnknown, payvault.BatchRefused, "accepted"} {
+			mustBegin(t, first, batch)
+			if status != "" {
+				mustEnd(t, first, batch, status)
+			}
+		}
+		second := opened(t, place)
+		accepted := payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ"}
+		require.ErrorIs(t, second.Resolve(t.Context(), job, 0, accepted), sqlpayvault.ErrRunning)
+		require.NoError(t, first.Close())
+
+		require.NoError(t, second.Resolve(t.Context(), job, 0, accepted))
+		state, err := second.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, &accepted, state.Outcome)
+		for _, batch := range []int{1, 2} {
+			require.NoError(t, second.Resolve(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
+			mustBegin(t, second, batch)
+		}
+		for _, batch := range []int{3, 4} {
+			err := second.Resolve(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchNotSent})
+			require.ErrorContains(t, err, "is neither of unknown outcome nor refused")
+		}
+		for _, status := range []payvault.BatchStatus{"", "begun", payvault.BatchUnknown} {
+			err := second.Resolve(t.Context(), job, 1, payvault.BatchOutcome{Status: status})
+			require.ErrorContains(t, err, "cannot be resolved as")
+		}
+	})
+}
+
+// TestResolveKeepsTheNumberOfCards, which a later run compares with its own.
+func TestResolveKeepsTheNumberOfCards(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		mustBegin(t, j, 0)
+		mustEnd(t, j, 0, payvault.BatchUnknown)
+		require.NoError(t, j.Resolve(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}))
+		state, err := j.Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, 100, state.Outcome.Cards)
+	})
+}
