@@ -86,13 +86,19 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning turns the error of a row or file that stays locked into ErrRunning. A frozen run may hold the lock.
-func orRunning(err error) error {
-	locked, ok := errors.AsType[*sqlite.Error](err)
-	if ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY || errors.Is(err, context.DeadlineExceeded) {
+// orRunning adds ErrRunning to the error of a row or file that stays locked, since a frozen run may hold the lock. The
+// end of ctx is no such error.
+func orRunning(ctx context.Context, err error) error {
+	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)
 	}
 	return err
+}
+
+// isBusy reports whether SQLite has waited in vain for the lock of a file.
+func isBusy(err error) bool {
+	locked, ok := errors.AsType[*sqlite.Error](err)
+	return ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // tables is what [Open] and [New] make. Where a program may not make tables, make them before.
@@ -107,17 +113,13 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses those of another version.
+// createTables makes the tables if they are not there, and refuses those of another version. Others may make them at the
+// same time, which Postgres reports as an error.
 func createTables(ctx context.Context, db *sql.DB) error {
-	look := func() error {
-		_, err := db.ExecContext(ctx, `SELECT j.job, holder, beat, lease, b.job, batch, status, run, number, cards,
-			request_id, status_code, code, message FROM payvault_jobs j, payvault_batches b WHERE 1 = 0`)
-		return err
-	}
 	var err error
-	for range 5 { // others may make them at the same time, which Postgres reports as an error
-		if err = look(); err == nil {
-			return nil
+	for range 5 {
+		if err = checkTables(ctx, db); err == nil || isBusy(err) {
+			break
 		}
 		for _, table := range tables {
 			if _, err = db.ExecContext(ctx, table); err != nil {
@@ -126,12 +128,19 @@ func createTables(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("sqlpayvault: create tables: %w", err)
+		return fmt.Errorf("sqlpayvault: create tables: %w", orRunning(ctx, err))
 	}
-	if err = look(); err != nil {
+	if err = checkTables(ctx, db); err != nil {
 		return fmt.Errorf("sqlpayvault: payvault_jobs and payvault_batches are of another version of this package. "+
 			"Finish their jobs with that version and then drop both tables, or keep new jobs in another file, database "+
 			"or schema: %w", err)
 	}
 	return nil
+}
+
+// checkTables returns an error unless both tables have all columns.
+func checkTables(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, `SELECT j.job, holder, beat, lease, b.job, batch, status, run, number, cards,
+		request_id, status_code, code, message FROM payvault_jobs j, payvault_batches b WHERE 1 = 0`)
+	return err
 }

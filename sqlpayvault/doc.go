@@ -7,9 +7,10 @@
 //
 // # Durability
 //
-// Begin and End return when the database has committed what they write. A commit to a file of Open survives a power
-// cut. A file that was moved or copied without the latest batches is refused. A backup that is older than the last run
-// is not: nobody can tell that it is older, so do not restore one.
+// Begin and End return when the database has committed what they write. In a file of Open, what Begin writes survives a
+// power cut. The latest outcomes may not: those batches are then of unknown outcome. A file that was moved or copied
+// without its latest batches is refused. A backup that is older than the last run is not: nobody can tell that it is
+// older, so do not restore one.
 //
 // # Leases
 //

@@ -34,8 +34,9 @@ const begun = "begun"
 // same Journal would find that batches in flight are of unknown outcome.
 type Journal struct {
 	db     *sql.DB
-	file   string // that Open opened; "" if New got db
-	run    string // the holder of its leases
+	ends   *sql.DB // for End; db, but for a file of Open
+	file   string  // that Open opened; "" if New got db
+	run    string  // the holder of its leases
 	lease  time.Duration
 	shared bool // without leases
 
@@ -81,7 +82,7 @@ func WithoutLease() Option {
 // other statements. For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
-		db: db, run: rand.Text(), lease: defaultLease,
+		db: db, ends: db, run: rand.Text(), lease: defaultLease,
 		statements: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
 		held: map[string]bool{},
 	}
@@ -116,10 +117,10 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	if errors.Is(err, ErrRunning) {
 		j.disclaim(job)
 	}
-	if err != nil && ctx.Err() == nil {
-		err = orRunning(err)
+	if err != nil {
+		return state, orRunning(ctx, err)
 	}
-	return state, err
+	return state, nil
 }
 
 // insertBatch begins a batch that is not there, or was not sent. The run and the number tell which Begin it was.
@@ -183,7 +184,7 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 	}
 	defer j.working.Done()
 	return j.try(ctx, func(ctx context.Context) error {
-		_, err := j.db.ExecContext(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
+		_, err := j.ends.ExecContext(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
 			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message)
 		return err
 	})
@@ -200,7 +201,7 @@ func (j *Journal) end() error {
 	j.working.Wait()
 	_, err := j.change(context.Background(), `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.file != "" {
-		err = errors.Join(err, closeFile(j.db))
+		err = errors.Join(err, j.ends.Close(), closeFile(j.db))
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (j *Journal) claim(ctx context.Context, job string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return orRunning(err)
+		return orRunning(ctx, err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -69,11 +69,13 @@ func (j *Journal) disclaim(job string) {
 	delete(j.held, job)
 }
 
-// take takes the lease of a job as soon as it is free, or its holder has given no sign of life for long enough.
+// take takes the lease of a job as soon as it is free, or its holder has given no sign of life for long enough. Two
+// signs of life are those of another run at work. A single one may come from a process that was killed: the database may
+// perform the last statement of a process after its end.
 func (j *Journal) take(ctx context.Context, job string) error {
-	var first holding
+	var last holding
 	var dead <-chan time.Time
-	for {
+	for signs := -1; ; { // the first look is no sign of life
 		now, err := j.holding(ctx, job)
 		if err != nil {
 			return err
@@ -84,9 +86,11 @@ func (j *Journal) take(ctx context.Context, job string) error {
 		case free:
 		case now.holder == j.run:
 			return nil
-		case dead == nil:
-			first, dead = now, time.After(lease)
-		case now != first:
+		case now != last:
+			last, dead = now, time.After(lease)
+			signs++
+		}
+		if signs == 2 {
 			return ErrRunning
 		}
 		if !free {

@@ -2,6 +2,7 @@ package sqlpayvault_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestTwoRuns(t *testing.T) {
 		start := time.Now()
 		_, err := second.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		assert.Less(t, time.Since(start), 4*time.Second, "the first sign of life of the other one is enough")
+		assert.Less(t, time.Since(start), 4*time.Second, "two signs of life of the other one are enough")
 		_, err = second.Begin(t.Context(), "another job", 0)
 		require.NoError(t, err)
 		require.NoError(t, first.Close())
@@ -62,6 +63,38 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		require.NoError(t, next.Close())
 		mustBegin(t, frozen, 2) // it asks for the lease again
 	})
+}
+
+// TestLastStatementOfAKilledRun may be performed after its end. It is no run at work.
+func TestLastStatementOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		mustBegin(t, opened(t, place, sqlpayvault.WithLease(time.Hour)), 0)
+		execute(t, place, `UPDATE payvault_jobs SET lease = 400`)
+		go func() {
+			<-time.After(100 * time.Millisecond)
+			execute(t, place, `UPDATE payvault_jobs SET beat = beat + 1`)
+		}()
+		mustBegin(t, opened(t, place), 1)
+	})
+}
+
+// TestOpenOfALockedFile: a run that is frozen while it opens or closes the file is another run at work.
+func TestOpenOfALockedFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, opened(t, path).Close())
+	conn, err := direct(t, path).Conn(t.Context())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)
+	require.NoError(t, err)
+	_, err = sqlpayvault.Open(t.Context(), path)
+	require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+	_, err = conn.ExecContext(t.Context(), `ROLLBACK`)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	mustBegin(t, opened(t, path), 0)
 }
 
 // TestRunThatIsFrozenInATransaction holds a lock for as long as it is frozen. It is another run at work, and no

@@ -79,6 +79,24 @@ func TestFileThatIsNotWhole(t *testing.T) {
 	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
+// TestFileThatWasMovedAway from its -wal is refused at its old place too: SQLite would remove the -wal.
+func TestFileThatWasMovedAway(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	mustBegin(t, opened(t, path), 0)
+	killed := copyFiles(t, path, "", "-wal")
+	moved := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, os.Rename(killed, moved))
+	for _, name := range []string{killed, moved} {
+		_, err := sqlpayvault.Open(t.Context(), name)
+		require.ErrorContains(t, err, "put both of them into one folder")
+	}
+	require.NoError(t, os.Rename(moved, killed))
+	unresolved, err := opened(t, killed).Unresolved(t.Context(), job)
+	require.NoError(t, err)
+	assert.Len(t, unresolved, 1)
+}
+
 // TestClose leaves one file, when the last of several journals is closed.
 func TestClose(t *testing.T) {
 	t.Parallel()
