@@ -6,6 +6,7 @@ import (
 	"net/http/httptrace"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/sqlpayvault"
 )
 
 // slow accepts every submission after some time.
@@ -60,8 +62,16 @@ func benchmarkSubmitAll(b *testing.B, after time.Duration) {
 		run(b, payvault.SubmitAllOptions{Journal: opened(b, filepath.Join(b.TempDir(), "journal")), Job: job})
 	})
 	if dsn := os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn != "" {
-		b.Run("journal=Postgres", func(b *testing.B) {
-			run(b, payvault.SubmitAllOptions{Journal: opened(b, newSchema(b, dsn)), Job: job})
-		})
+		for _, connections := range []int{2, 8} {
+			b.Run("journal=Postgres/connections="+strconv.Itoa(connections), func(b *testing.B) {
+				db := direct(b, newSchema(b, dsn))
+				db.SetMaxOpenConns(connections)
+				db.SetMaxIdleConns(connections)
+				j, err := sqlpayvault.New(b.Context(), db)
+				require.NoError(b, err)
+				run(b, payvault.SubmitAllOptions{Journal: j, Job: job})
+				require.NoError(b, j.Close())
+			})
+		}
 	}
 }

@@ -113,8 +113,8 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses those of another version. Others may make them at the
-// same time, which Postgres reports as an error.
+// createTables makes the tables if they are not there, and refuses those of another version. Others may make them at
+// the same time, which Postgres reports as an error.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
 	for range 5 {

@@ -70,8 +70,8 @@ func (j *Journal) disclaim(job string) {
 }
 
 // take takes the lease of a job as soon as it is free, or its holder has given no sign of life for long enough. Two
-// signs of life are those of another run at work. A single one may come from a process that was killed: the database may
-// perform the last statement of a process after its end.
+// signs of life are those of another run at work. A single one may come from a process that was killed: the database
+// may perform the last statement of a process after its end.
 func (j *Journal) take(ctx context.Context, job string) error {
 	var last holding
 	var dead <-chan time.Time
