@@ -132,6 +132,10 @@ type pageWalk[T any] struct {
 	opts    []CallOption
 	yield   func(*Page[T], error) bool
 
+	ahead     *window.Window[fetched[T]]
+	next, end int         // the pages from next to end-1 may be asked for
+	failed    atomic.Bool // the walk will end with a page that has been asked for
+
 	before  *Page[T] // the last page that was yielded, with records of its own; nil before the first one
 	records int      // yielded so far
 	total   int      // the latest number of all records that the service claims; 0 if it claims none
@@ -152,26 +156,13 @@ type fetched[T any] struct {
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := cancelable(ctx)
 	keepRaw := newCallOptions(w.opts).response
-	next, end := w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
-	var failed atomic.Bool                        // the walk will end with a page that has been asked for
-	ahead := window.New(w.options.Prefetch, func() (func() fetched[T], bool) {
-		if next >= end || failed.Load() {
-			return nil, false
-		}
-		number := next
-		next++
-		return func() fetched[T] {
-			f := w.fetch(ctx, number)
-			if f.err != nil {
-				failed.Store(true)
-			}
-			return f
-		}, true
-	})
-	defer ahead.Wait()
+	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
+	w.failed.Store(false)
+	w.ahead = window.New[fetched[T]](w.options.Prefetch)
+	defer w.ahead.Wait()
 	defer cancel()
 	for at := w.options.Page; ; at++ {
-		f, _ := ahead.Pop()
+		f := w.get(ctx, at)
 		if f.err == nil && w.mayLackRecords(f.page) {
 			return true
 		}
@@ -182,8 +173,8 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		}
 		last := f.err == nil && w.isLast(f.page)
 		if f.err == nil && !last {
-			end = f.page.pagesKnown()
-			ahead.Fill()
+			w.end = f.page.pagesKnown()
+			w.fill(ctx)
 		}
 		if keepRaw != nil {
 			*keepRaw = f.raw
@@ -198,6 +189,25 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	}
 }
 
+// fill asks for pages ahead, as many as may be in flight.
+func (w *pageWalk[T]) fill(ctx context.Context) {
+	for w.next < w.end && w.ahead.HasRoom() && !w.failed.Load() {
+		number := w.next
+		w.next++
+		w.ahead.Start(func() fetched[T] { return w.fetch(ctx, number) })
+	}
+}
+
+// get waits for a page. Without pages ahead it asks for it first.
+func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
+	if w.options.Prefetch <= 0 {
+		return w.fetch(ctx, number)
+	}
+	w.fill(ctx)
+	f, _ := w.ahead.Pop()
+	return f
+}
+
 // fetch gets one page.
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	o, opts := w.options, w.opts
@@ -209,6 +219,9 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 		f.page, err = w.list.page(ctx, &o, opts)
 		return err
 	})
+	if f.err != nil {
+		w.failed.Store(true)
+	}
 	return f
 }
 

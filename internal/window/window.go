@@ -3,12 +3,12 @@ package window
 
 import "sync"
 
-// Window runs up to size jobs at a time, each in a goroutine of its own. Pop returns the results in the order of the
-// jobs. With size 0 no job runs ahead: Pop runs it. A Window is for one goroutine.
+// Window runs jobs, each in a goroutine of its own, and returns their results in the order in which they were started.
+// Start, HasRoom and End are for one goroutine, and Pop, Stop and Wait for one. That may be the same.
 type Window[R any] struct {
-	size    int
-	next    func() (job func() R, ok bool)
-	queue   []chan outcome[R] // one channel for each job that has begun, the oldest first
+	room    chan struct{}        // holds one for each job that was started and not popped
+	queue   chan chan outcome[R] // of these jobs, the oldest first
+	stopped chan struct{}        // closed by Stop
 	running sync.WaitGroup
 }
 
@@ -18,27 +18,29 @@ type outcome[R any] struct {
 	panicked any
 }
 
-// New returns a window over the jobs that next returns. Fill and Pop call next, in their own goroutine. When next
-// returns false there is no job at the moment; it is called again later.
-func New[R any](size int, next func() (job func() R, ok bool)) *Window[R] {
-	return &Window[R]{size: size, next: next}
-}
+// mostJobs is more than anybody needs, so that any number may be asked for.
+const mostJobs = 20_000
 
-// Fill starts jobs until size of them have begun and were not popped, or there are no more.
-func (w *Window[R]) Fill() {
-	for len(w.queue) < w.size {
-		job, ok := w.next()
-		if !ok {
-			return
-		}
-		w.start(job)
+// New returns a window that holds up to size jobs, which were started and not popped. It never holds more than 20,000.
+func New[R any](size int) *Window[R] {
+	size = min(max(size, 0), mostJobs)
+	return &Window[R]{
+		room: make(chan struct{}, size), queue: make(chan chan outcome[R], size), stopped: make(chan struct{}),
 	}
 }
 
-// start runs a job in a goroutine of its own.
-func (w *Window[R]) start(job func() R) {
+// HasRoom reports whether Start would start a job at once.
+func (w *Window[R]) HasRoom() bool { return len(w.room) < cap(w.room) }
+
+// Start waits until the window has room, and starts a job. After Stop it starts nothing and returns false.
+func (w *Window[R]) Start(job func() R) bool {
+	select {
+	case <-w.stopped:
+		return false
+	case w.room <- struct{}{}:
+	}
 	done := make(chan outcome[R], 1)
-	w.queue = append(w.queue, done)
+	w.queue <- done
 	w.running.Go(func() {
 		var o outcome[R]
 		defer func() {
@@ -47,30 +49,48 @@ func (w *Window[R]) start(job func() R) {
 		}()
 		o.result = job()
 	})
+	return true
 }
 
-// Pop fills the window, waits for the oldest job and returns its result. It returns false if there is no job. If the
-// job has panicked, Pop panics with the same value.
+// End says that no job follows.
+func (w *Window[R]) End() { close(w.queue) }
+
+// Pop waits for the oldest job and returns its result. It returns false if there is none and End was called. If the job
+// has panicked, Pop panics with the same value.
 func (w *Window[R]) Pop() (result R, ok bool) {
-	if w.size <= 0 {
-		job, ok := w.next()
-		if ok {
-			result = job()
-		}
-		return result, ok
-	}
-	w.Fill()
-	if len(w.queue) == 0 {
+	oldest, ok := <-w.queue
+	if !ok {
 		return result, false
 	}
-	oldest := <-w.queue[0]
-	w.queue = w.queue[1:]
-	if oldest.panicked != nil {
-		panic(oldest.panicked)
+	o := <-oldest
+	<-w.room
+	if o.panicked != nil {
+		panic(o.panicked)
 	}
-	return oldest.result, true
+	return o.result, true
 }
 
-// Wait waits until no job runs. Call it before you leave a window whose results are not needed; whoever calls it has to
-// end the jobs.
-func (w *Window[R]) Wait() { w.running.Wait() }
+// Stop ends the window before its jobs are popped: nothing more is started. Call it once.
+func (w *Window[R]) Stop() { close(w.stopped) }
+
+// IsStopped reports whether Stop was called.
+func (w *Window[R]) IsStopped() bool {
+	select {
+	case <-w.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until no job runs. Call it before you leave a window whose results are not needed, when nothing more is
+// started. Whoever calls it has to end the jobs. If one of the jobs that were not popped has panicked, Wait panics with
+// the same value.
+func (w *Window[R]) Wait() {
+	w.running.Wait()
+	for len(w.queue) > 0 {
+		if o := <-<-w.queue; o.panicked != nil {
+			panic(o.panicked)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -15,122 +16,137 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// count returns a function that gives n jobs, of which each returns its number.
-func count(n int, run func(i int)) func() (func() int, bool) {
-	given := 0
-	return func() (func() int, bool) {
-		if given == n {
-			return nil, false
-		}
-		i := given
-		given++
-		return func() int {
-			run(i)
-			return i
-		}, true
-	}
-}
-
 // TestResultsInOrder: whichever job ends first, and never more than size of them at a time.
 func TestResultsInOrder(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{-1, 0, 1, 3, 8, 100} {
+	for _, size := range []int{1, 3, 8, 100, math.MaxInt} {
 		synctest.Test(t, func(t *testing.T) {
-			var running, most atomic.Int64
 			var mu sync.Mutex
-			w := New(size, count(50, func(int) {
-				mu.Lock()
-				most.Store(max(most.Load(), running.Add(1)))
-				mu.Unlock()
-				<-time.After(time.Duration(1+rand.IntN(1000)) * time.Millisecond) //nolint:gosec // any will do
-				running.Add(-1)
-			}))
+			running, most := 0, 0
+			w := New[int](size)
+			go func() {
+				defer w.End()
+				for i := range 50 {
+					w.Start(func() int {
+						mu.Lock()
+						running++
+						most = max(most, running)
+						mu.Unlock()
+						<-time.After(time.Duration(1+rand.IntN(1000)) * time.Millisecond) //nolint:gosec // any will do
+						mu.Lock()
+						running--
+						mu.Unlock()
+						return i
+					})
+				}
+			}()
 			for want := range 50 {
 				got, ok := w.Pop()
 				require.True(t, ok)
 				assert.Equal(t, want, got)
-				assert.LessOrEqual(t, running.Load(), int64(max(size, 0)))
-				w.Fill()
-				synctest.Wait()
-				assert.LessOrEqual(t, running.Load(), int64(max(size, 0)))
 			}
 			_, ok := w.Pop()
 			assert.False(t, ok)
-			assert.EqualValues(t, min(max(size, 1), 50), most.Load(), "as many at a time as may")
+			assert.Equal(t, min(size, 50), most, "as many at a time as may")
 		})
 	}
 }
 
-// TestLazy: nothing runs before Fill or Pop; with size 0 Fill starts nothing.
-func TestLazy(t *testing.T) {
+// TestRoom: what was started and not popped counts, whether it has ended or not.
+func TestRoom(t *testing.T) {
 	t.Parallel()
-	for size, want := range map[int]int64{0: 0, 1: 1, 3: 3} {
-		synctest.Test(t, func(t *testing.T) {
-			var begun atomic.Int64
-			w := New(size, count(10, func(int) { begun.Add(1) }))
-			synctest.Wait()
-			assert.Zero(t, begun.Load())
-			w.Fill()
-			w.Fill()
-			synctest.Wait()
-			assert.Equal(t, want, begun.Load())
-			w.Wait()
-		})
-	}
-}
-
-// TestMoreJobsLater: that there is no job at one moment does not end the window.
-func TestMoreJobsLater(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{0, 1, 3} {
-		open, given := 1, 0
-		w := New(size, func() (func() int, bool) {
-			if given == open {
-				return nil, false
-			}
-			given++
-			i := given
-			return func() int { return i }, true
-		})
-		for round := range 5 {
-			open++
-			got, ok := w.Pop()
-			assert.True(t, ok)
-			assert.Equal(t, round+1, got)
+	for _, size := range []int{-1, 0, 1, 3} {
+		w := New[int](size)
+		for i := range max(size, 0) {
+			require.True(t, w.HasRoom())
+			w.Start(func() int { return i })
 		}
+		assert.False(t, w.HasRoom())
 		w.Wait()
 	}
+	w := New[int](2)
+	for i := range 20 {
+		for w.HasRoom() {
+			w.Start(func() int { return i })
+		}
+		_, ok := w.Pop()
+		assert.True(t, ok)
+		assert.True(t, w.HasRoom(), "the result has made room")
+	}
+	w.Wait()
 }
 
-// TestPanics reach who pops the job, and not before its turn.
+// TestPopWaitsForAJob that comes late, and for the oldest one.
+func TestPopWaitsForAJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, start := New[int](3), time.Now()
+		go func() {
+			defer w.End()
+			for i := range 3 {
+				<-time.After(time.Minute)
+				w.Start(func() int { return i })
+			}
+			<-time.After(time.Hour)
+		}()
+		for i := range 3 {
+			got, _ := w.Pop()
+			assert.Equal(t, i, got)
+			assert.Equal(t, time.Duration(i+1)*time.Minute, time.Since(start), "it does not wait for the next one")
+		}
+		_, ok := w.Pop()
+		assert.False(t, ok)
+	})
+}
+
+// TestPanics reach who pops the job, and not before its turn, or who waits for what is not popped.
 func TestPanics(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{0, 1, 3} {
-		w := New(size, count(10, func(i int) {
-			if i == 2 {
-				panic("broken")
-			}
-		}))
-		for want := range 2 {
-			got, _ := w.Pop()
-			assert.Equal(t, want, got)
+	start := func(size int) *Window[int] {
+		w := New[int](size)
+		for i := range size {
+			w.Start(func() int {
+				if i == 2 {
+					panic("broken")
+				}
+				return i
+			})
 		}
-		assert.PanicsWithValue(t, "broken", func() { w.Pop() })
-		w.Wait()
+		return w
 	}
+	w := start(3)
+	for want := range 2 {
+		got, _ := w.Pop()
+		assert.Equal(t, want, got)
+	}
+	assert.PanicsWithValue(t, "broken", func() { w.Pop() })
+	w.Wait()
+	assert.PanicsWithValue(t, "broken", start(5).Wait)
 }
 
-// TestWait: a window that is left waits for its jobs.
-func TestWait(t *testing.T) {
+// TestStop: a window that is left starts nothing more, and waits for its jobs.
+func TestStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Int64
-		w := New(4, count(10, func(int) {
-			<-time.After(time.Minute)
-			ended.Add(1)
-		}))
-		w.Fill()
+		w, started, given := New[int](4), 0, make(chan struct{})
+		go func() {
+			defer close(given)
+			for w.Start(func() int {
+				<-time.After(time.Minute)
+				ended.Add(1)
+				return 0
+			}) {
+				started++
+			}
+		}()
+		synctest.Wait()
+		assert.False(t, w.IsStopped())
+		w.Stop()
+		<-given
+		assert.True(t, w.IsStopped())
 		w.Wait()
+		assert.Equal(t, 4, started)
 		assert.EqualValues(t, 4, ended.Load())
 	})
 }
