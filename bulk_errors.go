@@ -3,21 +3,51 @@ package payvault
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 )
 
-// unsentError is the error of what is not sent since nothing more may be.
-func unsentError(op Operation, cause error) error {
-	e := &Error{Op: op, Delivery: NotSent, cause: inShort(cause)}
-	if first, ok := errors.AsType[*Error](cause); ok && errors.Is(first, ErrRateLimited) {
+// statusOf returns what became of a batch whose request ended with err.
+func statusOf(err error) BatchStatus {
+	e, failed := errors.AsType[*Error](err)
+	switch {
+	case !failed:
+		return BatchAccepted
+	case e.Delivery == Unknown:
+		return BatchUnknown
+	case e.Delivery == NotSent, SafeToRetry(e), refusesAll(e):
+		return BatchNotSent
+	}
+	return BatchRefused
+}
+
+// refusesAll reports whether an answer is not about the batch, so that all other batches would get the same: the key is
+// refused, or the answer has no code of the service, such as the page of a proxy. A service that was at work may have
+// given up with status 408, so that is no such answer. Status 429 has its own rules.
+func refusesAll(e *Error) bool {
+	switch e.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == ""
+}
+
+// unsentError is the error of a batch that is not sent because the walk has stopped.
+func unsentError(cause error) *Error {
+	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: NotSent, cause: inShort(cause)}
+	if first, ok := cause.(*Error); ok && errors.Is(first, ErrRateLimited) { //nolint:errorlint // see inShort
 		e.RetryAfter = first.RetryAfter
 	}
 	return e
 }
 
-// inShort is the refusal of another request, as the cause why nothing more is sent; any other cause stays as it is.
+// inShort returns the reason why a walk has stopped, as the cause of other errors. The error of a batch is only named:
+// the others must not match what it matches. The exception is the sentinel of a refusal, which counts for all batches.
 func inShort(cause error) error {
-	first, ok := errors.AsType[*Error](cause)
+	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {
 		return cause
 	}
@@ -30,12 +60,36 @@ func inShort(cause error) error {
 			return fmt.Errorf("%w: %s", refusal, text)
 		}
 	}
-	return cause
+	return errors.New(text + " with status " + strconv.Itoa(first.StatusCode) + " and no code of the service")
+}
+
+// stoppedError adds the reason to the error of a batch that is not sent again because the walk has stopped. The first
+// error stays as it is, since observers have it.
+func stoppedError(e *Error, cause error) *Error {
+	stopped := *e
+	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(cause))
+	return &stopped
+}
+
+// noCardError is the error of a batch whose cards are all invalid.
+func noCardError() error {
+	p := problems{"data": {"has no card that can be sent"}}
+	return p.err(OpAccountUpdaterSubmit)
+}
+
+// otherCardsError is the error of a batch that had another number of cards in an earlier run.
+func otherCardsError(batch int) error {
+	p := problems{"Job": {otherCards(batch)}}
+	return p.err(OpAccountUpdaterSubmit)
+}
+
+func otherCards(batch int) string {
+	return "had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
 }
 
 // earlierError is the error of a batch that an earlier run has sent.
-func earlierError(op Operation, o BatchOutcome) error {
-	e := &Error{Op: op, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
+func earlierError(o BatchOutcome) error {
+	e := &Error{Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
 	if o.Status == BatchRefused {
 		e.Delivery = Answered
 	}

@@ -296,5 +296,5 @@ func SafeToRetry(err error) bool {
 var errPanic = errors.New("panic")
 
 // panicError stands for the result of a call that does not return: the caller's own code, such as a key source, has
-// panicked in it. Observers get it, and the batch of a walk.
+// panicked in it. Observers get it.
 func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }

@@ -125,7 +125,7 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 		s.Accepted++
 	case b.Status == payvault.BatchUnknown:
 		s.Unknown = append(s.Unknown, batch)
-	case b.Status == payvault.BatchRefused && (b.FromJournal || hasCode(b.Err)):
+	case b.Status == payvault.BatchRefused:
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
 	case b.Start < b.End && len(b.Invalid) == b.End-b.Start:
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
@@ -145,11 +145,6 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	s.Done++
 	s.done.Add(1)
 	return true
-}
-
-func hasCode(err error) bool {
-	e, ok := errors.AsType[*payvault.Error](err)
-	return ok && e.Code != ""
 }
 
 // read returns the cards of the range, if they are those of the job.

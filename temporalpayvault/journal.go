@@ -31,12 +31,12 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 // End records the outcome of a batch, and pauses the job where the answer is not about the batch.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
-	case o.Status == payvault.BatchRefused && o.Code == "":
-		// Something in front of the service has answered, such as a proxy with a page in HTML.
-		o.Status = payvault.BatchNotSent
-		j.stop(pauseFor(fmt.Sprintf("status %d without a code, which decides nothing: is the base URL right?", o.StatusCode)))
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
 		j.stop(pauseFor(fmt.Sprintf("the service refuses the key with status %d", o.StatusCode)))
+	case o.StatusCode == http.StatusTooManyRequests:
+	case o.StatusCode != 0 && o.Status == payvault.BatchNotSent:
+		// Something in front of the service has answered, such as a proxy with a page in HTML.
+		j.stop(pauseFor(fmt.Sprintf("status %d without a code, which decides nothing: is the base URL right?", o.StatusCode)))
 	}
 	err := j.Journal.End(ctx, job, j.first+batch, o)
 	switch o.Status {

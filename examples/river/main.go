@@ -56,8 +56,11 @@ type worker struct {
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: fmt.Sprint(job.Args.Job, "/", job.Args.From)}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
-		stop := errors.Is(batch.Err, payvault.ErrUnauthorized) || errors.Is(batch.Err, payvault.ErrForbidden)
-		switch e, failed := errors.AsType[*payvault.Error](batch.Err); {
+		e, failed := errors.AsType[*payvault.Error](batch.Err)
+		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
+		stop := failed && batch.Status == payvault.BatchNotSent && e.Delivery == payvault.Answered &&
+			!errors.Is(e, payvault.ErrRateLimited)
+		switch {
 		case !failed || batch.FromJournal:
 		case e.Fields["Job"] != nil: // the job had other cards before
 			return river.JobCancel(e)

@@ -138,18 +138,20 @@ func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
+		body   string
 		lost   string // what becomes of batches
 	}{
-		"the service is gone": {http.StatusServiceUnavailable, "unknown"},
-		"a wrong path":        {http.StatusNotFound, "refused"},
-		"the key is refused":  {http.StatusUnauthorized, ""},
+		"the service is gone":   {http.StatusServiceUnavailable, "", "unknown"},
+		"all cards are refused": {http.StatusBadRequest, `{"code":7}`, "refused"},
+		"a wrong path":          {http.StatusNotFound, "<h1>Not Found</h1>", ""},
+		"the key is refused":    {http.StatusUnauthorized, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := newPool(t)
 			srv := newServer(t)
 			mend, err := srv.Inject(payvaulttest.Fault{
-				Operation: op, Kind: payvaulttest.Respond, Status: test.status,
+				Operation: op, Kind: payvaulttest.Respond, Status: test.status, Body: test.body,
 			})
 			require.NoError(t, err)
 			err = run(t.Context(), pool, srv.Client(), "job", cardsInTest, false)

@@ -108,7 +108,7 @@ func TestPaceOfBulkWork(t *testing.T) {
 			}
 			share := (float64(test.batches) - test.burst) / test.rate / time.Since(start).Seconds()
 			assert.GreaterOrEqual(t, share, test.share)
-			assert.LessOrEqual(t, *refused, test.batches/10)
+			assert.LessOrEqual(t, *refused, 12+test.batches/10, "12 of the first 32 are refused if 20 are permitted")
 		}
 	})
 }
@@ -206,7 +206,7 @@ func TestPaceBeyondTheCap(t *testing.T) {
 	})
 }
 
-// TestPaceEndsInShort: a batch that was not sent, or not again, names the refusal that has ended the walk, in short.
+// TestPaceEndsInShort: a batch that was not sent names the refusal that has ended the walk, in short.
 func TestPaceEndsInShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestPaceEndsInShort(t *testing.T) {
 		}
 		const why = "rate limited: another request was refused for 59m59.999s"
 		require.Len(t, texts, 3)
-		assert.Contains(t, texts, "status 429 Too Many Requests: the walk was stopped: "+why)
+		assert.ElementsMatch(t, []string{"status 429 Too Many Requests", why + " (not sent)"}, texts[:2])
 		assert.Equal(t, why+" (not sent)", texts[2])
 	})
 }
@@ -276,10 +276,16 @@ func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 		defer cancel()
 		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), newJournal(t, nil).options(2)))
 		require.Len(t, got, 10)
-		for _, b := range got[len(s.seen)-1:] {
+		accepted := 0
+		for _, b := range got {
+			if b.Err == nil { // of the two that were sent at first, either may be refused
+				accepted++
+				continue
+			}
 			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
 			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
 		}
+		assert.Equal(t, len(s.seen)-1, accepted)
 		assert.Zero(t, time.Since(start))
 	})
 }
@@ -302,7 +308,6 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 		}
 		err := errors.Join(all...)
 		require.ErrorIs(t, err, errDisk)
-		require.ErrorContains(t, err, "status 429 Too Many Requests: the walk was stopped: journal: disk full")
 		assert.NotContains(t, err.Error(), "connection failed")
 		assert.LessOrEqual(t, len(s.seen), 8)
 	})

@@ -158,44 +158,40 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfABlockedStream: it holds up neither the batches before, nor the end of the context or of the loop.
-func TestSubmitAllOfABlockedStream(t *testing.T) {
+// TestSubmitAllOfASlowStream: it holds up no batch that was read, and the walk is over when it ends with its context.
+func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
-	forEach(t, []string{"stays", "comes back", "is left"}, func(t *testing.T, how string) {
+	forEach(t, []string{"stays", "is left"}, func(t *testing.T, how string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, cancel)
-		release, taken := make(chan struct{}), 0
-		blocked := stream(1000, func(i int) {
-			if taken = i; i == 250 {
-				<-release
+		cards := func(yield func(card) bool) {
+			for i := range 250 {
+				if !yield(newCard(i)) {
+					return
+				}
 			}
-		})
-		s, start, ended, got := &fake{}, time.Now(), time.Hour+time.Second, []batch{}
-		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, blocked, atATime(1)) {
+			<-ctx.Done() // as a queue without further cards
+		}
+		s, start, got := &fake{}, time.Now(), []batch{}
+		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
 			if got = append(got, *b); len(got) < 3 {
 				assert.Equal(t, start, time.Now(), "it does not wait for the stream")
-			} else if how == "comes back" {
-				close(release)
-				synctest.Wait()
 			}
 			if how == "is left" && len(got) == 2 {
-				ended = time.Second
+				cancel()
 				break
 			}
 		}
-		assert.Equal(t, ended, time.Since(start))
-		if how != "comes back" {
-			close(release)
-			synctest.Wait()
-			assert.Equal(t, 250, taken, "the stream is told when it comes back")
-		}
-		if how != "is left" {
-			require.Len(t, got, 3)
-			require.ErrorIs(t, got[2].Err, context.Canceled)
-			assert.Equal(t, batch{Index: 2, Start: 200, End: 200, Status: payvault.BatchNotSent, Err: got[2].Err}, got[2])
-		}
 		assert.Equal(t, batchesOf(200), got[:2])
 		s.assertSent(t, 0, 200)
+		if how == "stays" {
+			assert.Equal(t, time.Hour, time.Since(start))
+			require.Len(t, got, 3)
+			require.ErrorIs(t, got[2].Err, context.Canceled)
+			assert.Equal(t, batch{Index: 2, Start: 200, End: 250, Status: payvault.BatchNotSent, Err: got[2].Err}, got[2])
+		} else {
+			assert.Zero(t, time.Since(start))
+		}
 	})
 }
 
@@ -226,7 +222,7 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fake{answer: gives(http.StatusConflict, "<html>", 1)}
+		s := fake{answer: gives(http.StatusConflict, `{"code":7}`, 1)}
 		cards, want := slices.Collect(stream(850, nil)), batchesOf(850)
 		for i := range cards[200:300] {
 			cards[200+i].ExpDate = "1329"
@@ -238,8 +234,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 			n++
 			switch b.Index {
 			case 1:
-				service.AssertMatches(t, b.Err, payvault.ErrConflict)
-				assert.Equal(t, "<html>", string(raw.Body))
+				service.AssertMatches(t, b.Err, payvault.ErrConflict, payvault.ErrRejected)
+				assert.Equal(t, `{"code":7}`, string(raw.Body))
 			case 2:
 				service.AssertInvalid(t, b.Err, payvault.OpAccountUpdaterSubmit, service.Fields{
 					"data": {"has no card that can be sent"},
@@ -389,63 +385,131 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 }
 
-// TestSubmitAllWithAWrongKey: one that the service does not take is not tried on a million cards.
-func TestSubmitAllWithAWrongKey(t *testing.T) {
+// TestSubmitAllOfAnswersToAllBatches: a key that the service does not take, or a wrong base URL, is not tried on a
+// million cards. A refusal with a code is about its batch.
+func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]error{401: payvault.ErrUnauthorized, 403: payvault.ErrForbidden} {
-		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(status, ``), nil }}
+	type test struct {
+		status int
+		body   string
+		match  error  // of the batches that were not sent; nil for none
+		text   string // of these; "" if all batches are sent
+	}
+	forEach(t, []test{
+		{401, ``, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
+		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
+		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
+		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
+		{400, ``, nil, "another request was refused with status 400 and no code of the service"},
+		{404, `{"code":7}`, nil, ""},
+		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
+	}, func(t *testing.T, test test) {
+		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
 		got := collect(s.submitAll(t, stream(1950, nil), nil))
 		require.Len(t, got, 20)
 		sent := s.numbers()
-		assert.LessOrEqual(t, len(sent), 4)
+		if test.text == "" {
+			assert.Len(t, sent, 20)
+		} else {
+			assert.LessOrEqual(t, len(sent), 4)
+		}
 		for i, b := range got {
-			require.ErrorIs(t, b.Err, want)
-			if !slices.Contains(sent, i) {
-				assert.True(t, payvault.SafeToRetry(b.Err))
-				assert.ErrorContains(t, b.Err, "another request was refused (not sent)")
+			if slices.Contains(sent, i) {
+				assert.Equal(t, test.status, service.AsError(t, b.Err).StatusCode)
+				assert.Equal(t, test.text != "", b.Status == payvault.BatchNotSent)
+				continue
+			}
+			assert.Equal(t, payvault.BatchNotSent, b.Status)
+			assert.True(t, payvault.SafeToRetry(b.Err))
+			require.EqualError(t, b.Err, "payvault: account_updater.submit: "+test.text+" (not sent)")
+			if test.match != nil {
+				require.ErrorIs(t, b.Err, test.match)
+			}
+			for _, other := range []error{payvault.ErrNotFound, payvault.ErrInvalidRequest, payvault.ErrRejected} {
+				assert.NotErrorIs(t, b.Err, other)
 			}
 		}
-	}
+	})
 }
 
-// TestSubmitAllOfBrokenCode: what the caller's own code does in a goroutine comes to the loop, after all batches.
+// TestSubmitAllOfATimeoutOfTheService: with status 408 a service may give up what it was at work on. That is no proof
+// that the batch was not performed.
+func TestSubmitAllOfATimeoutOfTheService(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Connection", "close")
+			service.Say(w, http.StatusRequestTimeout, "")
+		})
+		client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey, payvault.WithHTTPClient(pool))
+		require.NoError(t, err)
+		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
+		require.Len(t, got, 3)
+		for _, b := range got {
+			assert.Equal(t, http.StatusRequestTimeout, service.AsError(t, b.Err).StatusCode)
+			assert.Equal(t, payvault.BatchRefused, b.Status)
+		}
+	})
+}
+
+// TestSubmitAllOfBrokenCode: a panic of the caller's own code in a goroutine comes to the loop, after the batches before
+// it. Nothing more is sent, and what was begun is not forgotten.
 func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]func(){"panic": func() { panic("broken") }, "exit": runtime.Goexit} {
-		forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
-			j, got := newJournal(t, nil), []batch{}
-			j.fail = func(step string, i int) error {
-				if step == place && i == 2 {
-					broken()
-				}
-				return nil
+	forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
+		j, got := newJournal(t, nil), []batch{}
+		j.fail = func(step string, i int) error {
+			if step == place && i == 2 {
+				panic("broken")
 			}
-			s := fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
-			defer func() {
-				with := recover()
-				assert.Equal(t, name == "panic", with == "broken")
-				assert.NotNil(t, with)
-				assert.Len(t, got, map[bool]int{true: 2, false: 20}[place == "stream"])
-				assert.LessOrEqual(t, len(s.seen), 7)
-				assert.LessOrEqual(t, len(j.known), len(got), "the end is not recorded")
-			}()
-			cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
+			return nil
+		}
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
+		cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
+		assert.PanicsWithValue(t, "broken", func() {
 			for b := range s.submitAll(t, cards, j.options(3)) {
-				if got = append(got, *b); b.Index == 2 && place == "end" {
-					assert.Equal(t, batchesOf(300)[2], *b)
-				} else if b.Index == 2 || b.Index > 8 {
-					assert.Error(t, b.Err)
-				}
+				got = append(got, *b)
 			}
 		})
-	}
-	assert.PanicsWithValue(t, "stream", func() {
-		for range new(fake).submitAll(t, func(yield func(card) bool) {
-			defer func() { panic("stream") }()
-			stream(2000, nil)(yield)
-		}, nil) {
-			break
+		assert.Equal(t, batchesOf(200), got)
+		assert.LessOrEqual(t, len(s.seen), 2+2*3, "those that were read")
+		if place == "transport" || place == "end" {
+			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[2])
+		} else {
+			assert.NotContains(t, j.known, 2)
 		}
+		j.fail = func(string, int) error { return nil }
+		s.answer = nil
+		s.cards = nil
+		for _, b := range j.run(s, 1950) {
+			assert.Equal(t, j.known[b.Index].Outcome == nil, b.Err != nil)
+		}
+	})
+}
+
+// TestSubmitAllOfBrokenCodeThatIsLeft: a panic is not lost when nobody waits for its batch any more.
+func TestSubmitAllOfBrokenCodeThatIsLeft(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"stream", "transport"}, func(t *testing.T, place string) {
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			if place == "transport" && r.n == 1 {
+				panic("broken")
+			}
+			return nil, nil
+		}}
+		cards := func(yield func(card) bool) {
+			stream(2000, nil)(yield)
+			if place == "stream" {
+				panic("broken")
+			}
+		}
+		assert.PanicsWithValue(t, "broken", func() {
+			for range s.submitAll(t, cards, atATime(2)) {
+				synctest.Wait()
+				break
+			}
+		})
 	})
 }
 
@@ -570,7 +634,8 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		},
 		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key"},
 		403: {``, payvault.BatchNotSent, "", ""},
-		404: {`<html>`, payvault.BatchRefused, "", ""},
+		404: {`<html>`, payvault.BatchNotSent, "", ""},
+		409: {`{"code":7,"message":"twice"}`, payvault.BatchRefused, "7", "twice"},
 		429: {``, payvault.BatchNotSent, "", ""},
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
 	} {

@@ -50,7 +50,7 @@ func (x *exchange) answer() answer {
 		if a.status == http.StatusTooManyRequests {
 			n.turned++
 		}
-		if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
+		if x.decidesNothing() {
 			n.forbidden++
 		}
 		switch x.step.Body {
@@ -61,6 +61,19 @@ func (x *exchange) answer() answer {
 	})
 	a.body = x.content(d)
 	return a
+}
+
+// decidesNothing reports whether the answer may be taken for one that is not about its batch: the key is refused, or
+// no code can be read.
+func (x *exchange) decidesNothing() bool {
+	switch status := x.step.Status; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return true
+	case status/100 != 4 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests:
+		return false
+	}
+	isWhole := x.step.Cut == "" && x.step.Framing == ""
+	return !isWhole || x.step.Body != "refusal" && x.step.Body != "validation"
 }
 
 // saysSuccess reports whether the answer may be taken for a success. What is wrong with an application is the result of

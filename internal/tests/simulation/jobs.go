@@ -196,7 +196,7 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 	var read atomic.Int64
 	total := (c.plan.Length-1)*batchSize + 37
 	next, last := 0, (*payvault.AccountUpdaterBatch)(nil)
-	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(total, &read), opt, c.options(&raw)...) {
+	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
 		if l != nil {
 			if l.event(); l.isDead() {
 				continue // nobody is there to be told
@@ -208,7 +208,8 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 			}
 			break
 		}
-		if b.Index != next || b.Start != next*batchSize || b.End != min(total, b.Start+batchSize) {
+		isWhole := b.End == min(total, b.Start+batchSize) || ctx.Err() != nil && b.Status == payvault.BatchNotSent
+		if b.Index != next || b.Start != next*batchSize || !isWhole {
 			c.fail("batch %d of cards %d to %d where batch %d was to come", b.Index, b.Start, b.End, next)
 		}
 		if (b.Err == nil) == (b.RequestID == "") {
@@ -218,9 +219,10 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// A refusal for longer than it waits ends the job, and so does one of the key.
+		// A refusal for longer than it waits ends the job, and so does one that is not about the batch.
+		e, failed := errors.AsType[*payvault.Error](b.Err)
 		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) ||
-			errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
+			failed && b.Status == payvault.BatchNotSent && e.Delivery == payvault.Answered
 		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
@@ -232,8 +234,8 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		c.panicAt("loop")
 	}
 	dead := l != nil && l.isDead()
-	failed := dead || l != nil && l.failed || c.plan.End > 0 || c.limited || c.plan.Panic == "stream"
-	if next != c.plan.Length && !failed {
+	mayEnd := dead || l != nil && l.failed || c.plan.End > 0 || c.limited || c.plan.Panic == "stream"
+	if next != c.plan.Length && !mayEnd {
 		c.fail("%d batches of %d were yielded", next, c.plan.Length)
 	}
 	if next < c.plan.Length && !dead && (last == nil || last.Err == nil) {
@@ -241,14 +243,18 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 	}
 }
 
-// cards is the stream, which may be slow.
-func (c *caller) cards(total int, read *atomic.Int64) func(func(payvault.AccountUpdaterCard) bool) {
+// cards is the stream, which may be slow, and ends with ctx then.
+func (c *caller) cards(ctx context.Context, total int, read *atomic.Int64) func(func(payvault.AccountUpdaterCard) bool) {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		for i := range total {
 			if i%batchSize == 50 {
 				c.panicAt("stream")
 				if c.plan.Slow > 0 {
-					<-time.After(c.plan.Slow) // whatever becomes of the context
+					select {
+					case <-time.After(c.plan.Slow):
+					case <-ctx.Done():
+						return
+					}
 				}
 			}
 			read.Add(1)

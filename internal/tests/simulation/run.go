@@ -40,7 +40,7 @@ type record struct {
 	attempt   string    // in which it was performed, if that sent copies
 	again     bool      // it was performed in two attempts that sent copies
 	turned    int       // away, with status 429
-	forbidden int       // likewise, with 401 or 403
+	forbidden int       // likewise, with 401 or 403, or without a code
 	notBefore time.Time // when the service has asked to be asked again
 	issued    []string  // IDs
 	mutated   bool      // an answer was

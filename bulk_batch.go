@@ -1,0 +1,94 @@
+package payvault
+
+import (
+	"errors"
+	"regexp"
+)
+
+// AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
+// the last of a walk that did not begin, that stopped before the end of its stream, or whose journal failed. It has the
+// error.
+type AccountUpdaterBatch struct {
+	Index       int           // zero-based, counted from the start of the stream
+	Start       int           // position of the first card in the stream, zero-based
+	End         int           // position after the last card
+	Invalid     []InvalidCard // cards that cannot be sent, in the order of the stream; the others are sent without them
+	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
+	RequestID   string        // set if it is accepted
+	Err         error         // an *Error, unless it is accepted
+	FromJournal bool          // the journal has it from an earlier run, and nothing was sent in this one
+}
+
+// InvalidCard is a card that cannot be sent.
+type InvalidCard struct {
+	Position int   // in the stream, zero-based
+	Err      error // of AccountUpdaterCard.Check
+}
+
+// Position returns the position in the stream of the card that an error of the batch calls data[i]. Invalid cards are
+// not sent, so the service does not count them.
+func (b *AccountUpdaterBatch) Position(i int) int {
+	position := b.Start + i
+	for _, invalid := range b.Invalid {
+		if invalid.Position <= position {
+			position++
+		}
+	}
+	return position
+}
+
+// bulkBatch is a batch on its way through a walk.
+type bulkBatch struct {
+	AccountUpdaterBatch
+
+	raw    Response // if the caller wants it
+	unsent bool     // Err says why the walk has stopped
+}
+
+// next returns the batch after b, without cards.
+func (b *bulkBatch) next() *bulkBatch {
+	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
+}
+
+// sent returns how many cards the request of a batch has.
+func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
+
+// cardNumber finds what may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without
+// letters. A UUID seldom has any.
+var cardNumber = regexp.MustCompile(
+	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
+
+// outcome returns what a journal keeps of a batch.
+func (b *bulkBatch) outcome() BatchOutcome {
+	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
+	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
+	if e, failed := errors.AsType[*Error](b.Err); failed {
+		o.StatusCode, o.Code = e.StatusCode, oneLine(e.Code)
+		o.Message = lineOf(e.reason(), longCause)
+	}
+	return o
+}
+
+// isOther reports whether an earlier run has sent another number of cards in the batch.
+func (b *bulkBatch) isOther(known BatchState) bool {
+	return known.Outcome != nil && known.Outcome.Cards != 0 && known.Outcome.Cards != b.sent()
+}
+
+// takeFrom fills in what an earlier run has recorded.
+func (b *bulkBatch) takeFrom(known BatchState) {
+	b.FromJournal = true
+	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}
+	if known.Outcome != nil {
+		o = *known.Outcome
+	}
+	switch o.Status {
+	case BatchAccepted:
+		b.Status, b.RequestID = o.Status, o.RequestID
+		return
+	case BatchRefused:
+		b.Status = BatchRefused
+	default:
+		b.Status = BatchUnknown
+	}
+	b.Err = earlierError(o)
+}
