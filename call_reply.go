@@ -123,3 +123,10 @@ func decider(op Operation) answer.Decider {
 	}
 	return answer.ByCode
 }
+
+// Confirmation is what the service says about an operation that it has performed.
+type Confirmation struct {
+	Message string `json:"message,omitzero"`
+}
+
+func (*Confirmation) missing() string { return "" }

@@ -1,6 +1,9 @@
 package payvault
 
-import "strconv"
+import (
+	"reflect"
+	"strconv"
+)
 
 // problems collects what local checks find, keyed by wire path.
 type problems map[string][]string
@@ -48,4 +51,10 @@ func checkDate(path string, d Date, p *problems) {
 	if d != (Date{}) && !d.Valid() {
 		p.add(path, errNotDate.Error())
 	}
+}
+
+// isNil reports whether there is nothing, or a nil pointer or function of some type.
+func isNil(v any) bool {
+	rv := reflect.ValueOf(v)
+	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }

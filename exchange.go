@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strings"
 	"time"
 
@@ -148,12 +147,6 @@ func (c *caller) prepare(req request, p *problems) (body any, query url.Values) 
 	default:
 		return prepared, nil
 	}
-}
-
-// isNil reports whether there is nothing, or a nil pointer or function of some type.
-func isNil(v any) bool {
-	rv := reflect.ValueOf(v)
-	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }
 
 // finish decodes a success, and makes one error of all that can go wrong from here on.

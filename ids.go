@@ -22,3 +22,9 @@ type (
 	// WebhookID is the ID of a webhook.
 	WebhookID string
 )
+
+// TypeID is an ACH account type. The interface shows [TypeACH] only.
+type TypeID string
+
+// TypeACH is the value used for ACH.
+const TypeACH TypeID = "S"

@@ -58,13 +58,6 @@ func (r SubscriptionCancelRequest) prepare(c *caller, p *problems) any {
 	return &r
 }
 
-// Confirmation is what the service says about an operation that it has performed.
-type Confirmation struct {
-	Message string `json:"message,omitzero"`
-}
-
-func (*Confirmation) missing() string { return "" }
-
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
 // Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
 // comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is

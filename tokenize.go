@@ -5,12 +5,6 @@ import "context"
 // TokensService stores card and ACH payment data under card IDs.
 type TokensService struct{ caller *caller }
 
-// TypeID is an ACH account type. The interface shows [TypeACH] only.
-type TypeID string
-
-// TypeACH is the value used for ACH.
-const TypeACH TypeID = "S"
-
 // TokenizeRequest is payment data to store. Only a merchant ID is documented as required; which other fields each
 // kind of tokenize needs is not shown.
 type TokenizeRequest struct {
