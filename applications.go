@@ -24,10 +24,9 @@ type ApplicationCreateRequest struct {
 	TerminationNode int64 `json:"termination_node,omitzero"` // point in the hierarchy where the merchant is boarded
 }
 
-func (r ApplicationCreateRequest) prepare(_ *caller, p *problems) any {
+func (r *ApplicationCreateRequest) prepare(_ *caller, p *problems) {
 	require(p, "channel_id", r.ChannelID)
 	require(p, "sales_rep", r.SalesRep)
-	return &r
 }
 
 // ApplicationStatus is the app_status of an application. The interface shows [ApplicationIncomplete] only.
@@ -99,7 +98,7 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 func (s *ApplicationsService) Create(
 	ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption,
 ) (*ApplicationCreated, error) {
-	return do[ApplicationCreated](ctx, s.caller, OpApplicationsCreate, send(req), opts)
+	return do[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data
@@ -111,8 +110,10 @@ func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
 	r := platformReply[savedData, *savedData]{informs: true}
-	in := with(id).send(applicationDataBody{data})
-	if err := s.caller.perform(ctx, OpApplicationsSaveData.info(), in, &r, opts); err != nil {
+	save := call{
+		op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(&applicationDataBody{data}), reply: &r,
+	}
+	if err := s.caller.perform(ctx, &save, opts); err != nil {
 		return nil, err
 	}
 	saved := make([]SavedField, len(r.Data.Fields))
@@ -129,7 +130,8 @@ func (s *ApplicationsService) SaveData(
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
-	if err := s.caller.perform(ctx, OpApplicationsValidate.info(), with(id), &r, opts); err != nil {
+	validate := call{op: OpApplicationsValidate.info(), path: inPath(id), reply: &r}
+	if err := s.caller.perform(ctx, &validate, opts); err != nil {
 		return nil, err
 	}
 	if r.problems == nil { // code 0, with messages perhaps all the same
@@ -209,7 +211,7 @@ func (b applicationDataBody) byKey(names []string) []string {
 	return b.Data.byKey(names[1:])
 }
 
-func (b applicationDataBody) prepare(_ *caller, p *problems) any {
+func (b *applicationDataBody) prepare(_ *caller, p *problems) {
 	d := &b.Data
 	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {
 		p.add("bank_routing", "and bank_account_number are required together")
@@ -219,5 +221,4 @@ func (b applicationDataBody) prepare(_ *caller, p *problems) any {
 		checkDate("ownership.owners["+strconv.Itoa(i)+"].dob", owner.DOB, p)
 	}
 	d.checkKeys(p)
-	return &b
 }

@@ -57,10 +57,11 @@ type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
 }
 
-func (b accountUpdaterBody) prepare(_ *caller, p *problems) any {
+func (b *accountUpdaterBody) prepare(_ *caller, p *problems) {
 	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
-		return nil
+		b.Data = nil
+		return
 	}
 	for i := range b.Data {
 		var own problems
@@ -71,7 +72,6 @@ func (b accountUpdaterBody) prepare(_ *caller, p *problems) any {
 			}
 		}
 	}
-	return &b
 }
 
 // AccountUpdaterSubmission is a submission that the service has accepted. Its typical turnaround is 3 to 4 business
@@ -96,5 +96,7 @@ func (r *AccountUpdaterSubmission) missing() string {
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {
-	return do[AccountUpdaterSubmission](ctx, s.caller, OpAccountUpdaterSubmit, send(accountUpdaterBody{cards}), opts)
+	return do[AccountUpdaterSubmission](ctx, s.caller, call{
+		op: OpAccountUpdaterSubmit.info(), content: jsonBody(&accountUpdaterBody{cards}),
+	}, opts)
 }

@@ -2,57 +2,75 @@ package payvault
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
+	"example.com/payvault/internal/formdata"
 	"example.com/payvault/internal/urlpath"
 )
 
-// input is what a call fills into its operation.
-type input struct {
-	values []value // of the parameters of the path, in their order
-	req    request // nil for none
+// call describes one operation of the service: what is sent, and what the answer is read into.
+type call struct {
+	op      OperationInfo // its row of the table of operations
+	path    []pathValue   // values for the parameters of its path, in their order
+	content makeContent   // nil for an operation that has neither query nor body
+	reply   reply
 }
 
-// value is that of one parameter of the path, or what is wrong with it.
-type value struct{ text, problem string }
+// makeContent makes the query or the body of a request. It adds what is wrong with them to the problems.
+type makeContent func(c *caller, p *problems) content
 
-// request is an argument that fills in what the client knows, and checks itself. It leaves the caller's own as it is
-// and returns what is sent: the query if it is an [url.Values], else the body.
-type request interface {
-	prepare(c *caller, p *problems) any
+// content is what a request carries besides its path.
+type content struct {
+	query url.Values                       // nil for none
+	body  any                              // written as JSON; nil for none
+	form  func(text []byte) *formdata.Body // puts the JSON of the body into a form; nil to send the JSON itself
 }
 
-// with gives the values of the parameters of the path.
-func with[T ~int64 | ~string](values ...T) input {
-	in := input{values: make([]value, len(values))}
+// request is the body of an operation. prepare fills in what the client knows, and checks the request.
+type request[T any] interface {
+	*T
+	prepare(c *caller, p *problems)
+}
+
+// jsonBody sends a request as JSON. It prepares a copy: no call changes what is passed to it.
+func jsonBody[T any, R request[T]](req *T) makeContent {
+	return func(c *caller, p *problems) content {
+		if req == nil {
+			p.add("request", "is nil")
+			return content{}
+		}
+		filled := *req
+		R(&filled).prepare(c, p)
+		return content{body: &filled}
+	}
+}
+
+// pathValue is the value of one parameter of a path, or what is wrong with it.
+type pathValue struct{ text, problem string }
+
+// inPath gives the values of the parameters of a path.
+func inPath[T ~int64 | ~string](values ...T) []pathValue {
+	path := make([]pathValue, len(values))
 	for i, v := range values {
 		var none T
-		in.values[i].text = fmt.Sprint(v)
+		path[i].text = fmt.Sprint(v)
 		switch {
 		case v < none:
-			in.values[i].problem = "is negative"
-		case in.values[i].text == "0" && v == none:
-			in.values[i].problem = "is required"
+			path[i].problem = "is negative"
+		case path[i].text == "0" && v == none:
+			path[i].problem = "is required"
 		}
 	}
-	return in
+	return path
 }
 
-// send adds a request.
-func (in input) send(req request) input {
-	in.req = req
-	return in
-}
-
-// send is the input of an operation without parameters of the path.
-func send(req request) input { return input{req: req} }
-
-// check gives the texts for the parameters of a path.
-func (in input) check(path string, p *problems) []string {
-	texts := make([]string, len(in.values))
-	for i, name := range urlpath.Params(path) {
-		v := in.values[i]
+// checkPath returns the texts for the parameters of the path.
+func (c *call) checkPath(p *problems) []string {
+	texts := make([]string, len(c.path))
+	for i, name := range urlpath.Params(c.op.Path) {
+		v := c.path[i]
 		if v.problem == "" {
 			if err := urlpath.Check(v.text); err != nil {
 				v.problem = err.Error()
@@ -64,6 +82,16 @@ func (in input) check(path string, p *problems) []string {
 		texts[i] = v.text
 	}
 	return texts
+}
+
+// ids lists what of the path no error may repeat.
+func (c *call) ids() (ids []string) {
+	for i, name := range urlpath.Params(c.op.Path) {
+		if value := c.path[i].text; name != "event" && !isDocumented(value) {
+			ids = append(ids, value)
+		}
+	}
+	return ids
 }
 
 // isDocumented reports whether a part of a path is one of the document, such as the customer of /vault/customer.

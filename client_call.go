@@ -54,15 +54,17 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
 	}
-	return c.caller.perform(ctx, op, with(r.Path...).send(&r), &callReply{out: out}, opts)
+	return c.caller.perform(ctx, &call{
+		op: op, path: inPath(r.Path...), content: r.content, reply: &callReply{out: out},
+	}, opts)
 }
 
-func (r *Request) prepare(_ *caller, p *problems) any {
+func (r Request) content(_ *caller, p *problems) content {
 	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
 		p.add("method", "is not an HTTP method")
 	}
 	require(p, "path", len(r.Path))
-	return r
+	return content{query: r.Query, body: r.Body}
 }
 
 // callReply takes the success of either shape.

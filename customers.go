@@ -28,7 +28,7 @@ type CustomerCreateRequest struct {
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
-func (r CustomerCreateRequest) prepare(c *caller, p *problems) any {
+func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
 		r.DeveloperID = c.developerID
@@ -51,7 +51,6 @@ func (r CustomerCreateRequest) prepare(c *caller, p *problems) any {
 		c.checkMerchant(path+".merchant_id", card.MerchantID, p)
 		checkExpDate(path+".exp_date", card.ExpDate, p)
 	}
-	return &r
 }
 
 // Customer is a stored customer profile.
@@ -159,7 +158,7 @@ type BillingCard struct {
 func (s *CustomersService) Create(
 	ctx context.Context, req *CustomerCreateRequest, opts ...CallOption,
 ) (*Customer, error) {
-	return do[Customer](ctx, s.caller, OpCustomersCreate, send(req), opts)
+	return do[Customer](ctx, s.caller, call{op: OpCustomersCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor
@@ -190,5 +189,5 @@ func (s *CustomersService) Pages(
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{s.caller, OpCustomersList, input{}, (*Customer).settle}
+	return list[Customer]{s.caller, OpCustomersList, nil, (*Customer).settle}
 }

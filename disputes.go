@@ -52,7 +52,7 @@ type DisputeResponse struct {
 	Evidence *File `json:"-"`
 }
 
-func (r DisputeResponse) prepare(_ *caller, p *problems) any {
+func (r *DisputeResponse) prepare(_ *caller, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
 	}
@@ -67,11 +67,17 @@ func (r DisputeResponse) prepare(_ *caller, p *problems) any {
 	if r.Evidence != nil {
 		r.Evidence.check(p)
 	}
-	return &r
+}
+
+// inForm sends a response and its file as the parts of a form.
+func (r *DisputeResponse) inForm(c *caller, p *problems) content {
+	content := jsonBody(r)(c, p)
+	content.form = r.form
+	return content
 }
 
 // form puts the JSON text of a response and its file into the parts of a form.
-func (r DisputeResponse) form(text []byte) *formdata.Body {
+func (r *DisputeResponse) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
 		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}
@@ -172,5 +178,5 @@ func (f *File) check(p *problems) {
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
-	return tell(ctx, s.caller, OpDisputesRespond, with(id).send(req), opts)
+	return tell(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
 }

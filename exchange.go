@@ -9,50 +9,48 @@ import (
 	"strings"
 	"time"
 
-	"example.com/payvault/internal/formdata"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/urlpath"
 )
 
 // do performs an operation whose result is the data of the answer.
-func do[T any, P record[T]](
-	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
-) (*T, error) {
+func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []CallOption) (*T, error) {
 	var r platformReply[T, P]
-	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
+	call.reply = &r
+	if err := c.perform(ctx, &call, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
 // tell performs an operation for which no result is documented.
-func tell(ctx context.Context, c *caller, op Operation, in input, opts []CallOption) error {
-	return c.perform(ctx, op.info(), in, new(envelope), opts)
+func tell(ctx context.Context, c *caller, call call, opts []CallOption) error {
+	call.reply = new(envelope)
+	return c.perform(ctx, &call, opts)
 }
 
 // confirm performs an operation whose code decides: what the service says besides may be missing.
-func confirm(
-	ctx context.Context, c *caller, op Operation, in input, opts []CallOption,
-) (*Confirmation, error) {
+func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{informs: true}
-	if err := c.perform(ctx, op.info(), in, &r, opts); err != nil {
+	call.reply = &r
+	if err := c.perform(ctx, &call, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
-// perform checks and sends an operation, and decodes its success into a reply. Every operation comes through here.
-func (c *caller) perform(ctx context.Context, op OperationInfo, in input, into reply, opts []CallOption) (err error) {
+// perform checks a call, sends it, and reads its success into the reply. Every operation comes through here.
+func (c *caller) perform(ctx context.Context, call *call, opts []CallOption) (err error) {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
-	start, call := time.Now(), CallInfo{Op: op.Op, Method: op.Method, Path: op.Path, Server: c.server}
-	if op.Op == OpCall {
-		call.Path = ""
+	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
+	if info.Op == OpCall {
+		info.Path = ""
 	}
-	ctx = observers.start(ctx, call)
+	ctx = observers.start(ctx, info)
 	var (
 		result transport.Result
 		unread []string
@@ -60,19 +58,19 @@ func (c *caller) perform(ctx context.Context, op OperationInfo, in input, into r
 	returned := false
 	defer func() {
 		if !returned { // a panic of the caller's own code: a key source, a transport
-			err = panicError(op.Op)
+			err = panicError(info.Op)
 		}
 		took := time.Since(start)
 		if o.response != nil {
 			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, took, unread}
 		}
-		observers.end(ctx, call, callResult(result, into, took, unread, err))
+		observers.end(ctx, info, callResult(result, call.reply, took, unread, err))
 	}()
-	out, refused := c.newRequest(op, in, &o)
+	out, refused := c.newRequest(call, &o)
 	if refused == nil {
-		out.Observe = observers.attempts(ctx, call)
+		out.Observe = observers.attempts(ctx, info)
 		result, err = c.transport.Do(ctx, &out.Request)
-		unread, err = out.finish(ctx, result, err, into)
+		unread, err = out.finish(ctx, result, err)
 	}
 	returned = true
 	return cmp.Or(refused, err)
@@ -82,14 +80,13 @@ func (c *caller) perform(ctx context.Context, op OperationInfo, in input, into r
 type outgoing struct {
 	transport.Request
 
-	op    OperationInfo
-	in    input
-	body  any
-	query url.Values
+	call    *call
+	content content
 }
 
 // newRequest checks all that can be checked before anything is sent.
-func (c *caller) newRequest(op OperationInfo, in input, o *callOptions) (out outgoing, err error) {
+func (c *caller) newRequest(call *call, o *callOptions) (out outgoing, err error) {
+	op := call.op
 	if c.actsFor != nil && !op.Merchant {
 		return out, merchantError(op.Op)
 	}
@@ -97,12 +94,14 @@ func (c *caller) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	if c.actsFor != nil && *c.actsFor <= 0 {
 		p.add("merchant_id", "of ForMerchant is not positive")
 	}
-	values := in.check(op.Path, &p)
-	out.op, out.in = op, in
-	out.body, out.query = c.prepare(in.req, &p)
+	values := call.checkPath(&p)
+	out.call = call
+	if call.content != nil {
+		out.content = call.content(c, &p)
+	}
 	var wire []byte
-	if out.body != nil {
-		wire = marshal(out.body, &p)
+	if out.content.body != nil {
+		wire = marshal(out.content.body, &p)
 	}
 	if err := p.err(op.Op); err != nil {
 		return out, err
@@ -111,87 +110,58 @@ func (c *caller) newRequest(op OperationInfo, in input, o *callOptions) (out out
 	if err != nil {
 		return out, err
 	}
-	u.RawQuery = out.query.Encode()
+	u.RawQuery = out.content.query.Encode()
 	out.Request = transport.Request{
 		Method: op.Method, URL: u, Header: maps.Clone(c.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
 		Pace:   c.paces[op.Op], Place: o.place, Sending: o.sending, MaxRetryAfter: o.maxRetryAfter,
 	}
 	maps.Copy(out.Header, o.header)
-	if form, ok := out.body.(interface {
-		form(text []byte) *formdata.Body
-	}); ok {
-		upload := form.form(wire)
+	switch {
+	case wire == nil:
+	case out.content.form != nil:
+		upload := out.content.form(wire)
 		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
-	} else if wire != nil {
+	default:
 		out.Body, out.Length = wire, int64(len(wire))
 		out.Header["Content-Type"] = out.Header["Accept"]
 	}
 	return out, nil
 }
 
-// prepare gives the body or the query of a request.
-func (c *caller) prepare(req request, p *problems) (body any, query url.Values) {
-	if req == nil {
-		return nil, nil
-	}
-	if isNil(req) {
-		p.add("request", "is nil")
-		return nil, nil
-	}
-	switch prepared := req.prepare(c, p).(type) {
-	case url.Values:
-		return nil, prepared
-	case *Request:
-		return prepared.Body, prepared.Query
-	default:
-		return prepared, nil
-	}
-}
-
 // finish decodes a success, and makes one error of all that can go wrong from here on.
-func (out *outgoing) finish(ctx context.Context, r transport.Result, err error, into reply) (unread []string, _ error) {
+func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
 	case err != nil:
-		failed = transportError(ctx, out.op, r, err)
+		failed = transportError(ctx, out.call.op, r, err)
 	case r.Status < 200 || r.Status > 299:
-		failed = answerError(out.op, r, nil)
+		failed = answerError(out.call.op, r, nil)
 	default:
 		var malformed error
-		if unread, malformed = readReply(out.op, r.Body, into); malformed == nil {
+		if unread, malformed = readReply(out.call.op, r.Body, out.call.reply); malformed == nil {
 			return unread, nil
 		}
-		failed = answerError(out.op, r, malformed)
+		failed = answerError(out.call.op, r, malformed)
 	}
 	if r.Cut && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
 	private := out.private(r.Keys)
-	if into.accept(failed, private) {
+	if out.call.reply.accept(failed, private) {
 		return nil, nil
 	}
-	failed.clear(append(private, out.ids()...))
+	failed.clear(append(private, out.call.ids()...))
 	return unread, failed
-}
-
-// ids lists what of the path no error may repeat.
-func (out *outgoing) ids() (ids []string) {
-	for i, name := range urlpath.Params(out.op.Path) {
-		if value := out.in.values[i].text; name != "event" && !isDocumented(value) {
-			ids = append(ids, value)
-		}
-	}
-	return ids
 }
 
 // private lists what else of the caller's no error may repeat: secrets, keys, values of the query and own headers.
 func (out *outgoing) private(keys []string) []string {
-	texts := secretsOf(out.body)
+	texts := secretsOf(out.content.body)
 	for _, key := range keys {
 		texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))
 	}
-	for name, values := range out.query {
+	for name, values := range out.content.query {
 		switch name {
 		case "order_on", "order_by", "count", "page", "merchant_id":
 			continue

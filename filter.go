@@ -142,13 +142,10 @@ type listQuery struct {
 	MerchantID MerchantID `url:"merchant_id,omitempty"`
 }
 
-// listRequest is a request of options that may be nil.
-type listRequest struct{ *ListOptions }
-
-// prepare checks the options and builds the query.
-func (r listRequest) prepare(c *caller, p *problems) any {
+// content checks the options, which may be nil, and makes the query.
+func (o *ListOptions) content(c *caller, p *problems) content {
 	var q listQuery
-	if o := r.ListOptions; o != nil {
+	if o != nil {
 		q = listQuery{o.OrderOn, o.OrderBy, o.Filters, o.Count, &o.Page, o.MerchantID}
 		for i, f := range o.Filters {
 			f.check("filter["+strconv.Itoa(i)+"]", p)
@@ -160,7 +157,7 @@ func (r listRequest) prepare(c *caller, p *problems) any {
 	if err != nil {
 		p.add("query", err.Error())
 	}
-	return values
+	return content{query: values}
 }
 
 func (o *ListOptions) check(p *problems) {

@@ -14,13 +14,12 @@ type InvoiceSendRequest struct {
 	PhoneNumber  []int64  `json:"phone_number,omitempty"` // digits with country prefix; U.S. numbers get SMS where enabled
 }
 
-func (r InvoiceSendRequest) prepare(_ *caller, p *problems) any {
+func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 	for i, number := range r.PhoneNumber {
 		if number <= 0 {
 			p.add("phone_number["+strconv.Itoa(i)+"]", "is not positive")
 		}
 	}
-	return &r
 }
 
 // Send sends a saved invoice to email addresses and phone numbers; its state becomes outstanding, and afterwards only
@@ -37,5 +36,5 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 	if req == nil {
 		req = &InvoiceSendRequest{}
 	}
-	return tell(ctx, s.caller, OpInvoicesSend, with(id).send(req), opts)
+	return tell(ctx, s.caller, call{op: OpInvoicesSend.info(), path: inPath(id), content: jsonBody(req)}, opts)
 }

@@ -70,7 +70,7 @@ func (r *pageReply[T]) records() []T {
 type list[T any] struct {
 	caller *caller
 	op     Operation
-	in     input
+	path   []pathValue
 	settle func(record *T) (missing string, ok bool) // names what a record lacks, if anything; "" is the record
 }
 
@@ -80,7 +80,8 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 	if o != nil {
 		r.number = o.Page
 	}
-	if err := l.caller.perform(ctx, l.op.info(), l.in.send(listRequest{o}), &r, opts); err != nil {
+	get := call{op: l.op.info(), path: l.path, content: o.content, reply: &r}
+	if err := l.caller.perform(ctx, &get, opts); err != nil {
 		return nil, err
 	}
 	return &Page[T]{Items: r.records(), Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil

@@ -18,13 +18,12 @@ type PayeeCreateRequest struct {
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
-func (r PayeeCreateRequest) prepare(c *caller, p *problems) any {
+func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
 	if !r.Account.VerifiedDate.IsZero() {
 		p.add("payee_account.verified_date", "is assigned by the service and cannot be sent")
 	}
-	return &r
 }
 
 // Payee is a stored payee profile.
@@ -70,7 +69,7 @@ type PayeeAccount struct {
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
-	return do[Payee](ctx, s.caller, OpPayeesCreate, send(req), opts)
+	return do[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with
@@ -81,16 +80,14 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	return tell(ctx, s.caller, OpPayeesDelete, with(id).send(merchantQuery{}), opts)
+	return tell(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
-// merchantQuery is the query of an operation that takes nothing else in it.
-type merchantQuery struct{}
-
-func (merchantQuery) prepare(c *caller, _ *problems) any {
+// merchantQuery makes the query of an operation that takes nothing else in it.
+func merchantQuery(c *caller, _ *problems) content {
 	query := url.Values{}
 	if c.actsFor != nil {
 		query.Set("merchant_id", strconv.FormatInt(int64(*c.actsFor), 10))
 	}
-	return query
+	return content{query: query}
 }

@@ -52,10 +52,9 @@ type SubscriptionCancelRequest struct {
 	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
-func (r SubscriptionCancelRequest) prepare(c *caller, p *problems) any {
+func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	require(p, "customer_id", r.CustomerID)
-	return &r
 }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
@@ -94,7 +93,7 @@ func (s *SubscriptionsService) TransactionPages(
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{s.caller, OpSubscriptionsTransactions, with(id), (*Transaction).settle}
+	return list[Transaction]{s.caller, OpSubscriptionsTransactions, inPath(id), (*Transaction).settle}
 }
 
 // settle reports an empty record as missing. An rcode of 0 is what is left of 000 where it was sent as a number.
@@ -120,5 +119,5 @@ func (t *Transaction) settle() (missing string, ok bool) {
 func (s *SubscriptionsService) Cancel(
 	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s.caller, OpSubscriptionsCancel, with(id).send(req), opts)
+	return confirm(ctx, s.caller, call{op: OpSubscriptionsCancel.info(), path: inPath(id), content: jsonBody(req)}, opts)
 }

@@ -38,7 +38,7 @@ type TokenizeRequest struct {
 	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
 }
 
-func (r TokenizeRequest) prepare(c *caller, p *problems) any {
+func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {
 		r.MerchantID = c.owner
@@ -51,7 +51,6 @@ func (r TokenizeRequest) prepare(c *caller, p *problems) any {
 	}
 	require(p, "merchant_id", r.MerchantID)
 	checkExpDate("exp_date", r.ExpDate, p)
-	return &r
 }
 
 // TokenizeResponse names the stored payment data.
@@ -107,7 +106,8 @@ func (s *TokensService) Tokenize(
 		op.Replay = ReplaySame
 		r.updates = true
 	}
-	if err := s.caller.perform(ctx, op, send(req), &r, opts); err != nil {
+	tokenize := call{op: op, content: jsonBody(req), reply: &r}
+	if err := s.caller.perform(ctx, &tokenize, opts); err != nil {
 		return nil, err
 	}
 	return &TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}, nil

@@ -34,7 +34,9 @@ const (
 func (s *WebhooksService) AddEvent(
 	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s.caller, OpWebhooksAddEvent, with(string(id), string(event)), opts)
+	return confirm(ctx, s.caller, call{
+		op: OpWebhooksAddEvent.info(), path: inPath(string(id), string(event)),
+	}, opts)
 }
 
 // Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
