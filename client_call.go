@@ -54,7 +54,7 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
 	}
-	return c.caller.perform(ctx, &call{
+	return c.caller.perform(ctx, call{
 		op: op, path: inPath(r.Path...), content: r.content, reply: &callReply{out: out},
 	}, opts)
 }

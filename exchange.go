@@ -17,7 +17,7 @@ import (
 func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []CallOption) (*T, error) {
 	var r platformReply[T, P]
 	call.reply = &r
-	if err := c.perform(ctx, &call, opts); err != nil {
+	if err := c.perform(ctx, call, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
@@ -26,21 +26,21 @@ func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []Ca
 // tell performs an operation for which no result is documented.
 func tell(ctx context.Context, c *caller, call call, opts []CallOption) error {
 	call.reply = new(envelope)
-	return c.perform(ctx, &call, opts)
+	return c.perform(ctx, call, opts)
 }
 
 // confirm performs an operation whose code decides: what the service says besides may be missing.
 func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{informs: true}
 	call.reply = &r
-	if err := c.perform(ctx, &call, opts); err != nil {
+	if err := c.perform(ctx, call, opts); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
 }
 
 // perform checks a call, sends it, and reads its success into the reply. Every operation comes through here.
-func (c *caller) perform(ctx context.Context, call *call, opts []CallOption) (err error) {
+func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err error) {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
@@ -80,12 +80,12 @@ func (c *caller) perform(ctx context.Context, call *call, opts []CallOption) (er
 type outgoing struct {
 	transport.Request
 
-	call    *call
+	call    call
 	content content
 }
 
 // newRequest checks all that can be checked before anything is sent.
-func (c *caller) newRequest(call *call, o *callOptions) (out outgoing, err error) {
+func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error) {
 	op := call.op
 	if c.actsFor != nil && !op.Merchant {
 		return out, merchantError(op.Op)

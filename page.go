@@ -81,7 +81,7 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 		r.number = o.Page
 	}
 	get := call{op: l.op.info(), path: l.path, content: o.content, reply: &r}
-	if err := l.caller.perform(ctx, &get, opts); err != nil {
+	if err := l.caller.perform(ctx, get, opts); err != nil {
 		return nil, err
 	}
 	return &Page[T]{Items: r.records(), Number: r.number, TotalPages: r.TotalPages, TotalRecords: r.TotalRecords}, nil

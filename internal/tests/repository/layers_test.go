@@ -27,6 +27,7 @@ import (
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ dir, document, heading string }{
+		{".", "docs/layout.md", "## The library"},
 		{"payvaulttest", "docs/layout.md", "## The emulator"},
 		{"internal/tests/simulation", "internal/tests/simulation/README.md", "## Files"},
 		{"temporalpayvault", "temporalpayvault/README.md", "## Files"},
