@@ -38,20 +38,6 @@ type bulkWalk struct {
 	panicked any            // the value that the stream panicked with
 }
 
-func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
-	w := &bulkWalk{
-		service: s, journal: o.Journal, job: o.Job, opts: opts, keepRaw: newCallOptions(opts).response != nil,
-		ctx: ctx, requests: context.WithoutCancel(ctx), cutOff: func() {},
-		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // so that one slow batch does not hold up the others
-		inFlight: make(chan struct{}, o.Concurrency),
-	}
-	w.sending, w.stop = context.WithCancelCause(ctx)
-	if w.journal == nil {
-		w.requests, w.cutOff = context.WithCancel(ctx)
-	}
-	return w
-}
-
 // read cuts the stream into batches and starts them.
 func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	defer w.ahead.End()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"example.com/payvault/internal/window"
 )
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
@@ -129,4 +131,18 @@ func (s *AccountUpdaterService) checkWalk(ctx context.Context, o SubmitAllOption
 		p.add("Journal", "is required with a Job")
 	}
 	return p.err(OpAccountUpdaterSubmit)
+}
+
+func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
+	w := &bulkWalk{
+		service: s, journal: o.Journal, job: o.Job, opts: opts, keepRaw: newCallOptions(opts).response != nil,
+		ctx: ctx, requests: context.WithoutCancel(ctx), cutOff: func() {},
+		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // so that one slow batch does not hold up the others
+		inFlight: make(chan struct{}, o.Concurrency),
+	}
+	w.sending, w.stop = context.WithCancelCause(ctx)
+	if w.journal == nil {
+		w.requests, w.cutOff = context.WithCancel(ctx)
+	}
+	return w
 }

@@ -375,9 +375,6 @@ func (d die) apart(text, separator string) string {
 	return b.String()
 }
 
-// isNumber reports whether a text has the length of a card number, and nothing but digits.
-func isNumber(text string) bool { return len(text) >= 12 && strings.Trim(text, "0123456789") == "" }
-
 // quoted is a text in JSON, some of it escaped.
 func quoted(d die, text string) string {
 	raw, err := json.Marshal(text)

@@ -50,3 +50,6 @@ func joinedDigits(text string) string {
 		return r
 	}, text)
 }
+
+// isNumber reports whether a text has the length of a card number, and nothing but digits.
+func isNumber(text string) bool { return len(text) >= 12 && strings.Trim(text, "0123456789") == "" }
