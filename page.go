@@ -32,9 +32,10 @@ type pageReply[T any] struct {
 
 	TotalPages   int `json:"totalPages"`
 	TotalRecords int `json:"totalRecords"`
-	// Data points to a nil list before the answer is read. Null makes the pointer nil. Without data it stays.
+	// Data points to items, which is nil before the answer is read. Null makes the pointer nil.
 	Data *[]T `json:"data"`
 
+	items  []T // what Data points to, unless the answer says null
 	settle func(record *T) (missing string, ok bool)
 	number int // of the page, as it was asked for
 }
@@ -76,7 +77,8 @@ type list[T any] struct {
 
 // page gets one page.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
-	r := pageReply[T]{Data: new([]T), settle: l.settle}
+	r := pageReply[T]{settle: l.settle}
+	r.Data = &r.items
 	if o != nil {
 		r.number = o.Page
 	}
