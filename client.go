@@ -59,6 +59,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := cfg.problems.err(OpNewClient); err != nil {
 		return nil, err
 	}
+	cfg.transport.Disown = disown
 	cfg.transport.Policy = transport.Policy{
 		MaxAttempts: cfg.policy.MaxAttempts, MinBackoff: cfg.policy.MinBackoff, MaxBackoff: cfg.policy.MaxBackoff,
 		MaxRetryAfter: cfg.policy.MaxRetryAfter,

@@ -55,6 +55,14 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
+// sentinels returns all of the above.
+func sentinels() []error {
+	return []error{
+		ErrInvalidRequest, ErrMerchantNotSupported, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrRateLimited,
+		ErrRejected, ErrValidation, ErrUnavailable, ErrMalformedResponse, ErrResponseTooLarge, ErrOutcomeUnknown,
+	}
+}
+
 // Delivery answers the question whether a request reached the service.
 type Delivery uint8
 

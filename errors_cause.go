@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 
 	"example.com/payvault/internal/formdata"
 	"example.com/payvault/internal/transport"
@@ -15,23 +16,58 @@ import (
 
 var errStopped = errors.New("the walk was stopped")
 
-// endError is the end of a context. The cause of that end is only shown: it may be the error of another call, as
-// errgroup makes it, and that says nothing about this one.
-type endError struct{ end, cause error }
+// shownError is only shown, since it may be the error of another call, which says nothing about this one. It matches the
+// end of a context, if there is one.
+type shownError struct{ shown, end error }
 
-func (e *endError) Error() string { return e.end.Error() + ": " + e.cause.Error() }
+func (e *shownError) Error() string { return e.shown.Error() }
 
-// Unwrap returns what the context itself ended with.
-func (e *endError) Unwrap() error { return e.end }
+// Unwrap returns the end of the context.
+func (e *shownError) Unwrap() error { return e.end }
+
+// disown hides the errors of other calls, and the sentinels of this package, in an error of the caller's own code: that
+// of a RoundTripper, a key source, a file or a context. For example, errgroup makes the error of one call the cause of
+// the end of all its siblings.
+func disown(err error) error {
+	if err == nil {
+		return nil
+	}
+	_, hides := errors.AsType[*Error](err)
+	for _, sentinel := range sentinels() {
+		hides = hides || errors.Is(err, sentinel)
+	}
+	switch {
+	case !hides:
+		return err
+	case isBeside(err, context.DeadlineExceeded):
+		return &shownError{err, context.DeadlineExceeded}
+	case isBeside(err, context.Canceled):
+		return &shownError{err, context.Canceled}
+	}
+	return &shownError{err, nil}
+}
+
+// isBeside is [errors.Is], but does not look into the errors of calls.
+func isBeside(err, target error) bool {
+	switch wrapped := err.(type) { //nolint:errorlint // it walks through them
+	case *Error:
+		return false
+	case interface{ Unwrap() error }:
+		return isBeside(wrapped.Unwrap(), target)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wrapped.Unwrap(), func(err error) bool { return isBeside(err, target) })
+	}
+	return errors.Is(err, target)
+}
 
 // safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer. When the context
 // has ended, err is not looked at: net/http gives the cause of the context for its own error.
 func safeCause(ctx context.Context, err error) error {
-	if end := ctx.Err(); end != nil {
-		if cause := context.Cause(ctx); cause != end { //nolint:errorlint // what wraps the end says more
-			return &endError{end, cause}
+	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
+		if cause == end { //nolint:errorlint // what wraps the end says more
+			return end
 		}
-		return end
+		return &shownError{fmt.Errorf("%v: %v", end, cause), end} //nolint:errorlint // to be shown only
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return ErrResponseTooLarge

@@ -2,11 +2,15 @@ package payvault_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -154,4 +158,110 @@ func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
 			assertOwn(t, b.Err, want)
 		}
 	})
+}
+
+// like is an error that takes itself for a sentinel.
+type like struct{ sentinel error }
+
+func (like) Error() string { return "like another" }
+
+func (l like) Is(target error) bool { return target == l.sentinel }
+
+// TestError_ofAnotherCall: an error of another call that comes through the caller's own code says nothing about this
+// call. Its sentinels, its cause and itself are not found, whatever wraps it.
+func TestError_ofAnotherCall(t *testing.T) {
+	t.Parallel()
+	dns := &net.OpError{Op: "write", Err: &net.DNSError{Err: "no such host"}}
+	others := map[string]error{"a sentinel": payvault.ErrRateLimited, "like a sentinel": like{payvault.ErrInvalidRequest}}
+	for name, opts := range map[string][]payvault.Option{
+		"a failed check": {}, "a connection": {service.Over(service.RoundTripper(
+			func(*http.Request) (*http.Response, error) { return nil, dns }))},
+		"a key":  {payvault.WithKeySource(func(context.Context) (string, error) { return "", io.EOF })},
+		"a size": {service.Over(service.Canned(200, `{"code":0}`)), payvault.WithMaxResponseBytes(1)},
+		"a 401":  {service.Over(service.Canned(401, ""))},
+	} {
+		client := service.Client(t, service.Nowhere, append(opts, service.Impatient(1))...)
+		if name == "a failed check" {
+			others[name] = client.Invoices.Send(t.Context(), "", nil)
+		} else {
+			others[name] = client.Invoices.Send(t.Context(), "I1", nil)
+		}
+		require.Error(t, others[name])
+	}
+	for name, other := range others {
+		for shape, wrapped := range map[string]error{
+			"as it is": other, "wrapped": fmt.Errorf("group: %w", other), "joined": errors.Join(context.Canceled, other),
+		} {
+			for way, call := range waysOf(t, wrapped) {
+				t.Run(name+" "+shape+" by "+way, func(t *testing.T) {
+					t.Parallel()
+					err := call()
+					e := service.AsError(t, err)
+					if e.Delivery == payvault.Unknown {
+						service.AssertMatches(t, err, payvault.ErrOutcomeUnknown)
+					} else {
+						service.AssertMatches(t, err)
+					}
+					assert.Equal(t, way == "a key source", e.Delivery == payvault.NotSent)
+					_, found := errors.AsType[*payvault.Error](errors.Unwrap(e))
+					assert.False(t, found, "the error of another call")
+					_, found = errors.AsType[*net.DNSError](err)
+					assert.False(t, found, "its cause")
+					require.NotErrorIs(t, err, other)
+					assert.Equal(t, shape == "joined" || way == "a context", errors.Is(err, context.Canceled))
+				})
+			}
+		}
+	}
+}
+
+// waysOf are the ways on which the caller's own code gives an error to a call.
+func waysOf(t *testing.T, err error) map[string]func() error {
+	t.Helper()
+	send := func(opt payvault.Option) func() error {
+		return func() error { return service.Client(t, service.Nowhere, opt).Invoices.Send(t.Context(), "I1", nil) }
+	}
+	return map[string]func() error{
+		"a RoundTripper": send(service.Over(service.RoundTripper(
+			func(*http.Request) (*http.Response, error) { return nil, err }))),
+		"a body": send(service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			resp := service.Reply(http.StatusOK, "")
+			resp.Body = io.NopCloser(iotest.ErrReader(err))
+			return resp, nil
+		}))),
+		"a key source": send(payvault.WithKeySource(func(context.Context) (string, error) { return "", err })),
+		"a file": func() error {
+			read := service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				_, failed := io.Copy(io.Discard, r.Body)
+				return nil, failed
+			}))
+			file := &payvault.File{Name: "a.pdf", Content: &checkedOnce{Reader: strings.NewReader("%PDF-1.7"), err: err}, Size: 8}
+			client := service.Client(t, service.Nowhere, read)
+			return client.Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: file})
+		},
+		"a context": func() error {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			wait := service.Over(service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				cancel(err)
+				return nil, context.Cause(r.Context())
+			}))
+			return service.Client(t, service.Nowhere, wait).Invoices.Send(ctx, "I1", nil)
+		},
+	}
+}
+
+// checkedOnce is a document that cannot be read any more once it was checked, whose last step is to read the last byte.
+type checkedOnce struct {
+	*strings.Reader
+
+	err     error
+	checked bool
+}
+
+func (f *checkedOnce) ReadAt(p []byte, off int64) (int, error) {
+	if f.checked {
+		return 0, f.err
+	}
+	f.checked = off == f.Size()-1
+	return f.Reader.ReadAt(p, off)
 }

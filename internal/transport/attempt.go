@@ -73,7 +73,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	defer cancel()
 	key, err := c.client.config.Authorization(ctx)
 	if err != nil {
-		return nil, &KeyError{err}
+		return nil, &KeyError{c.client.config.Disown(err)}
 	}
 	if c.isStopped() { // while the key was waited for
 		return nil, ErrStopped
@@ -93,7 +93,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		err = errNoResponse
 	}
 	if err != nil {
-		err = c.withoutCause(err)
+		err = c.withoutCause(c.client.config.Disown(err))
 		r.Delivery = c.deliveryWithoutResponse(err, &seen, body)
 		return nil, err
 	}
@@ -103,6 +103,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		r.Delivery = Unknown // servers end idle connections so: it may have been written before the request came
 	}
 	r.Body, err = readBody(resp, c.maxBytes(resp))
+	err = c.client.config.Disown(err)
 	if err != nil && r.Status < http.StatusBadRequest { // of a failure the status is enough
 		r.Delivery = Unknown
 		return nil, err

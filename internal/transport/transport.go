@@ -45,6 +45,9 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil for none
+	// Disown returns an error of the RoundTripper or of Authorization without what it says about other calls. Nil leaves
+	// errors as they are.
+	Disown func(error) error
 }
 
 // Request is one operation.
@@ -102,6 +105,9 @@ type Client struct {
 // New returns a client. It does no I/O.
 func New(config Config) *Client {
 	c := &Client{config: config}
+	if config.Disown == nil {
+		c.config.Disown = func(err error) error { return err }
+	}
 	if own := config.HTTP; own != nil {
 		c.base = own.Transport
 		if own.Timeout > 0 {
