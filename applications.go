@@ -77,13 +77,37 @@ func (d *savedData) missing() string {
 	return ""
 }
 
+// savedReply is the success of SaveData.
+type savedReply struct {
+	platformReply[savedData, *savedData]
+}
+
+// read also names the fields without a key: the caller cannot tell what they are.
+func (r *savedReply) read(body []byte, lenient bool) (unread []string, err error) {
+	unread, err = readInto(r, body, lenient)
+	if err != nil || r.Data == nil {
+		return unread, err
+	}
+	for i, field := range r.Data.Fields {
+		if field.Key != "" {
+			continue
+		}
+		unread = nameMissing(unread, "/data/fields/"+strconv.Itoa(i)+"/key")
+		if len(unread) > answer.MostUnread {
+			return unread[:answer.MostUnread], answer.ErrTooMany
+		}
+	}
+	return unread, nil
+}
+
 // Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
 // by field name, whatever the code of the answer is. Messages that name no field have the key "".
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
 
-// OK reports whether all fields pass; only then can the application be submitted.
+// OK reports whether all fields pass; only then can the application be submitted. What an answer with code 0 has beside
+// its data, and data.message, are no messages about fields.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
 // Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales
@@ -109,7 +133,7 @@ func (s *ApplicationsService) Create(
 func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
-	r := platformReply[savedData, *savedData]{informs: true}
+	r := savedReply{platformReply[savedData, *savedData]{informs: true}}
 	save := call{
 		op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(&applicationDataBody{data}), reply: &r,
 	}

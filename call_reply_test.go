@@ -46,6 +46,10 @@ var element = regexp.MustCompile(`/\d+$`)
 var needed = regexp.MustCompile(`^(customers.list /data/\d+|customers.create /data)/customer_id$|` +
 	`^[\w.]+ /data/((app/app|payee|request)_id)$`)
 
+// informs are the places of values that are named when they are missing, but that the caller can go on without: the card
+// ID that the caller has given, and the keys of saved fields.
+var informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
+
 // reading is what came of an answer in which another form stands for one value.
 type reading struct {
 	op          payvault.Operation
@@ -154,7 +158,7 @@ func TestReading_oddTexts(t *testing.T) {
 		isNone := r.form != `true` && r.form != `16500000000.10`
 		switch isSecret := strings.Contains(r.place, "/payee_account/"); {
 		case isSecret && r.form == `true`: // which is no truth value
-		case isNone && r.place == "/card_id": // which the caller has given
+		case isNone && informs.MatchString(r.place):
 			require.NoError(t, r.err)
 			assert.Equal(t, []string{r.place}, r.unread)
 		case isNone && r.isNeeded():
@@ -240,9 +244,9 @@ func TestReading_oneOddValue(t *testing.T) {
 		return payvault.SavedField{Key: key, Value: payvault.NewSecret(value)}
 	}
 	const unlike = `"key":"ownership","value":{"owners":1}},{"key":"a","settings":{"required":5}}]}}`
-	const options = `"settings":{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}}]}}`
+	const options = `"key":"o","settings":{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}}]}}`
 	exact := payvault.FieldOption{Label: "L", Value: "12345678901234567890.10", Disabled: true}
-	optional := []payvault.SavedField{{Settings: payvault.FieldSettings{Options: []payvault.FieldOption{exact}}}}
+	optional := []payvault.SavedField{{Key: "o", Settings: payvault.FieldSettings{Options: []payvault.FieldOption{exact}}}}
 	for _, test := range []struct {
 		call   call
 		body   string
@@ -282,7 +286,15 @@ func TestReading_oneOddValue(t *testing.T) {
 			[]payvault.SavedField{{}, {Key: "a"}, {}, {}, {}},
 			[]string{"/data/fields/0", "/data/fields/2", "/data/fields/3", "/data/fields/4"},
 		},
+		{
+			saveData, `{"code":0,"data":{"fields":[{},{"key":"a"},{"key":"","value":"1"},{"key":[1]}]}}`,
+			[]payvault.SavedField{{}, {Key: "a"}, saved("", `"1"`), {}},
+			[]string{"/data/fields/3/key", "/data/fields/0/key", "/data/fields/2/key"},
+		},
 		{transaction, `{"code":0,"data":[{"rcode":0}]}`, &payvault.Transaction{RCode: "000"}, nil},
+		{transaction, `{"code":0,"data":[{"rcode":0.0}]}`, &payvault.Transaction{RCode: "000"}, nil},
+		{transaction, `{"code":0,"data":[{"rcode":"00"}]}`, &payvault.Transaction{RCode: "00"}, nil},
+		{tokenize, `{"rcode":0.0,"card_id":"A"}`, tokenized, nil},
 		{cancel, `{"code":0,"data":"Canceled"}`, &payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":[ ]}`, &payvault.Confirmation{}, nil},
 		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},

@@ -83,10 +83,10 @@ var dayForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)` +
 	`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?` +
 	`(?: ?(?:[Zz]|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?$|^(\d{8})$`)
 
-// isNoDay reports whether a text begins with a day that stands for none: databases write 0000-00-00, and .NET
-// 0001-01-01.
+// isNoDay reports whether a text of the form of a day stands for none: databases write 0000-00-00, and .NET 0001-01-01.
 func isNoDay(text string) bool {
-	return strings.HasPrefix(text, "0000-00-00") || strings.HasPrefix(text, "0001-01-01")
+	isNone := strings.HasPrefix(text, "0000-00-00") || strings.HasPrefix(text, "0001-01-01")
+	return isNone && dayForm.MatchString(text)
 }
 
 // UnmarshalJSON reads YYYY-MM-DD, also with a time or an offset behind it, and YYYYMMDD. An empty string, null, false,
@@ -95,11 +95,11 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	parts := dayForm.FindStringSubmatch(text)
 	switch {
-	case text == "" || text == "0" || parts != nil && isNoDay(text):
+	case text == "" || text == "0" || isNoDay(text):
 		*d = Date{}
 		return nil
-	case parts == nil:
-		return errNotDate
+	case parts == nil || text == "00010101":
+		return errNotDate // a form in which nobody is known to write none
 	case parts[1] != "":
 		*d, err = ParseDate(parts[1])
 	default:

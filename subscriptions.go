@@ -101,7 +101,7 @@ func (t *Transaction) settle() (missing string, ok bool) {
 	if *t == (Transaction{}) {
 		return "", false
 	}
-	if t.RCode == answer.Success {
+	if t.RCode == "0" || t.RCode == "0.0" {
 		t.RCode = answer.RCodeSuccess
 	}
 	return "", true

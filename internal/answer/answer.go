@@ -39,7 +39,8 @@ func (e *PlaceError) Error() string {
 	return e.Place + " cannot be read"
 }
 
-const mostUnread = 20 // values that may be left out of an answer
+// MostUnread is how many values may be left out of an answer.
+const MostUnread = 20
 
 // Read decodes an answer whose values all have to be readable. Otherwise it returns [ErrNotJSON], [ErrTooMany] or a
 // [*PlaceError].
@@ -170,7 +171,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if !r.lenient || dec.StackDepth() == 0 {
 		return &PlaceError{place}
 	}
-	if len(r.unread) == mostUnread {
+	if len(r.unread) == MostUnread {
 		return ErrTooMany
 	}
 	r.unread = append(r.unread, place)

@@ -60,7 +60,7 @@ type RCode Code
 
 // UnmarshalJSON reads what [Code.UnmarshalJSON] reads.
 func (c *RCode) UnmarshalJSON(b []byte) error {
-	if string(b) == Success {
+	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // such as 0.0
 		b = []byte(`"` + RCodeSuccess + `"`)
 	}
 	return (*Code)(c).UnmarshalJSON(b)

@@ -18,6 +18,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
 		`{"rcode":"000"}`:                   {ErrNoCode, nil, nil},
 		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // what is left of 000
+		`{"rcode":0.0}`:                     {ErrNoCode, nil, nil},
 		`{"rcode":"0"}`:                     {ErrNoCode, ErrOtherCode, ErrOtherCode},
 		`{"code":"000"}`:                    {ErrOtherCode, ErrNoCode, ErrOtherCode},
 		`{"code":7}`:                        {ErrOtherCode, ErrNoCode, ErrOtherCode},
