@@ -34,26 +34,26 @@ const (
 // order of the stream, with the RequestID or with the error, as soon as that batch and those before it are decided.
 // Invalid arguments are one batch without cards, with the error, and the stream is not read.
 //
-// A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. A batch of nothing but
-// such cards is yielded as not sent, with an error that matches [ErrInvalidRequest]; the journal is not told of it.
+// A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. A batch of nothing
+// but such cards is yielded as not sent, with an error that matches [ErrInvalidRequest]; the journal is not told of it.
 //
 // A batch whose outcome is unknown is never sent again by itself. With [WithReplay], which says that this does no harm,
 // a lost request is repeated.
 //
 // # Journal
 //
-// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields what the journal
-// knows as FromJournal and sends the rest. A batch that a killed process had begun and not ended is of unknown outcome
-// for good. There are at most Concurrency of them, since a batch that waits for the rate limit has not begun. Without a
-// Journal, the outcomes that were not yielded yet are lost with the process.
+// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields what the
+// journal knows as FromJournal and sends the rest. A batch that a killed process had begun and not ended is of unknown
+// outcome for good. There are at most Concurrency of them, since a batch that waits for the rate limit has not begun.
+// Without a Journal, the outcomes that were not yielded yet are lost with the process.
 //
 // # Stream
 //
-// The stream is read in a goroutine of its own, each time from its beginning. It has to end with ctx: the loop waits for
-// it. When the stream returns, the cards that it has given are taken for all cards. So with a Journal, a stream that
-// fails half way, as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch is
-// sent with too few cards, and the others of that batch never are. Without a Journal it is enough to look at the error
-// of the stream after the loop.
+// The stream is read in a goroutine of its own, each time from its beginning. It has to end with ctx: the loop waits
+// for it. When the stream returns, the cards that it has given are taken for all cards. So with a Journal, a stream
+// that fails half way, as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch
+// is sent with too few cards, and the others of that batch never are. Without a Journal it is enough to look at the
+// error of the stream after the loop.
 //
 // Memory does not grow with the stream. 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
 // one more is being read. With [WithResponse] each of them may hold an answer, of at most [WithMaxResponseBytes].
@@ -77,9 +77,9 @@ const (
 // leaves their outcome unknown. The last batch has no cards if no other has the reason. With a Journal [SafeToRetry] is
 // false for what was not sent, since an earlier run may have sent it: run the job again.
 //
-// Leaving the loop ends the walk as the end of ctx does, and waits for the stream to give its next card or to return. So
-// cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or the
-// journal comes out of the loop, after the batches before it.
+// Leaving the loop ends the walk as the end of ctx does, and waits for the stream to give its next card or to return.
+// So cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source
+// or the journal comes out of the loop, after the batches before it.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(

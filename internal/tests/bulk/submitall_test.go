@@ -453,8 +453,8 @@ func TestSubmitAllOfATimeoutOfTheService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfBrokenCode: a panic of the caller's own code in a goroutine comes to the loop, after the batches before
-// it. Nothing more is sent, and what was begun is not forgotten.
+// TestSubmitAllOfBrokenCode: a panic of the caller's own code in a goroutine comes to the loop, after the batches
+// before it. Nothing more is sent, and what was begun is not forgotten.
 func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
