@@ -1,55 +1,103 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
-	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/examples/internal/cardfile"
 )
 
-// readCards yields the cards of a file. Before it returns it calls end, with their sum and with what is wrong. The sum
-// is kept as private as the cards: of a file with few of them, whoever has it can try all numbers.
-func readCards(path string, end func(sum string, err error)) iter.Seq[payvault.AccountUpdaterCard] {
+// cards is a file of cards that was read as a whole.
+type cards struct {
+	path  string
+	sum   string   // the payvault.JobName of the file, as private as the cards
+	lines []int    // of the cards, by position
+	bad   []string // the rows that cannot be sent, with the reasons
+}
+
+// readCards reads a file. It fails if the file has no card that can be sent, since then it is a wrong file.
+func readCards(path string) (*cards, error) {
+	c := &cards{path: path}
+	sum, err := eachRow(path, func(row cardfile.Row) bool {
+		if row.Err != nil {
+			c.bad = append(c.bad, fmt.Sprintf("line %d cannot be sent: %v", row.Line, row.Err))
+		}
+		c.lines = append(c.lines, row.Line)
+		return true
+	})
+	if err == nil && len(c.bad) == len(c.lines) {
+		err = fmt.Errorf("%s has no card that can be sent: want rows of card_number,exp_date,card_id. %s",
+			path, strings.Join(c.bad[:min(3, len(c.bad))], "; "))
+	}
+	c.sum = sum
+	return c, err
+}
+
+// stream yields the cards. It calls halt before it returns, unless these are the cards that readCards has read: what
+// has come would be taken for all cards.
+func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		hash := sha256.New()
-		err := eachCard(path, hash, yield)
-		end(hex.EncodeToString(hash.Sum(nil)), err)
+		wanted := true
+		sum, err := eachRow(c.path, func(row cardfile.Row) bool {
+			wanted = yield(row.Card)
+			return wanted
+		})
+		if wanted && (err != nil || sum != c.sum) {
+			halt(cmp.Or(err, errors.New(c.path+" has changed")))
+		}
 	}
 }
 
-func eachCard(path string, hash io.Writer, yield func(payvault.AccountUpdaterCard) bool) error {
+// rows names the rows of some cards.
+func (c *cards) rows(start, end int) string {
+	end = min(end, len(c.lines))
+	if start >= end {
+		return fmt.Sprintf("cards %d and later", start+1)
+	}
+	return fmt.Sprintf("lines %d to %d", c.lines[start], c.lines[end-1])
+}
+
+// explain names the rows that an error of a batch calls data[i], if there are any.
+func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
+	var text strings.Builder
+	for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
+		i, err := strconv.Atoi(place[1])
+		if position := batch.Position(i); err == nil && position < batch.End {
+			fmt.Fprintf(&text, "; %s is line %d", place[0], c.lines[position])
+		}
+	}
+	return text.String()
+}
+
+var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
+
+// eachRow gives the rows of a file to each until it returns false, and returns the SHA-256 of what was read.
+func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	rows := csv.NewReader(file)
-	row, err := rows.Read()
-	if heading := "card_number,exp_date,card_id"; strings.Join(row, ",") != heading {
-		return errors.Join(errors.New("the first line is not "+heading), err)
-	}
-	for row, err = rows.Read(); err == nil; row, err = rows.Read() {
-		if _, malformed := time.Parse("0106", row[1]); row[0] == "" || malformed != nil {
-			line, _ := rows.FieldPos(0)
-			return fmt.Errorf("line %d has no number, or an exp_date that is not MMYY", line)
+	hash := sha256.New()
+	for row, err := range cardfile.Rows(io.TeeReader(file, hash)) {
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
 		}
-		fmt.Fprintf(hash, "%q", row)
-		if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], CardID: row[2]}) {
-			return nil
+		if !each(row) {
+			break
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // generate writes a file of made-up cards.

@@ -1,27 +1,41 @@
 // Accountupdater submits the cards of a CSV file to the account updater, 100 to a request and a few requests at a time.
 //
-//	accountupdater -cards cards.csv   # its first line is card_number,exp_date,card_id
+//	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
 // It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
-// by the journal beside the file. What was being sent then may have arrived: runs report it and do not send it again.
-// While the service is down, each run leaves more batches to look up.
+// by the journal beside the file, cards.csv.journal. What was being sent then may have arrived: runs report it and do
+// not send it again. While the service is down, each run leaves more batches to look up.
+//
+// A header row and a byte order mark do no harm. A row that cannot be sent is named with its line and the reason, and
+// left out. A file without any row that can be sent is refused.
+//
+// These commands list what somebody has to look at, with the lines of the file, and record what was found out about a
+// batch. With not-sent the next run sends it; with accepted or refused no run does.
+//
+//	accountupdater -cards cards.csv unresolved   # batches that may have arrived
+//	accountupdater -cards cards.csv refused      # batches that the service has refused
+//	accountupdater -cards cards.csv resolve 17 not-sent
+//
+// The exit status is 0 if all cards are accepted, or the command has done its work. Otherwise it is
+//
+//   - 1 if the program has stopped before its end: mend what it names, and run it again;
+//   - 2 if the command line is wrong;
+//   - 3 if everything was sent, and batches are refused or may have arrived: see refused and unresolved;
+//   - 4 if all cards are accepted but for rows that cannot be sent: mend them, and put them into another file.
 //
 // A file that has changed is refused: to the journal, which holds no cards, all of them would be new. So new and
 // corrected cards go into another file. Remove the journal to submit all cards of a file again.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them it takes no -cards: made-up
-// ones go to an emulator that ends with the program, and so does the journal.
+// ones go to an emulator that ends with the program, and so does the journal. The commands need no variables.
 package main
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -35,25 +49,51 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
+// These errors have an exit status of their own. That of all others is 1.
+var (
+	errUsage = errors.New("usage: accountupdater -cards FILE " +
+		"[unresolved | refused | resolve BATCH accepted|refused|not-sent]")
+	errNotAccepted = errors.New("not all cards are accepted: see the commands refused and unresolved")
+	errLeftOut     = errors.New("all other cards are accepted: put the rows that cannot be sent into another file")
+)
+
 func main() {
-	cards := flag.String("cards", "", "CSV file of the cards to submit")
+	file := flag.String("cards", "", "CSV file of the cards to submit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // ctrl-C waits for the requests in flight, and a second one does not
-	if err := run(ctx, *cards, os.Getenv, os.Stdout); err != nil {
+	err := run(ctx, *file, flag.Args(), os.Getenv, os.Stdout)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "accountupdater:", err)
-		os.Exit(1)
 	}
+	os.Exit(exitStatus(err))
 }
 
-func run(ctx context.Context, cards string, getenv func(string) string, out io.Writer) error {
+func exitStatus(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		return 2
+	case errors.Is(err, errNotAccepted):
+		return 3
+	case errors.Is(err, errLeftOut):
+		return 4
+	}
+	return 1
+}
+
+func run(ctx context.Context, file string, args []string, getenv func(string) string, out io.Writer) error {
+	if len(args) > 0 {
+		return command(ctx, file, args, out)
+	}
 	client, err := sandbox.Client(getenv)
 	if err != nil {
 		return err
 	}
 	target := "merchant " + getenv("PAYVAULT_MERCHANT_ID") + " at " + strings.TrimRight(getenv("PAYVAULT_BASE_URL"), "/")
 	if client == nil {
-		if err := sandbox.Offline(out, cards != ""); err != nil {
+		if err := sandbox.Offline(out, file != ""); err != nil {
 			return err
 		}
 		srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))
@@ -63,93 +103,80 @@ func run(ctx context.Context, cards string, getenv func(string) string, out io.W
 			return err
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // of a temporary directory
-		client, cards = srv.Client(), filepath.Join(dir, "cards.csv")
-		if err := generate(cards, 100_000); err != nil {
+		client, file = srv.Client(), filepath.Join(dir, "cards.csv")
+		if err := generate(file, 100_000); err != nil {
 			return err
 		}
-	} else if cards == "" {
+	} else if file == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
-	} else if cards, err = filepath.EvalSymlinks(cards); err != nil { // a link and its file are one job
+	}
+	if file, err = filepath.EvalSymlinks(file); err != nil { // a link and its file are one job
 		return err
 	}
-	return submit(ctx, client, cards, target, out)
+	return submit(ctx, client, file, target, out)
 }
 
 // submit submits what the journal does not know yet of a file of cards.
-func submit(ctx context.Context, client *payvault.Client, cards, target string, out io.Writer) (err error) {
-	total, sum := 0, ""
-	for range readCards(cards, func(all string, failed error) { sum, err = all, failed }) {
-		total++
+func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
+	cards, err := readCards(file)
+	if err != nil {
+		return err
 	}
-	if err != nil || total == 0 {
-		return cmp.Or(err, errors.New(cards+" has no cards"))
+	for _, row := range cards.bad {
+		fmt.Fprintln(out, row)
 	}
-	file := cards + ".journal"
-	if _, missing := os.Stat(file); missing == nil {
+	if _, missing := os.Stat(journalOf(file)); missing == nil {
 		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
 	}
-	journal, err := sqlpayvault.Open(ctx, file)
+	journal, err := sqlpayvault.Open(ctx, journalOf(file))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: target + "@" + sum}
+	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: target + "@" + cards.sum}
 	if err := onlyJob(ctx, file, options.Job); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return err
 	}
 	ctx, halt := context.WithCancelCause(ctx)
-	stream := readCards(cards, func(now string, failed error) {
-		if failed != nil || now != sum { // what has come would be taken for all cards
-			halt(cmp.Or(failed, errors.New(cards+" has changed")))
-		}
-	})
+	total := len(cards.lines)
 	bar := progress.New(out, "cards", total)
-	accepted, unknown, left := 0, 0, total
-	for batch := range client.AccountUpdater.SubmitAll(ctx, stream, options) {
-		n := batch.End - batch.Start
-		switch batch.Status {
-		case payvault.BatchAccepted:
-			accepted += n
-		case payvault.BatchNotSent: // as would be the next ones
+	accepted, refused, unknown := 0, 0, 0
+	for batch := range client.AccountUpdater.SubmitAll(ctx, cards.stream(halt), options) {
+		bar.Add(len(batch.Invalid)) // they were named above
+		sent := batch.End - batch.Start - len(batch.Invalid)
+		switch {
+		case batch.Start == batch.End: // the walk has ended
+			halt(batch.Err)
+		case sent == 0:
+		case batch.Status == payvault.BatchNotSent: // as would be the next ones
 			halt(batch.Err)
 			continue
-		case payvault.BatchUnknown:
-			unknown += n
-			fallthrough
-		default: // lines would be wrong where a card has none, or two
-			fmt.Fprintf(out, "cards %d to %d: %v\n", batch.Start+1, batch.End, batch.Err)
+		case batch.Status == payvault.BatchAccepted:
+			accepted += sent
+		case batch.Status == payvault.BatchRefused:
+			refused += sent
+		default:
+			unknown += sent
 		}
-		left -= n
-		bar.Add(n)
+		if batch.Err != nil && sent > 0 {
+			fmt.Fprintf(out, "batch %d, %s: %v%s\n",
+				batch.Index, cards.rows(batch.Start, batch.End), batch.Err, cards.explain(batch))
+		}
+		bar.Add(sent)
 	}
 	bar.Stop()
-	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d are left to the next run.\n",
-		accepted, total, total-accepted-unknown-left, unknown, left)
-	if err = context.Cause(ctx); err == nil && accepted < total {
-		err = errors.New("not all cards are accepted")
-	}
-	return err
-}
-
-// onlyJob has the file of a journal keep the name of its job, and refuses another, whose cards would all be sent. The
-// driver is that of sqlpayvault.
-func onlyJob(ctx context.Context, file, job string) error {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(5000)")
-	if err != nil {
+	left := total - len(cards.bad) - accepted - refused - unknown
+	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d cannot be sent, "+
+		"%d are left to the next run.\n", accepted, total, refused, unknown, len(cards.bad), left)
+	switch err := context.Cause(ctx); {
+	case err != nil:
 		return err
+	case refused+unknown > 0:
+		return errNotAccepted
+	case left > 0: // SubmitAll gives a reason, which has ended ctx
+		return errors.New("cards are left to the next run")
+	case len(cards.bad) > 0:
+		return errLeftOut
 	}
-	defer db.Close() //nolint:errcheck // each statement is a commit
-	if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS only_job (name TEXT NOT NULL)`); err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, `INSERT INTO only_job SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM only_job)`, job)
-	if err != nil {
-		return err
-	}
-	var known string
-	if err := db.QueryRowContext(ctx, `SELECT name FROM only_job`).Scan(&known); err != nil || known == job {
-		return err
-	}
-	target, _, _ := strings.Cut(known, "@")
-	return fmt.Errorf("it is of %s and of the file as it was then: put new cards into another file", target)
+	return nil
 }

@@ -1,0 +1,86 @@
+// Package cardfile reads the CSV files of cards that the examples submit.
+package cardfile
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"unicode"
+
+	"example.com/payvault"
+)
+
+// Row is a row of a file: a card, or the reason why it cannot be sent.
+type Row struct {
+	Line int                         // in the file, from 1
+	Card payvault.AccountUpdaterCard // of a row that cannot be read, one that fails its Check
+	Err  error                       // why the card cannot be sent; it holds nothing of the card
+}
+
+// Rows yields the rows of a file: number, expiration date as MMYY, and an ID, which may be missing. It leaves out a
+// byte order mark, empty lines and a header row, which is a first row whose first field has letters and no digit. Each
+// row is read by itself, so a bad one does not harm the others. An error ends the rows: the file cannot be read.
+func Rows(file io.Reader) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		lines := bufio.NewScanner(file)
+		first := true
+		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // what comes with an error is no whole line
+			line := lines.Text()
+			if number == 1 {
+				line = strings.TrimPrefix(line, "\ufeff")
+			}
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			fields, err := split(line)
+			if first && isHeader(fields) {
+				first = false
+				continue
+			}
+			first = false
+			if !yield(newRow(number, fields, err), nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// split returns the fields of a line. Its error holds nothing of them.
+func split(line string) ([]string, error) {
+	if !strings.Contains(line, `"`) {
+		return strings.Split(line, ","), nil
+	}
+	fields, err := csv.NewReader(strings.NewReader(line)).Read()
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+		err = fmt.Errorf("a quotation mark is wrong: %w", parse.Err)
+	}
+	return fields, err
+}
+
+func isHeader(fields []string) bool {
+	return len(fields) > 0 && strings.ContainsFunc(fields[0], unicode.IsLetter) &&
+		!strings.ContainsFunc(fields[0], unicode.IsDigit)
+}
+
+func newRow(line int, fields []string, err error) Row {
+	row := Row{Line: line, Err: err}
+	switch {
+	case err != nil:
+	case len(fields) < 2 || len(fields) > 3:
+		row.Err = fmt.Errorf("it has %d fields and not card_number,exp_date,card_id", len(fields))
+	default:
+		row.Card = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1]}
+		if len(fields) == 3 {
+			row.Card.CardID = fields[2]
+		}
+		row.Err = row.Card.Check()
+	}
+	return row
+}
