@@ -1,11 +1,8 @@
 package demo
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -16,49 +13,21 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
+	"example.com/payvault/examples/internal/cardfile"
 	"example.com/payvault/temporalpayvault"
 )
 
-// Row is a row of a file of cards: number, expiration date as MMYY, and an ID.
-type Row struct {
-	Line int
-	Card payvault.AccountUpdaterCard
-}
-
-// Rows yields the rows of a file. It leaves out a byte order mark, empty lines and a header row, which is a first row
-// without a digit in its first field. It says nothing of cards in errors.
-func Rows(name string) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+// rows yields the rows of a file.
+func rows(name string) iter.Seq2[cardfile.Row, error] {
+	return func(yield func(cardfile.Row, error) bool) {
 		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
 		if err != nil {
-			yield(Row{}, err)
+			yield(cardfile.Row{}, err)
 			return
 		}
 		defer file.Close() //nolint:errcheck // it is only read
-		text := bufio.NewReader(file)
-		if mark, err := text.Peek(3); err == nil && bytes.Equal(mark, []byte("\ufeff")) {
-			_, _ = text.Discard(len(mark))
-		}
-		rows := csv.NewReader(text)
-		rows.FieldsPerRecord = -1
-		for first := true; ; first = false {
-			fields, err := rows.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(Row{}, err)
-				return
-			}
-			line, _ := rows.FieldPos(0)
-			if first && !strings.ContainsAny(fields[0], "0123456789") {
-				continue
-			}
-			fields = append(fields, "", "")
-			row := Row{line, payvault.AccountUpdaterCard{
-				CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1], CardID: fields[2],
-			}}
-			if !yield(row, nil) {
+		for row, err := range cardfile.Rows(file) {
+			if !yield(row, err) {
 				return
 			}
 		}
@@ -68,13 +37,13 @@ func Rows(name string) iter.Seq2[Row, error] {
 // Check looks at a file before it is submitted: how many cards it has, and which rows cannot be sent. It is an error if
 // none can be sent, since then it is another file.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
-	for row, err := range Rows(name) {
+	for row, err := range rows(name) {
 		if err != nil {
 			return snapshot, nil, err
 		}
 		snapshot.Cards++
-		if err := row.Card.Check(); err != nil {
-			bad = append(bad, fmt.Sprintf("line %d: %v", row.Line, err))
+		if row.Err != nil {
+			bad = append(bad, fmt.Sprintf("line %d: %v", row.Line, row.Err))
 		}
 	}
 	if len(bad) == snapshot.Cards {
@@ -100,7 +69,7 @@ func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot
 	if s.Checksum, err = payvault.JobName(file); err != nil {
 		return s, err
 	}
-	for _, err := range Rows(ref) {
+	for _, err := range rows(ref) {
 		if err != nil {
 			return s, toMend(err)
 		}
@@ -112,7 +81,7 @@ func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot
 // Cards reads some of them. It reads those before them too; a table would be asked for a range of keys.
 func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
 	n := 0
-	for row, err := range Rows(ref) {
+	for row, err := range rows(ref) {
 		if err != nil {
 			return nil, toMend(err)
 		}
@@ -142,18 +111,18 @@ func MakeUp(name string, n int) error {
 
 // WriteReport writes the rows of a file whose cards are not accepted as CSV, and returns how many lines it has.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
-	var rows []int // lines of the file
-	for row, err := range Rows(file) {
+	var numbers []int // of the lines
+	for row, err := range rows(file) {
 		if err != nil {
 			return 0, err
 		}
-		rows = append(rows, row.Line)
+		numbers = append(numbers, row.Line)
 	}
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // Error has it
 	write := func(from, to int, status, reason string) {                 // cards, of which the last is not included
 		lines++
-		_ = out.Write([]string{strconv.Itoa(rows[from]), strconv.Itoa(rows[min(to, len(rows))-1]), status, reason})
+		_ = out.Write([]string{strconv.Itoa(numbers[from]), strconv.Itoa(numbers[min(to, len(numbers))-1]), status, reason})
 	}
 	const batch = payvault.MaxAccountUpdaterCards
 	for _, card := range s.InvalidCards {
