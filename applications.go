@@ -228,7 +228,7 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-func (b applicationDataBody) byKey(names []string) []string {
+func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}

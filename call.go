@@ -84,8 +84,8 @@ func (c *call) checkPath(p *problems) []string {
 	return texts
 }
 
-// ids lists what of the path no error may repeat.
-func (c *call) ids() (ids []string) {
+// pathSecrets returns the values of the path that no error may repeat.
+func (c *call) pathSecrets() (ids []string) {
 	for i, name := range urlpath.Params(c.op.Path) {
 		if value := c.path[i].text; name != "event" && !isDocumented(value) {
 			ids = append(ids, value)

@@ -29,7 +29,7 @@ func tell(ctx context.Context, c *caller, call call, opts []CallOption) error {
 	return c.perform(ctx, call, opts)
 }
 
-// confirm performs an operation whose code decides: what the service says besides may be missing.
+// confirm performs an operation that is done when the code says so. The message beside the code may be missing.
 func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{informs: true}
 	call.reply = &r
@@ -147,16 +147,17 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	if r.Cut && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
-	private := out.private(r.Keys)
+	private := out.privateTexts(r.Keys)
 	if out.call.reply.accept(failed, private) {
 		return nil, nil
 	}
-	failed.clear(append(private, out.call.ids()...))
+	failed.clear(append(private, out.call.pathSecrets()...))
 	return unread, failed
 }
 
-// private lists what else of the caller's no error may repeat: secrets, keys, values of the query and own headers.
-func (out *outgoing) private(keys []string) []string {
+// privateTexts returns what else of the caller's own no error may repeat: secrets, keys, values of the query, and the
+// headers of call options.
+func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {
 		texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))
@@ -164,7 +165,7 @@ func (out *outgoing) private(keys []string) []string {
 	for name, values := range out.content.query {
 		switch name {
 		case "order_on", "order_by", "count", "page", "merchant_id":
-			continue
+			continue // they identify nobody, and an error is clearer with them
 		}
 		for _, value := range values {
 			parts := strings.Split(value, ",")

@@ -120,9 +120,10 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	}
 	opts = slices.Clone(opts)
 	return func(yield func(*Page[T], error) bool) {
-		w := &pageWalk[T]{list: l, options: start, opts: opts, yield: yield}
+		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			w.options.Page, w.options.Prefetch = w.before.Number+1, 1 // each page is asked for after the one before it has come
+			// From here on each page is asked for after the one before it has come.
+			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
 	}
@@ -130,18 +131,19 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 
 // pageWalk is one walk over the pages of a list.
 type pageWalk[T any] struct {
-	list    list[T]
-	options ListOptions // Page is the first page to get
-	opts    []CallOption
-	yield   func(*Page[T], error) bool
+	list     list[T]
+	options  ListOptions // Page is the first page to get
+	opts     []CallOption
+	response *Response // where the caller wants the answer of each page, or nil
+	yield    func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
 	next, end int         // the pages from next to end-1 may be asked for
 	failed    atomic.Bool // the walk will end with a page that has been asked for
 
-	before  *Page[T] // the last page that was yielded, with records of its own; nil before the first one
-	records int      // yielded so far
-	total   int      // the latest number of all records that the service claims; 0 if it claims none
+	previous *Page[T] // the last page that was yielded, with records of its own; nil before the first one
+	records  int      // yielded so far
+	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
 
 // fetched is what came of asking for a page.
@@ -151,42 +153,36 @@ type fetched[T any] struct {
 	err  error
 }
 
-// run gets the pages from options.Page on and yields them, until the walk ends. With pages ahead it ends too, and
-// reports that, before the first page whose totals are not those of the page before it.
-//
-// Records that are added move others to later pages. A page that was answered before they were added, while the page
-// before it was answered after, lacks what has moved from one to the other. Then the totals of the two pages differ.
+// run gets the pages from options.Page on and yields them, until the walk ends. It ends too, and returns true, before
+// a page that was fetched ahead and may lack records.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := cancelable(ctx)
-	keepRaw := newCallOptions(w.opts).response
 	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
 	defer w.ahead.Wait()
 	defer cancel()
-	for at := w.options.Page; ; at++ {
-		f := w.get(ctx, at)
+	for number := w.options.Page; ; number++ {
+		f := w.get(ctx, number)
 		if f.err == nil && w.mayLackRecords(f.page) {
 			return true
 		}
+		if w.response != nil {
+			*w.response = f.raw
+		}
 		if f.err == nil {
 			f.err = w.take(f.page)
-		} else {
-			f.err = onPage(at, f.err)
-		}
-		last := f.err == nil && w.isLast(f.page)
-		if f.err == nil && !last {
-			w.end = f.page.pagesKnown()
-			w.fill(ctx)
-		}
-		if keepRaw != nil {
-			*keepRaw = f.raw
 		}
 		if f.err != nil {
 			w.yield(nil, f.err)
 			return false
 		}
-		if !w.yield(f.page, nil) || last {
+		isLast := w.isLast(f.page)
+		if !isLast {
+			w.end = f.page.endOfAsking()
+			w.fill(ctx)
+		}
+		if !w.yield(f.page, nil) || isLast {
 			return false
 		}
 	}
@@ -211,38 +207,41 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	return f
 }
 
-// fetch gets one page.
+// fetch gets one page. Its error names the page.
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
-	o, opts := w.options, w.opts
-	o.Page = number
-	if newCallOptions(opts).response != nil { // or the body would be kept for nothing
+	options, opts := w.options, w.opts
+	options.Page = number
+	if w.response != nil {
 		opts = append(slices.Clip(opts), WithResponse(&f.raw))
 	}
-	f.err = w.list.caller.callInTurn(ctx, w.list.op, opts, func(opts []CallOption) (err error) {
-		f.page, err = w.list.page(ctx, &o, opts)
+	err := w.list.caller.callInTurn(ctx, w.list.op, opts, func(opts []CallOption) (err error) {
+		f.page, err = w.list.page(ctx, &options, opts)
 		return err
 	})
-	if f.err != nil {
+	if err != nil {
 		w.failed.Store(true)
+		f.err = onPage(number, err)
 	}
 	return f
 }
 
-// mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it.
+// mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it. Suppose that
+// the service answers page 2, then gets a new record, and then answers page 1. The record that has moved from page 1 to
+// page 2 is on neither of them.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
-	isAhead := w.options.Prefetch > 1 && w.before != nil
-	return isAhead && (p.TotalRecords != w.before.TotalRecords || p.TotalPages != w.before.TotalPages)
+	isAhead := w.options.Prefetch > 1 && w.previous != nil
+	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// take counts the records of a page. It refuses one on which the walk would go on for ever.
+// take counts the records of a page. It refuses a page on which the walk would go on for ever.
 func (w *pageWalk[T]) take(p *Page[T]) error {
-	own := *p
-	own.Items = ownRecords(p.Items)
-	repeats := w.before != nil && own.repeats(w.before)
-	if w.before == nil { // the pages that the walk leaves out are full
+	copied := *p
+	copied.Items = withoutSlices(p.Items)
+	repeats := w.previous != nil && copied.repeats(w.previous)
+	if w.previous == nil { // the pages that the walk leaves out are full
 		w.records = p.Number * cmp.Or(w.options.Count, len(p.Items))
 	}
-	w.before = &own
+	w.previous = &copied
 	w.records += len(p.Items)
 	if p.TotalRecords > 0 {
 		w.total = p.TotalRecords
@@ -262,34 +261,36 @@ func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
-// repeats reports whether a page has the records of the page before it, though as many were not added since.
-func (p *Page[T]) repeats(before *Page[T]) bool {
-	added := p.TotalRecords - before.TotalRecords
-	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, before.Items)
+// repeats reports whether a page has the records of the page before it, as from a service that ignores the number of
+// the page. That may also happen when a whole page of records was added in between: then TotalRecords has grown by
+// exactly as many.
+func (p *Page[T]) repeats(previous *Page[T]) bool {
+	added := p.TotalRecords - previous.TotalRecords
+	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// pagesKnown is how many pages may be asked for when p, which is not the last one, has come. Without totals that
-// would tell of changes it is the next one only.
-func (p *Page[T]) pagesKnown() int {
+// endOfAsking returns the number before which pages may be asked for when p, which is not the last page, has come.
+// Without TotalRecords, which would tell of changes, that is only the next one.
+func (p *Page[T]) endOfAsking() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2
 	}
 	return max(p.TotalPages, p.Number+2)
 }
 
-// ownRecords copies records but for what a copy shares with them: the consumer of a walk may change the slices in a
-// record. What is left has its ID in it.
-func ownRecords[T any](records []T) []T {
-	own := slices.Clone(records)
-	for i := range own {
-		record := reflect.ValueOf(&own[i]).Elem()
+// withoutSlices copies records without their slices, which the copies would share with what the caller gets and may
+// change. The IDs of records are in what is left.
+func withoutSlices[T any](records []T) []T {
+	copies := slices.Clone(records)
+	for i := range copies {
+		record := reflect.ValueOf(&copies[i]).Elem()
 		for _, field := range record.Fields() {
 			if field.Kind() == reflect.Slice {
 				field.SetZero()
 			}
 		}
 	}
-	return own
+	return copies
 }
 
 // cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.

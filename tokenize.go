@@ -84,7 +84,7 @@ func (r *tokenizeReply) missing() (string, bool) {
 	if r.CardID == "" {
 		return "/card_id", !r.updates
 	}
-	return "", true
+	return "", false
 }
 
 // Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates

@@ -132,8 +132,8 @@ func guards() []guard {
 			"isHarmless := e.replayed() == ReplaySame || e.replayed() == ReplayRead",
 			"isHarmless := true",
 		},
-		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.body)", "var texts []string"},
-		{"redaction of IDs in the path", "exchange.go", `name != "event" &&`, `name == "event" &&`},
+		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.content.body)", "var texts []string"},
+		{"redaction of IDs in the path", "call.go", `name != "event" &&`, `name == "event" &&`},
 		{
 			"redaction of the key", "exchange.go",
 			"texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))",
@@ -152,18 +152,18 @@ func guards() []guard {
 		},
 		{
 			"observers are told no IDs", "exchange.go",
-			"Path: op.Path, Server",
-			"Path: fmt.Sprint(op.Path, in.values), Server",
+			"Path: call.op.Path, Server",
+			"Path: call.op.Path + strings.Join(call.checkPath(&problems{}), \"/\"), Server",
 		},
 		{"what net/http quotes of an answer", "errors_cause.go", `return "connection failed"`, `return e.err.Error()`},
 		{
-			"the caller's request is left as it is", "subscriptions.go",
-			"func (r SubscriptionCancelRequest) prepare(c *caller, p *problems) any {",
-			"func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) any {\n\tr.MerchantID++",
+			"the caller's request is left as it is", "call.go",
+			"R(&filled).prepare(c, p)",
+			"R(req).prepare(c, p)\n\t\tfilled = *req",
 		},
 		{"a page that repeats the one before", "page.go", "case repeats:", "case repeats && p.Number > 1000:"},
 		{
-			"batches at a time", "bulk_walk.go",
+			"batches at a time", "submit_all.go",
 			"make(chan struct{}, o.Concurrency)",
 			"make(chan struct{}, o.Concurrency+1)",
 		},
@@ -207,8 +207,8 @@ func guards() []guard {
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
-			"observers.end(ctx, call, callResult(result, into, took, unread, err))",
-			"if returned {\n\t\t\tobservers.end(ctx, call, callResult(result, into, took, unread, err))\n\t\t}",
+			"observers.end(ctx, info, callResult(result, call.reply, took, unread, err))",
+			"if returned {\n\t\t\tobservers.end(ctx, info, callResult(result, call.reply, took, unread, err))\n\t\t}",
 		},
 	}
 }
