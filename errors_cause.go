@@ -16,8 +16,8 @@ import (
 
 var errStopped = errors.New("the walk was stopped")
 
-// shownError is only shown, since it may be the error of another call, which says nothing about this one. It matches the
-// end of a context, if there is one.
+// shownError is only shown: it may be the error of another call, which says nothing about this one. It matches the end
+// of a context, if there is one.
 type shownError struct{ shown, end error }
 
 func (e *shownError) Error() string { return e.shown.Error() }

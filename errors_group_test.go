@@ -235,7 +235,8 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 				_, failed := io.Copy(io.Discard, r.Body)
 				return nil, failed
 			}))
-			file := &payvault.File{Name: "a.pdf", Content: &checkedOnce{Reader: strings.NewReader("%PDF-1.7"), err: err}, Size: 8}
+			content := &checkedOnce{Reader: strings.NewReader("%PDF-1.7"), err: err}
+			file := &payvault.File{Name: "a.pdf", Content: content, Size: 8}
 			client := service.Client(t, service.Nowhere, read)
 			return client.Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: file})
 		},
