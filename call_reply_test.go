@@ -46,8 +46,8 @@ var element = regexp.MustCompile(`/\d+$`)
 var needed = regexp.MustCompile(`^(customers.list /data/\d+|customers.create /data)/customer_id$|` +
 	`^[\w.]+ /data/((app/app|payee|request)_id)$`)
 
-// informs are the places of values that are named when they are missing, but that the caller can go on without. They are
-// the card ID that the caller has given, and the keys of saved fields.
+// informs are the places of values that are named when they are missing, but that the caller can go on without: the
+// card ID that the caller has given, and the keys of saved fields.
 var informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 
 // reading is what came of an answer in which another form stands for one value.
