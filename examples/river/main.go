@@ -5,7 +5,10 @@
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
 // When the key is refused, or 20 batches of a process are refused or unknown, the queue pauses and all processes end.
-// Mend what is wrong, delete the rows of payvault_batches that are to be sent again, and start with -resume.
+// A run names the cards that cannot be sent, and at its end the batches that are refused or unknown. Look each batch up
+// at the service, record what you have found while no process runs, and start with -resume:
+//
+//	go run -C examples/river . -job november -resolve 1700=not-sent   # or accepted: the batch whose first card is 1700
 package main
 
 import (
@@ -17,6 +20,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -45,23 +50,28 @@ type part struct {
 
 func (part) Kind() string { return "payvault.submit" }
 
+// name is the name of the part in the journal.
+func (p part) name() string { return fmt.Sprint(p.Job, "/", p.From) }
+
 type worker struct {
 	river.WorkerDefaults[part]
 	client  *payvault.Client
 	journal payvault.Journal
+	cards   func(part) []payvault.AccountUpdaterCard
 	lost    atomic.Int64
 }
 
 // Work submits what the journal does not know of a part. What is refused or unknown stands there.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
-	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: fmt.Sprint(job.Args.Job, "/", job.Args.From)}
-	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(cards(job.Args)), options) {
+	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
+	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
 		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
 		stop := failed && batch.Status == payvault.BatchNotSent && e.Delivery == payvault.Answered &&
 			!errors.Is(e, payvault.ErrRateLimited)
 		switch {
 		case !failed || batch.FromJournal:
+		case batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start: // run has named them
 		case e.Fields["Job"] != nil: // the job had other cards before
 			return river.JobCancel(e)
 		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
@@ -85,8 +95,29 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	return cards
 }
 
-// run submits n cards, or what is left of them. It is an error if a batch is not accepted.
+// run submits n cards, or what is left of them. It is an error if a card is not accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
+	return submission{name, n, resume, cards}.run(ctx, pool, pv)
+}
+
+// submission is the cards 0 to n of a job.
+type submission struct {
+	job    string
+	n      int
+	resume bool // after a pause
+	cards  func(part) []payvault.AccountUpdaterCard
+}
+
+// parts yields the jobs of River.
+func (s submission) parts(yield func(part) bool) {
+	for from := 0; from < s.n; from += perPart {
+		if !yield(part{s.job, from, min(from+perPart, s.n)}) {
+			return
+		}
+	}
+}
+
+func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client) error {
 	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
 	migrator, err := rivermigrate.New(driver, nil)
 	if err == nil {
@@ -97,7 +128,8 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 		return err
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
-	river.AddWorker(workers, &worker{client: pv, journal: journal})
+	batches, leftOut := s.check()
+	river.AddWorker(workers, &worker{client: pv, journal: journal, cards: s.cards})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
 		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // those of workers that were killed
@@ -108,28 +140,92 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	err = r.Start(ctx)
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // not those that ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
-	for from := 0; from < n && err == nil; from += perPart {
-		_, err = r.Insert(ctx, part{name, from, min(from+perPart, n)}, once)
+	for p := range s.parts {
+		if err == nil {
+			_, err = r.Insert(ctx, p, once)
+		}
 	}
-	if err == nil && resume {
+	if err == nil && s.resume {
 		err = r.QueueResume(ctx, queue, nil)
 	}
 	for left := -1; left != 0 && err == nil; time.Sleep(100 * time.Millisecond) {
 		err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
-			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, name, queue).Scan(&left)
+			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, s.job, queue).Scan(&left)
 	}
-	ctx, accepted, batches := context.WithoutCancel(ctx), 0, (n+99)/100
+	ctx, accepted := context.WithoutCancel(ctx), 0
 	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
-		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, name, n, perPart).Scan(&accepted))
-	if err == nil && accepted < batches {
-		err = fmt.Errorf("%d of %d batches are accepted: see payvault_batches, river_job; then -resume", accepted, batches)
+		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, s.job, s.n, perPart).Scan(&accepted))
+	switch {
+	case err != nil:
+		return err
+	case accepted < batches:
+		err := fmt.Errorf("%d of %d batches are accepted: -resolve those that are listed; then -resume", accepted, batches)
+		return errors.Join(err, s.list(ctx, journal))
+	case leftOut > 0:
+		return fmt.Errorf("all other cards are accepted: %d cannot be sent", leftOut)
 	}
-	return err
+	return nil
+}
+
+// check names the cards that cannot be sent, and counts them. It also counts the batches with cards that can be sent.
+func (s submission) check() (batches, leftOut int) {
+	for p := range s.parts {
+		position := p.From
+		for batch := range slices.Chunk(s.cards(p), payvault.MaxAccountUpdaterCards) {
+			good := 0
+			for _, card := range batch {
+				if err := card.Check(); err != nil {
+					log.Printf("card %d cannot be sent: %v", position, err)
+					leftOut++
+				} else {
+					good++
+				}
+				position++
+			}
+			if good > 0 {
+				batches++
+			}
+		}
+	}
+	return batches, leftOut
+}
+
+// list lists the batches that somebody has to look up.
+func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) error {
+	for p := range s.parts {
+		unknown, err := journal.Unresolved(ctx, p.name())
+		refused, refusedErr := journal.Refused(ctx, p.name())
+		if err := errors.Join(err, refusedErr); err != nil {
+			return err
+		}
+		for _, b := range slices.Concat(unknown, refused) {
+			log.Printf("the batch of card %d is %s: %s %s", p.From+b.Start, b.Outcome.Status, b.Outcome.Code, b.Outcome.Message)
+		}
+	}
+	return nil
+}
+
+// resolve records what somebody has found out about a batch, such as 1700=accepted.
+func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
+	first, status, _ := strings.Cut(text, "=")
+	card, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	journal, err := sqlpayvault.New(ctx, stdlib.OpenDBFromPool(pool), sqlpayvault.WithoutLease())
+	if err != nil {
+		return err
+	}
+	defer journal.Close() //nolint:errcheck // as above
+	p := part{Job: job, From: card - card%perPart}
+	outcome := payvault.BatchOutcome{Status: payvault.BatchStatus(strings.ReplaceAll(status, "-", " "))}
+	return journal.Resolve(ctx, p.name(), card%perPart/payvault.MaxAccountUpdaterCards, outcome)
 }
 
 func main() {
 	n, name := flag.Int("cards", 20_000, "how many"), flag.String("job", "demo", "name of the job: it is done once")
 	resume := flag.Bool("resume", false, "have the queue go on after a pause")
+	found := flag.String("resolve", "", "first card of a batch, and what became of it: accepted, refused or not-sent")
 	flag.Parse()
 	if os.Getenv("DATABASE_URL") == "" {
 		fmt.Println("DATABASE_URL has to name a Postgres.")
@@ -143,7 +239,13 @@ func main() {
 		clientErr = sandbox.Offline(os.Stdout, false)
 		client = payvaulttest.NewServer().Client()
 	}
-	if err = errors.Join(err, clientErr); err == nil {
+	err = errors.Join(err, clientErr)
+	if err == nil && *found != "" {
+		if err = resolve(ctx, pool, *name, *found); err == nil {
+			return
+		}
+	}
+	if err == nil {
 		err = run(ctx, pool, client, *name, *n, *resume)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -176,6 +177,53 @@ func TestRun_pauses(t *testing.T) {
 			assert.Equal(t, 201, srv.Commits(op))
 		})
 	}
+}
+
+// Cards that cannot be sent are named and left out, be they more than a pause needs. All others are accepted.
+func TestRun_cardsThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	bad := func(p part) []payvault.AccountUpdaterCard {
+		made := cards(p)
+		for i := range min(2550, len(made)) {
+			made[i].ExpDate = "1330"
+		}
+		return made
+	}
+	for range 2 {
+		err := submission{"job", 5050, false, bad}.run(t.Context(), pool, srv.Client())
+		require.EqualError(t, err, "all other cards are accepted: 2600 cannot be sent")
+		assert.Equal(t, map[string]int{"accepted": 25}, counts(t, pool))
+		assert.Equal(t, 25, srv.Commits(op))
+	}
+}
+
+// Somebody looks up what is unknown and records it, without SQL.
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropBeforeCommit, Times: 1})
+	require.NoError(t, err)
+	_, err = srv.Inject(payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 1})
+	require.NoError(t, err)
+	require.ErrorContains(t, run(t.Context(), pool, srv.Client(), "job", 5400, false), "52 of 54 batches are accepted")
+	performed := map[string]bool{}
+	for _, r := range srv.AccountUpdaterRequests.All() {
+		performed[r.Cards[0].CardID] = true
+	}
+	for batch := range 54 {
+		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
+		if found := first + "=accepted"; performed["card-"+first] {
+			_ = resolve(t.Context(), pool, "job", found) // most of them are resolved
+			continue
+		}
+		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
+	}
+	require.Error(t, resolve(t.Context(), pool, "job", "5400=accepted"))
+	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 5400, true))
+	assert.Equal(t, 54, srv.Commits(op))
 }
 
 // Batches of other jobs do not count, whatever the name matches as a pattern.

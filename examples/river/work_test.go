@@ -45,7 +45,7 @@ func TestWork_batchesLeft(t *testing.T) {
 			}
 			journal := &failing{}
 			journal.left.Store(test.begins)
-			w := &worker{client: srv.Client(), journal: journal}
+			w := &worker{client: srv.Client(), journal: journal, cards: cards}
 			err := w.Work(t.Context(), &river.Job[part]{Args: part{"job", 0, perPart}})
 			assert.Less(t, srv.Commits(op), perPart/payvault.MaxAccountUpdaterCards)
 			assert.Error(t, err)
