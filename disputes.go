@@ -80,9 +80,7 @@ func (r *DisputeResponse) inForm(c *caller, p *problems) content {
 func (r *DisputeResponse) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
-		file = &formdata.File{
-			Field: "file", Name: e.Name, ContentType: "application/pdf", Content: ownContent{e.Content}, Size: e.Size,
-		}
+		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}
 	}
 	return formdata.New([][2]string{{"disputeResponse", string(text)}}, file)
 }
@@ -98,14 +96,6 @@ type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // of the whole document
 	Size    int64       // in bytes
-}
-
-// ownContent is the content of a file. Its errors say nothing about other calls.
-type ownContent struct{ io.ReaderAt }
-
-func (c ownContent) ReadAt(p []byte, off int64) (int, error) {
-	n, err := c.ReaderAt.ReadAt(p, off)
-	return n, disown(err)
 }
 
 // OpenFile opens a file for reading. Close it after the call. It is no call of the service, and its errors are those of
