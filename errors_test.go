@@ -216,6 +216,7 @@ func TestSafeToRetry(t *testing.T) {
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
 		&payvault.Error{Delivery: payvault.Answered, StatusCode: 429},
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
 	} {
 		assert.True(t, payvault.SafeToRetry(err), "%#v", err)
 	}
@@ -223,6 +224,8 @@ func TestSafeToRetry(t *testing.T) {
 		nil, io.ErrUnexpectedEOF, context.Canceled, (*payvault.Error)(nil),
 		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // of what is not replayable
 		&payvault.Error{Delivery: payvault.Answered, StatusCode: 404},
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.Answered},
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
 		&payvault.Error{Delivery: payvault.Answered, StatusCode: 200, Code: "7"},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)

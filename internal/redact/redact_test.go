@@ -69,6 +69,7 @@ func TestHidden(t *testing.T) {
 		assert.Equal(t, Mark, cleaned("payload "+text+" is bad", secret), text)
 	}
 	assert.Equal(t, Mark, cleaned("card &#53;105&#49;05105105100 is known"))
+	assert.Equal(t, Mark, cleaned(`<a href="/cards/5105%31051%30510510%30">the card</a> is known`), "within a tag")
 }
 
 // TestWhatStays: up to eleven digits, calendar days and what merely looks like an escape stay. Letters, commas and
