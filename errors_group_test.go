@@ -266,3 +266,40 @@ func (f *checkedOnce) ReadAt(p []byte, off int64) (int, error) {
 	f.checked = off == f.Size()-1
 	return f.Reader.ReadAt(p, off)
 }
+
+// causeJournal is a journal whose error is the cause of the context, as that of a database driver may be.
+type causeJournal struct{}
+
+func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
+	return payvault.BatchState{}, context.Cause(ctx)
+}
+
+func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
+
+// TestError_causeIsTheErrorOfASiblingOfAJob: the same with a journal, where requests in flight go on to their end.
+func TestError_causeIsTheErrorOfASiblingOfAJob(t *testing.T) {
+	t.Parallel()
+	besideEach(t, "a job", func(t *testing.T, client *payvault.Client, sibling func() error) {
+		t.Helper()
+		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
+		var batches []payvault.AccountUpdaterBatch
+		_ = inGroup(t, func(ctx context.Context) error {
+			options := &payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"}
+			for b := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), options) {
+				batches = append(batches, *b)
+			}
+			return ctx.Err()
+		}, sibling)
+		require.Len(t, batches, 10)
+		for i, b := range batches {
+			if i < 4 {
+				service.AssertMatches(t, b.Err, payvault.ErrOutcomeUnknown)
+				assert.Equal(t, payvault.BatchUnknown, b.Status)
+			} else {
+				service.AssertMatches(t, b.Err)
+				require.ErrorIs(t, b.Err, context.Canceled)
+				assert.Equal(t, payvault.BatchNotSent, b.Status)
+			}
+		}
+	})
+}

@@ -195,10 +195,11 @@ func guards() []guard {
 		},
 		{
 			"journal: a batch that waited is recorded anew", "bulk_walk.go",
-			"\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tw.submit(b, cards, opts)\n",
-			"\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n" +
-				"\t\tfor b.Status == \"\" || w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {\n" +
-				"\t\t\tw.submit(b, cards, opts)\n\t\t}\n",
+			"\t\tw.end(b)\n",
+			"\t\tw.end(b)\n" +
+				"\t\tfor err == nil && w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {\n" +
+				"\t\t\topts, err = w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)\n" +
+				"\t\t\tif err == nil {\n\t\t\t\tw.submit(b, cards, opts)\n\t\t\t\tw.end(b)\n\t\t\t}\n\t\t}\n",
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "bulk_walk.go",
