@@ -85,8 +85,8 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// readFailure takes code, message and fields from the body, whatever of them is there, and decides whether the service
-// has answered: by a code that is not success, or by a status that refuses the request.
+// readFailure takes the code, the message and the fields from the body, as far as they are there. It also decides
+// whether the service has answered: by a code that is not success, or by a status that refuses the request.
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
@@ -173,7 +173,7 @@ func (e *Error) clear(secrets []string) {
 	}
 	cleared := make(map[string][]string, len(e.Fields))
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		to := clean(name) // which may be the same for two names
+		to := clean(name) // two names may become the same
 		if cleared[to] == nil {
 			cleared[to] = []string{}
 		}

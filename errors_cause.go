@@ -60,8 +60,9 @@ func isBeside(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause gives the cause without what could carry a URL, or bytes of the request or of the answer. When the context
-// has ended, err is not looked at: net/http gives the cause of the context for its own error.
+// safeCause returns the cause of a failed call: one of the errors named here, or a [hiddenError] that shows nothing. So
+// no URL, and no bytes of the request or the answer, can be in it. When the context has ended, err is not looked at,
+// because net/http returns the cause of the context as its own error.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // what wraps the end says more
@@ -93,7 +94,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError digs out the error whose text is made of addresses, names of hosts and errors of the system only.
+// systemError returns the first error in err whose text can hold only addresses, names of hosts and errors of the
+// system; nil if there is none.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op

@@ -51,7 +51,7 @@ func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 	}
 	text, err := json.Marshal(objects, enc.Options())
 	if err != nil {
-		return &json.SemanticError{Err: err} // whose place is not that of an error within the text
+		return &json.SemanticError{Err: err} // its place is that of the whole text
 	}
 	return enc.WriteToken(jsontext.String(string(text)))
 }

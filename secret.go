@@ -17,9 +17,9 @@ import (
 // [NewSecret] makes one; the zero value has no text.
 //
 // It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
-// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. What goes by reflection finds no
-// text either, also in unexported fields of your own structs, even if it knows that of another secret; it finds how
-// long a text is, and which secrets of a process have the same.
+// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. Dumpers that use reflection find
+// no text either, not even in unexported fields of your own structs. They find how long a text is, and which secrets of
+// a process are equal.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
 // Secret is read, and wherever it would be sent, so that what a log shows never becomes a card number. The memory of a
@@ -93,7 +93,7 @@ func (s Secret) Reveal() string { // is inlined, so that the text takes no memor
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// hasMark reports whether a text has that of a redacted secret in it, which is lost.
+// hasMark reports whether the mark of a redacted secret is in a text.
 func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
 // Format writes the mark under every verb.

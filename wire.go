@@ -145,7 +145,7 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 
 // unwritable says where and why something cannot be written. It repeats no values, and no names that may be anything.
 func unwritable(err error) (place []string, reason string) {
-	var outermost jsontext.Pointer // from within a text it is that of the text
+	var outermost jsontext.Pointer // for an error within a text, the place of that text
 	for {
 		var pointer jsontext.Pointer
 		if e, ok := errors.AsType[*json.SemanticError](err); ok {

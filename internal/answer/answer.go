@@ -54,8 +54,8 @@ func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, true)
 }
 
-// form is the form of JSON that is read. Names may be in another case. Of a name that comes twice the last value
-// counts: to refuse it, all names would have to be kept.
+// form has the options of both passes. Names may be in another case. If a name comes twice, the last value counts: to
+// refuse that, all names would have to be kept.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -99,8 +99,8 @@ func countRecords(text []byte) int {
 	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
 }
 
-// isTooMany reports whether a text has more records or values than are decoded. The largest records of 8 MiB take less
-// than 300 MB so, with what the decoder leaves behind. A longer text may have more of them.
+// isTooMany reports whether a text has too many records or values to be decoded. Within these limits 8 MiB of anything
+// take less than 300 MB, garbage included. A longer text may have more records.
 func isTooMany(text []byte, records int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
@@ -159,7 +159,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	switch {
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
-	case isElement: // which nothing but an object is
+	case isElement: // of a list of records, where only an object is one
 		err = errOtherKind
 	default:
 		err = setScalar(raw, target)
@@ -178,8 +178,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list is the list that an
-// answer is about: nothing but null says that there is none.
+// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list is for the records of
+// a page. There only null means none, since a walk ends at an empty page.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:
@@ -198,11 +198,11 @@ func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	return false
 }
 
-// plainName is what fields are called, or an index. A card number is neither.
+// plainName matches a name like those of fields, or an index. A card number is neither.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
-// PlainNames returns the names in a JSON pointer before the first one that is not like that of a field: the service, or
-// the caller, may have made it of anything.
+// PlainNames returns the names in a JSON pointer before the first one that is not like that of a field. Such a name was
+// chosen by the service or the caller, and may hold anything.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {

@@ -54,8 +54,8 @@ func (c Code) IsZero() bool {
 	return err == nil && number == 0
 }
 
-// RCode is the code of an operation whose success is 000. The number 0 is what is left of that where it is not sent as
-// a text.
+// RCode is the code of an operation whose success is 000. The number 0 is read as 000: it is what a service sends that
+// does not write the code as a text.
 type RCode Code
 
 // UnmarshalJSON reads what [Code.UnmarshalJSON] reads.
@@ -82,7 +82,7 @@ const (
 	ByEither         // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that decides, the other one, and what the first one is for a success.
+// Deciding returns the code that decides, the other one, and the value of the first one that means success.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess
@@ -90,8 +90,8 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// SayBoth reports whether one of two codes says success and the other one failure. Nothing is documented for the other
-// one, so that only its digits say anything.
+// SayBoth reports whether one of two codes says success and the other one failure. The other code is not documented, so
+// only its digits count.
 func SayBoth(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

@@ -87,7 +87,7 @@ func Text(raw jsontext.Value) string {
 		if bytes.IndexByte(within, '\\') < 0 && utf8.Valid(within) {
 			return string(within)
 		}
-		text, _ := jsontext.AppendUnquote(nil, raw) // which goes on after bytes that are not UTF-8
+		text, _ := jsontext.AppendUnquote(nil, raw) // it goes on after bytes that are not UTF-8
 		return string(text)
 	}
 	return string(raw)
@@ -131,8 +131,8 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// ReadExactly decodes a text of which no form is documented: nothing is tolerated, a name that comes twice neither, and
-// numbers in variables of type any are [stdjson.Number]. An error shows nothing of the text.
+// ReadExactly decodes a text whose form is not documented. It tolerates nothing, not even a name that comes twice.
+// Numbers in variables of type any become [stdjson.Number]. An error shows nothing of the text.
 func ReadExactly(text []byte, into any) error {
 	if isTooMany(text, countRecords(text)) {
 		return ErrTooMany
