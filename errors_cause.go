@@ -60,7 +60,7 @@ func isBeside(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause returns the cause of a failed call: one of the errors named here, or a [hiddenError] that shows nothing. So
+// safeCause returns the cause of a failed call: one of the errors named here, or a hiddenError, which shows nothing. So
 // no URL, and no bytes of the request or the answer, can be in it. When the context has ended, err is not looked at,
 // because net/http returns the cause of the context as its own error.
 func safeCause(ctx context.Context, err error) error {
