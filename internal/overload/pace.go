@@ -1,5 +1,5 @@
-// Package overload spares a service that refuses requests or is down. It has the rate limit of an operation, the budget
-// of retries, and the wait that an answer asks for.
+// Package overload spares a service that refuses requests or is down. It has the rate limit of an operation, the retry
+// budget of a client, and the reader of the Retry-After header.
 package overload
 
 import (
@@ -14,75 +14,83 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// HeldError is returned for a request that is not sent, because the service has asked for a longer wait than the caller
-// accepts.
+// HeldError is returned for a request that is not sent because it would have to wait longer than its caller accepts.
+// After is that wait.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
 }
 
-// Pace is the rate limit of one operation, shared by all its calls. Requests are sent as they come until the service
-// refuses one with status 429. From then on they are sent at a rate that each refusal cuts and answers raise, as TCP
-// does, and not before the service takes requests again.
+// Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
+// request with status 429. From then on requests are sent at a limited rate. Each refusal cuts the rate and each answer
+// raises it, as in TCP. No request is sent during a wait that the service has asked for.
 type Pace struct {
 	limited atomic.Bool
 
-	second          atomic.Int64 // that current counts
-	current, before atomic.Int64 // answers in this second, and in the one before it
+	countedSecond atomic.Int64 // the second, in Unix time, that thisSecond counts
+	thisSecond    atomic.Int64 // number of answers in that second
+	lastSecond    atomic.Int64 // number of answers in the second before it
 
-	turn  chan struct{} // has one token: its holder sends the next request
-	walks chan struct{} // has one token: its holder waits for turn, and all other requests of walks for this
+	turn     chan struct{} // has one token; the request that holds it is the next to be sent
+	walkTurn chan struct{} // has one token; of all requests of walks, only its holder may wait for turn
 
-	mu      sync.Mutex
-	limiter *rate.Limiter // deals out turns; nil before the first refusal
-	known   rate.Limit    // to be permitted; rate.Inf if nothing is known
-	asked   time.Time     // end of the wait that the service has asked for
-	until   time.Time     // nothing is sent before; no earlier than asked
-	later   chan struct{} // closed when until is put off
-	jitter  float64       // of waits, from 0 to 1, so that clients do not come back all at once
-	cutAt   time.Time     // when the rate was cut; a refusal of what was sent before cuts it no further
-	answers int           // since then, to what was sent since then
+	mu              sync.Mutex
+	limiter         *rate.Limiter // decides when a turn comes; nil before the first refusal
+	knownRate       rate.Limit    // rate that the service is known to permit; rate.Inf if none is known
+	askedUntil      time.Time     // end of the wait that the service has asked for
+	until           time.Time     // no request is sent before this time, which is askedUntil or later
+	postponed       chan struct{} // is closed when until moves to a later time
+	jitter          float64       // of waits, from 0 to 1, so that clients do not come back all at once
+	cutAt           time.Time     // time of the last cut; a refusal of a request sent before it cuts no further
+	answersSinceCut int           // number of answers to requests that were sent after cutAt
 }
 
-// NewPace returns a pace without a limit.
+// NewPace returns a Pace that does not limit requests yet.
 func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1), walks: make(chan struct{}, 1), later: make(chan struct{})}
+	p := &Pace{turn: make(chan struct{}, 1), walkTurn: make(chan struct{}, 1), postponed: make(chan struct{})}
 	p.turn <- struct{}{}
-	p.walks <- struct{}{}
+	p.walkTurn <- struct{}{}
 	return p
 }
 
-// IsLimited reports whether the service has refused a request of late.
+// IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
-// The figures were found by simulation, with one client and with several that share a limit, which permits a burst or
-// none.
+// These figures come from simulations: with one client and with several that share a limit, and with limits that permit
+// a burst and limits that do not. Rates are in requests per second.
 const (
-	firstRate    = 1           // a second, at least
-	lowestRate   = 0.1         // a second
-	rateCut      = 0.8         // by a refusal
-	steadyCut    = 0.9         // by a refusal after steadyFor answers
-	blindCut     = 0.5         // by a further one before any answer
-	searchGrowth = math.Ln2    // by an answer doubles the rate in a second
-	steadyFor    = 10          // answers, which add nothing to the known rate
-	growth       = 0.05        // by an answer, from then on
-	longestPause = 0.5         // after a refusal, in turns: the requests of two clients that met do not meet again
-	mostJitter   = 0.1         // of a wait that the service asks for
-	quietTime    = time.Minute // without a refusal, after which nothing is known; after twice that there is no limit
-	quietTurns   = 40          // are at least as long, so that a low rate is not left all the time
+	// A refusal cuts the rate.
+	firstRate  = 1   // before the first refusal the rate is taken to be at least this
+	lowestRate = 0.1 // no later refusal cuts the rate below this
+	rateCut    = 0.8 // factor of a refusal
+	steadyCut  = 0.9 // factor of a refusal after more than steadyFor answers
+	blindCut   = 0.5 // factor of a further refusal before any answer
+
+	// Each answer raises the rate.
+	searchGrowth    = math.Ln2    // added up to the known rate; it doubles the rate each second
+	steadyFor       = 10          // number of answers after a cut that do not raise the rate beyond the known rate
+	steadyGrowth    = 0.05        // added by each answer after these, at least
+	quietTime       = time.Minute // without a refusal, until knownRate is forgotten; after twice this the limit ends
+	leastQuietTurns = 40          // quietTime is at least this many turns, so that a low rate is kept long enough
+
+	// A refusal makes requests wait.
+	longestPause = 0.5 // without a Retry-After, in turns; so two clients that sent at the same time do not do so again
+	mostJitter   = 0.1 // added to a Retry-After, as a share of it, at most
 )
 
-// Place is the permission to send a request.
+// Place is the permission to send a request. Answered and Refused get it back with the outcome of the request.
 type Place struct {
 	Waited time.Duration
 
-	at time.Time // zero if there was no limit
+	at time.Time // when the permission was given; zero if there was no limit
 }
 
-// Wait returns when the request may be sent. It fails with a [HeldError] as soon as the service has asked for a wait
-// that is longer than longest, or than the context lasts, or if the request is the next one and its turn comes too
-// late. It fails with the error of the context if that ends first.
+// Wait waits until the request may be sent. It fails in these cases:
+//   - with the error of ctx, if that ends first;
+//   - with a [HeldError] as soon as the service has asked for a wait that is longer than longest;
+//   - with a [HeldError] as soon as it is certain that no request is sent before the deadline of ctx;
+//   - with a [HeldError] if the request is the next one and its turn comes after the deadline of ctx.
 func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -93,11 +101,11 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	}
 	defer func() { p.turn <- struct{}{} }()
 	deadline, limited := ctx.Deadline()
-	for delay := p.next(); delay > 0; delay = p.next() {
+	for delay := p.takeTurn(); delay > 0; delay = p.takeTurn() {
 		if limited && time.Until(deadline) < delay {
 			return Place{}, &HeldError{delay}
 		}
-		// The rate may rise meanwhile, so it asks again each second.
+		// The rate may rise during the wait, so the loop computes the delay anew each second.
 		if err := receive(ctx, p, longest, time.After(min(delay, time.Second))); err != nil {
 			return Place{}, err
 		}
@@ -106,26 +114,26 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// WaitInWalk is Wait for one of the many requests of a walk. However many of them there are, only one at a time stands
-// in line with single calls, which hence get their turn beside any walk.
+// WaitInWalk is Wait for a request of a walk. Walks may have many requests that wait. Only one of them at a time
+// competes with single calls, so that single calls get their turns beside any walk.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
 	start := time.Now()
-	if err := receive(ctx, p, longest, p.walks); err != nil {
+	if err := receive(ctx, p, longest, p.walkTurn); err != nil {
 		return Place{}, err
 	}
-	defer func() { p.walks <- struct{}{} }()
+	defer func() { p.walkTurn <- struct{}{} }()
 	place, err := p.Wait(ctx, longest)
 	place.Waited = time.Since(start)
 	return place, err
 }
 
-// receive waits for a channel, for as long as the request may wait for its turn at all.
+// receive waits for a value from a channel. It returns an error as soon as mayWait does, or when ctx ends.
 func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
 	for {
-		later, err := p.mayWait(ctx, longest)
+		postponed, err := p.mayWait(ctx, longest)
 		if err != nil {
 			return err
 		}
@@ -134,29 +142,30 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-later:
+		case <-postponed: // it may be too long now
 		}
 	}
 }
 
-// mayWait returns an error for a request that cannot wait until something is sent again, and otherwise a channel that
-// is closed when that time is put off. It leaves the cause of the context alone, which may be the error of another
-// call.
-func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (later <-chan struct{}, err error) {
+// mayWait returns an error if the request must not wait until p.until. Otherwise it returns a channel that is closed
+// when p.until moves to a later time. The error of an ended context is ctx.Err, not its cause, which may be the error
+// of another call.
+func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	deadline, limited := ctx.Deadline()
-	if time.Until(p.asked) > longest || limited && p.until.After(deadline) {
+	if time.Until(p.askedUntil) > longest || limited && p.until.After(deadline) {
 		return nil, &HeldError{time.Until(p.until)}
 	}
-	return p.later, nil
+	return p.postponed, nil
 }
 
-// next returns how long the next request has to wait, or takes its turn and returns 0.
-func (p *Pace) next() time.Duration {
+// takeTurn takes a turn of the limiter and returns 0 if there is one now. Otherwise it takes nothing and returns how
+// long the request has to wait.
+func (p *Pace) takeTurn() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	turn := p.limiter.Reserve()
@@ -167,8 +176,9 @@ func (p *Pace) next() time.Duration {
 	return delay
 }
 
-// Answered is told of each answer that is no refusal, and of the place of its request.
-func (p *Pace) Answered(at Place) {
+// Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
+// ago. place is that of the request.
+func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return
 	}
@@ -180,53 +190,53 @@ func (p *Pace) Answered(at Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	quiet := now.Sub(p.until)
-	long := max(quietTime, time.Duration(quietTurns/p.limiter.Limit()*rate.Limit(time.Second)))
+	long := max(quietTime, time.Duration(leastQuietTurns/p.limiter.Limit()*rate.Limit(time.Second)))
 	if quiet > 2*long {
-		p.limiter.SetLimit(rate.Inf) // for those who wait
-
+		p.limiter.SetLimit(rate.Inf) // for the requests that are still waiting
 		p.limited.Store(false)
 		return
 	}
 	if quiet > long {
-		p.known = rate.Inf
+		p.knownRate = rate.Inf
 	}
-	p.raise(at)
+	p.raise(place)
 }
 
-// raise raises the rate after an answer: twofold in a second up to what is known, then slowly.
-func (p *Pace) raise(at Place) {
+// raise raises the rate after an answer: fast up to the known rate, then slowly.
+func (p *Pace) raise(place Place) {
 	r := p.limiter.Limit()
-	if at.at.IsZero() { // what was in flight at the first refusal says what is permitted
+	if place.at.IsZero() { // it was in flight at the first refusal; its answer too shows what is permitted
 		p.limiter.SetLimit(max(r, rateCut*p.recent()))
 		return
 	}
-	if !at.at.After(p.cutAt) {
+	if !place.at.After(p.cutAt) {
 		return
 	}
-	more := min(searchGrowth, r, max(0, p.known-r))
-	p.answers++
-	if p.answers > steadyFor {
-		more = max(more, growth)
+	more := min(searchGrowth, r, max(0, p.knownRate-r))
+	p.answersSinceCut++
+	if p.answersSinceCut > steadyFor {
+		more = max(more, steadyGrowth)
 	}
 	p.limiter.SetLimit(r + more)
 }
 
-// Refused is told of a refusal, of the place of its request, and how long the service asks to wait, 0 if it does not
-// say. Nothing is sent until then, or for a random part of the time of one turn.
-func (p *Pace) Refused(at Place, after time.Duration) {
+// Refused records a refusal with status 429 and cuts the rate. place is that of the request. after is the wait that the
+// service asks for, or 0. No request is sent during that wait and a random addition to it. If after is 0, no request is
+// sent for a random part of a turn.
+func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if !p.limited.Load() || at.at.After(p.cutAt) {
+	if !p.limited.Load() || place.at.After(p.cutAt) {
 		p.cut(now, after)
 	}
 	p.limited.Store(true)
 	asked := now.Add(after)
-	if asked.After(p.asked) {
-		p.asked = asked
+	if asked.After(p.askedUntil) {
+		p.askedUntil = asked
 	}
 	wait := time.Duration(p.jitter * longestPause * float64(time.Second) / float64(p.limiter.Limit()))
 	if after > 0 {
@@ -235,47 +245,48 @@ func (p *Pace) Refused(at Place, after time.Duration) {
 	until := now.Add(wait)
 	if until.After(p.until) {
 		p.until = until
-		close(p.later)
-		p.later = make(chan struct{})
+		close(p.postponed)
+		p.postponed = make(chan struct{})
 	}
 }
 
-// cut lowers the rate after a refusal, or sets the first one. After many answers a refusal says that two requests came
-// too close to each other rather than that the rate is wrong, so it cuts less. But one that asks for a wait costs that
-// wait, and has to be rare.
+// cut lowers the rate after a refusal, or sets the first rate. After many answers the rate is probably right, and two
+// requests only came too close to each other, so cut lowers it less. A refusal with a Retry-After has to be rare,
+// because it costs that wait, so it gets the whole cut.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	switch {
 	case !p.limited.Load():
-		p.count(now)
-		p.limiter, p.known = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
+		p.count(now) // so that recent does not return the count of an older second
+		p.limiter, p.knownRate = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
 		p.limiter.Allow() // the refused request has had the first turn
-	case p.answers == 0:
+	case p.answersSinceCut == 0:
 		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
 	default:
 		share := rate.Limit(rateCut)
-		if p.answers > steadyFor && p.known != rate.Inf && after == 0 {
+		if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
 			share = steadyCut
 		}
-		p.known = max(share*p.limiter.Limit(), lowestRate)
-		p.limiter.SetLimit(p.known)
+		p.knownRate = max(share*p.limiter.Limit(), lowestRate)
+		p.limiter.SetLimit(p.knownRate)
 	}
-	p.cutAt, p.answers = now, 0
+	p.cutAt, p.answersSinceCut = now, 0
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// count returns the counter of the current second.
+// count returns the counter of the current second. If a new second has begun, count first moves the number of the last
+// second to lastSecond.
 func (p *Pace) count(now time.Time) *atomic.Int64 {
 	this := now.Unix()
-	last := p.second.Load()
-	if this != last && p.second.CompareAndSwap(last, this) {
-		counted := p.current.Swap(0)
+	last := p.countedSecond.Load()
+	if this != last && p.countedSecond.CompareAndSwap(last, this) {
+		counted := p.thisSecond.Swap(0)
 		if this != last+1 {
 			counted = 0
 		}
-		p.before.Store(counted)
+		p.lastSecond.Store(counted)
 	}
-	return &p.current
+	return &p.thisSecond
 }
 
-// recent returns how many answers there were in a second.
-func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.current.Load(), p.before.Load())) }
+// recent returns the rate of answers of late: the number in this second or in the last one, whichever is larger.
+func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.thisSecond.Load(), p.lastSecond.Load())) }

@@ -1,4 +1,4 @@
-// Package pool has the connections that a client keeps unless it is given others.
+// Package pool makes the default transport of a client, which holds its pool of connections.
 package pool
 
 import (
@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// New returns a transport for backends: many callers, one host. It speaks HTTP/1.1 only, on which net/http sends
-// nothing again that was written. The deadline of the attempt covers the wait for the header of an answer.
+// New returns a transport for a backend, with many concurrent callers and one host. It speaks HTTP/1.1 only, because
+// there net/http does not resend what it has written. It has no ResponseHeaderTimeout, because the deadline of the
+// attempt covers the wait for the header of a response.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
@@ -21,16 +22,17 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
-		// net/http allows 10 MB by default, which take 157 MB when they are many small headers.
+		// The default of net/http is 10 MB. So many bytes of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
-		// As many as there may be callers at a time: what is not kept is dialed anew for each call.
+		// As many as there may be concurrent callers. Any further connection is closed after its call.
 		MaxIdleConnsPerHost: 128,
-		// Load balancers drop idle connections after 60 s; leaving first means that a write seldom meets a dead one.
+		// Load balancers drop idle connections after 60 s. The client closes them first, so it seldom writes to a dead one.
 		IdleConnTimeout: 45 * time.Second,
 	}
 }
 
-// proxy leaves requests without TLS alone: a proxy would read the key and the body.
+// proxy returns the proxy from the environment. It returns none for a request without TLS, because the proxy could read
+// its key and body.
 func proxy(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 
 var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
 
-// attemptError is the error of an attempt, and how far its request came.
+// attemptError is the error of one attempt. Delivery says how far the request of that attempt came.
 type attemptError struct {
 	Delivery Delivery
 	Err      error
@@ -27,10 +27,11 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 
 func (e *attemptError) Unwrap() error { return e.Err }
 
-// RoundTrip makes one attempt. The body of its response is in memory. Its error is an *attemptError, unless there was
-// no attempt because the wait for it failed.
+// RoundTrip waits for the rate limit and makes one attempt. It returns a response whose body is in memory. A failed
+// attempt returns an *attemptError. If the wait fails, no attempt is made, and the error is that of the wait.
 //
-// A call has no CloseIdleConnections on purpose: after a failure the engine would close the connections of all callers.
+// The type call must not get a method CloseIdleConnections. The engine would call it after a failure, and it would
+// close the connections of all callers.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.waitForTurn(); err != nil {
 		return nil, err
@@ -44,8 +45,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, &attemptError{c.result.Delivery, c.withoutCause(err)}
 }
 
-// withoutCause returns the error of the context if that has ended, and otherwise err. net/http returns the cause of a
-// context, which may be the error of another call.
+// withoutCause returns err, or the error of the caller's context if that has ended. net/http returns the cause of an
+// ended context instead, which may be the error of another call.
 func (c *call) withoutCause(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
@@ -53,21 +54,21 @@ func (c *call) withoutCause(err error) error {
 	return err
 }
 
-// waitForTurn waits for the rate limit, unless the caller has done so.
+// waitForTurn waits for the rate limit. For the first attempt the caller may have done so already.
 func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
 		c.place = *c.Place
-		return c.waits().Err()
+		return c.waitContext().Err()
 	}
-	place, err := c.Pace.Wait(c.waits(), c.maxRetryAfter())
+	place, err := c.Pace.Wait(c.waitContext(), c.maxRetryAfter())
 	c.place = place
-	return cmp.Or(err, c.waits().Err())
+	return cmp.Or(err, c.waitContext().Err())
 }
 
 // attempt sends the request once and reads the whole response, within the deadline of an attempt.
 func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	r := &c.result
-	c.prepaid = 0
+	c.prepaid = 0 // the retry begins here, so its cost is not given back
 	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: c.mayBePerformed(), Keys: r.Keys}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 	defer cancel()
@@ -75,7 +76,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &KeyError{c.client.config.Disown(err)}
 	}
-	if c.isStopped() { // while the key was waited for
+	if c.isStopped() { // Sending may have ended while the key source worked
 		return nil, ErrStopped
 	}
 	if !slices.Contains(r.Keys, key) {
@@ -83,7 +84,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	}
 	var seen trace
 	sent := req.WithContext(httptrace.WithClientTrace(ctx, seen.hooks()))
-	sent.Header = maps.Clone(req.Header) // the attempt before may still be writing its own
+	sent.Header = maps.Clone(req.Header) // the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
 	defer body.end()
@@ -100,11 +101,13 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered
 	r.Unsure = r.Unsure || c.mayHaveResent(&seen)
 	if r.Status == http.StatusRequestTimeout && !seen.isNew() {
-		r.Delivery = Unknown // servers end idle connections so: it may have been written before the request came
+		// Servers end idle connections with this status. It may have been written before the request came, and then says
+		// nothing about it.
+		r.Delivery = Unknown
 	}
 	r.Body, err = readBody(resp, c.maxBytes(resp))
 	err = c.client.config.Disown(err)
-	if err != nil && r.Status < http.StatusBadRequest { // of a failure the status is enough
+	if err != nil && r.Status < http.StatusBadRequest { // the status alone is enough for a failure
 		r.Delivery = Unknown
 		return nil, err
 	}
@@ -117,26 +120,28 @@ func (c *call) mayBePerformed() bool {
 	return c.result.Unsure || c.result.Delivery != NotSent && c.result.Status != http.StatusTooManyRequests
 }
 
-// uploadRate is the slowest, in bytes per second, at which a body is given time to be sent.
+// uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
-// timeout returns how long an attempt may take.
+// timeout returns how long an attempt may take: AttemptTimeout plus the time that the body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
 	longest := int64((math.MaxInt64 - timeout) / time.Second)
 	return timeout + time.Duration(min(c.Length/uploadRate, longest))*time.Second
 }
 
-// maxBytes returns how much is read of a response: little if another attempt may follow, after which nobody needs it.
+// maxBytes returns how many bytes of a response body are read. If the call may make another attempt, nobody needs the
+// whole body, and the limit is lower.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
-	if c.isLeft() && c.mayPass(resp.StatusCode) {
+	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
 		return min(limit, mostAtOnce)
 	}
 	return limit
 }
 
-// responseInMemory returns the response as the engine sees it. Without a Location, http.Client follows no redirect.
+// responseInMemory returns the last response for the engine. It has no Location header, so that http.Client follows no
+// redirect.
 func (c *call) responseInMemory(req *http.Request) *http.Response {
 	r := &c.result
 	header := r.Header
@@ -150,24 +155,24 @@ func (c *call) responseInMemory(req *http.Request) *http.Response {
 	}
 }
 
-// mostAtOnce is how many bytes are allocated because a header announces them, and read of an answer that may be
-// followed by another attempt.
+// mostAtOnce limits the bytes that are allocated because Content-Length announces them. It also limits the bytes that
+// are read of a response after which the call may make another attempt.
 const mostAtOnce = 1 << 20
 
-// readBody reads and closes the body. One within the limit is read to its end, so that its connection can be used
-// again.
+// readBody reads and closes the body. It returns ErrTooLarge for a body over the limit. It reads any other body to its
+// end, so that net/http can use the connection again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which no deadline ends
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, whose reads no deadline ends
 		return nil, nil
 	}
 	if resp.ContentLength > limit {
 		return nil, ErrTooLarge
 	}
-	capped := io.LimitReader(resp.Body, max(limit+1, limit))
+	capped := io.LimitReader(resp.Body, max(limit+1, limit)) // limit+1 may overflow
 	if n := resp.ContentLength; n > 0 && n <= mostAtOnce {
 		buf := bytes.NewBuffer(make([]byte, 0, n+bytes.MinRead))
 		_, err = buf.ReadFrom(capped)

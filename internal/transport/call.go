@@ -13,22 +13,22 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// call is one request over its attempts. go-retryablehttp drives it: RoundTrip makes an attempt, checkRetry and backoff
-// say what follows.
+// call performs one Request in one or more attempts. The engine, which is go-retryablehttp, drives it: the engine calls
+// RoundTrip for each attempt, and then checkRetry and backoff.
 //
-// It has two contexts. That of the attempts is the caller's, so that a request in flight is not cut off when Sending
-// ends. That of the waits between them, which the engine has, ends with Sending too.
+// A call has two contexts. The attempts use the caller's context, so that the end of Sending does not cut off a request
+// in flight. The waits between the attempts use waitContext, which ends with Sending too. The engine gets this one.
 type call struct {
 	*Request
 
 	client  *Client
-	ctx     context.Context //nolint:containedctx // of the attempts
-	max     int             // attempts
-	place   overload.Place  // of the last attempt
-	took    time.Duration   // by the last attempt
-	cost    int64           // of the last retry
-	prepaid int64           // cost of a retry that has not begun
-	result  Result          // of the attempts so far; the engine drops the last answer when a context ends
+	ctx     context.Context //nolint:containedctx // the caller's, for the attempts
+	max     int             // number of attempts allowed
+	place   overload.Place  // turn of the last attempt at the rate limit
+	took    time.Duration   // duration of the last attempt
+	cost    int64           // what the last retry took from the budget
+	prepaid int64           // the same while the retry has not begun; then 0
+	result  Result          // of the attempts so far; the engine drops the last response when a context ends
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -38,7 +38,7 @@ func newCall(ctx context.Context, client *Client, r *Request) *call {
 	}
 }
 
-// run makes the attempts and returns the error of the call. Redirects are not followed: the engine sees no Location.
+// run makes the attempts and returns the error of the call. The response is left in c.result.
 func (c *call) run() error {
 	engine := retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: c},
@@ -52,7 +52,7 @@ func (c *call) run() error {
 		return err
 	}
 	if _, err = engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
-		if c.prepaid > 0 { // the context ended in the wait before the retry
+		if c.prepaid > 0 { // the context ended before the retry began
 			c.client.config.Budget.Refund(c.prepaid)
 		}
 		return c.errorOf(err)
@@ -63,10 +63,10 @@ func (c *call) run() error {
 	return nil
 }
 
-// newRequest returns the request as the engine repeats it. Each attempt adds the key to its own copy.
+// newRequest returns the request for the engine, without the API key. Each attempt adds the key to a copy of its own.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: c.Header}
-	r := &retryablehttp.Request{Request: req.WithContext(c.waits())}
+	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}
 	var err error
 	switch {
 	case c.Open != nil:
@@ -78,13 +78,14 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waits returns the context of the waits.
-func (c *call) waits() context.Context { return cmp.Or(c.Sending, c.ctx) }
+// waitContext returns the context for all waits of the call: Sending if there is one.
+func (c *call) waitContext() context.Context { return cmp.Or(c.Sending, c.ctx) }
 
-// isStopped reports whether nothing more may be sent.
+// isStopped reports whether Sending has ended, after which nothing more may be sent.
 func (c *call) isStopped() bool { return c.Sending != nil && c.Sending.Err() != nil }
 
-// errorOf returns the error of the call for that of the engine, which wraps errors and ends waits by itself.
+// errorOf turns the error of the engine into that of the call. The engine wraps errors, and returns the error of
+// waitContext when a wait is cut short.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err
@@ -95,5 +96,5 @@ func (c *call) errorOf(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
 	}
-	return ErrStopped
+	return ErrStopped // only Sending has ended
 }

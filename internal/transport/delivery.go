@@ -11,19 +11,21 @@ import (
 	"sync/atomic"
 )
 
-// This file keeps net/http from sending a request twice, and says what may have become of one that got no response.
+// This file keeps net/http from sending a request twice. It also decides whether a request without a response may have
+// been performed.
 //
-// net/http repeats requests by itself. On HTTP/1 it repeats what it could not write at all; and also what it has
-// written, if the method is safe or if there is an Idempotency-Key, which a RoundTripper of the caller's may add. On
-// HTTP/2 it repeats what a server has reset, although that may have been performed. For each of these it needs a body
-// that it can open again, by GetBody. So a request has GetBody only where net/http speaks HTTP/1 alone and no other
-// RoundTripper stands in between. Everywhere else its body can be read once, and the call repeats what was provably not
-// sent.
+// net/http repeats requests by itself. On HTTP/1 it repeats a request of which it wrote nothing. It also repeats a
+// request that it has written, if the method is safe or if the request has an Idempotency-Key. The caller's
+// RoundTripper may add such a key. On HTTP/2 net/http repeats a request whose stream the server has reset, although the
+// server may have performed it. In all these cases net/http needs GetBody, unless the request has no body.
+//
+// So a request has GetBody only if net/http speaks nothing but HTTP/1 and no RoundTripper stands before it. In all
+// other cases the body can be read only once. Then the call itself repeats requests that were provably not sent.
 
 // Delivery is how far a request came.
 type Delivery uint8
 
-// Unknown is the zero value, so that a request about which nothing is known is not taken for unsent.
+// Unknown is the zero value, so that a Delivery that nobody has set does not mean NotSent.
 const (
 	Unknown  Delivery = iota // it may have been performed, and no response came
 	NotSent                  // it cannot have been performed, since too little of it was written
@@ -35,9 +37,12 @@ func (d Delivery) String() string {
 	return [...]string{Unknown: "unknown", NotSent: "not sent", Answered: "answered"}[d]
 }
 
-// inspect asks net/http whether a RoundTripper is an *http.Transport whose hooks tell of every connection, and whether
-// it speaks nothing but HTTP/1. Clone sets an *http.Transport up, as its first request may do at this moment. The clone
-// has only the caller's own upgrades, which may call no hooks; then a name in TLSNextProto says that it speaks HTTP/2.
+// inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
+// for every connection. onlyHTTP1 means that it also speaks nothing but HTTP/1.
+//
+// Clone makes net/http set up the HTTP/2 of the original, as its first request does. That is safe while other requests
+// run. Afterwards TLSNextProto of the clone has only the protocols that the caller has added, and such a protocol may
+// call no hooks. TLSNextProto of the original also has the HTTP/2 of net/http.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok || len(t.Clone().TLSNextProto) > 0 {
@@ -47,10 +52,12 @@ func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	return true, len(t.TLSNextProto) == 0 && !unencryptedHTTP2
 }
 
-// trace records what net/http tells about one attempt.
+// trace records which hooks net/http has called in one attempt.
 type trace struct {
-	asked, reused, wroteHeaders atomic.Bool
-	connections                 atomic.Int32
+	asked        atomic.Bool // net/http has begun to look for a connection
+	reused       atomic.Bool // the last connection had been used before
+	wroteHeaders atomic.Bool
+	connections  atomic.Int32 // number of connections that the attempt got
 }
 
 func (t *trace) hooks() *httptrace.ClientTrace {
@@ -63,7 +70,7 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 			t.reused.Store(info.Reused)
 			t.connections.Add(1)
 		},
-		WroteHeaders: func() { // on HTTP/1 before their end leaves the buffer
+		WroteHeaders: func() { // on HTTP/1 net/http calls it before it flushes its buffer
 			if t.connections.Load() > 0 {
 				t.wroteHeaders.Store(true)
 			}
@@ -71,22 +78,25 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 	}
 }
 
-// isNowhere reports whether a connection leads to no address, as that of httputil.DumpRequestOut does. A RoundTripper
-// that logs what it sends may call that function with our context.
+// isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a
+// connection. A RoundTripper that logs requests may call it with our context, and our hooks are called then.
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
-// isNew reports whether the last connection is known not to have been used before.
+// isNew reports whether the hooks prove that the last connection was new.
 func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithoutResponse returns NotSent if the request cannot have been performed. On HTTP/1 that is so if the end of
-// its headers did not reach the buffer. On HTTP/2 they may have left before net/http says so. So elsewhere more is
-// asked for: that net/http has begun, since a RoundTripper that calls no hooks proves nothing, and that nothing was
-// read of the body; or, if there is none, that an *http.Transport got no connection.
+// deliveryWithoutResponse returns NotSent if the service cannot have performed the request, and otherwise Unknown. It
+// also ends the body.
+//
+// On HTTP/1 alone a request is not sent if net/http did not call WroteHeaders, because the end of the headers was not
+// even in its buffer. On HTTP/2 the headers may have left before that call. So all other transports need more proof:
+//   - net/http has begun, since a RoundTripper that calls no hooks proves nothing;
+//   - and the body was not read. A request without a body needs an *http.Transport that got no connection.
 func (c *call) deliveryWithoutResponse(err error, seen *trace, body *attemptBody) Delivery {
 	read := body.end()
 	bodyIsUnread := c.Length > 0 && !read
 	switch {
-	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // they have not left the buffer as a whole
+	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // part of the headers is still in the buffer
 		return NotSent
 	case seen.wroteHeaders.Load():
 		return Unknown
@@ -106,18 +116,19 @@ func isWriteError(err error) bool {
 	return ok && op.Op == "write"
 }
 
-// mayHaveResent reports whether a connection before the last one may have carried the request. An *http.Transport takes
-// another one only if nothing was written to the first, or for a request that is harmless to repeat.
+// mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
+// *http.Transport takes another connection only if it wrote nothing to the first, or if repeating is harmless.
 func (c *call) mayHaveResent(seen *trace) bool {
 	return seen.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
 
-// isSafe reports whether net/http sends a method again by itself, written or not.
+// isSafe reports whether net/http repeats a request with this method even if it has written the request.
 func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody gives an attempt its body.
+// setBody prepares the body of an attempt, and decides whether net/http may open it again with GetBody. The caller ends
+// the attemptBody that it returns.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	content := io.Reader(http.NoBody)
@@ -126,27 +137,29 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 	}
 	switch {
 	case !c.client.onlyHTTP1, isSafe(req.Method) && !c.Replay:
-		// An empty body is set too: without one net/http would repeat the request as if it could read it again.
+		// net/http must not repeat this request: it may speak HTTP/2, or the method is safe although repeating the operation
+		// is not known to be harmless. It needs no GetBody to repeat a request without a body, so an empty one gets a reader.
 		req.Body, req.GetBody = attemptReader{content, body}, nil
 	case c.Open != nil:
 		req.Body = attemptReader{content, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
-		// What is in memory stays as it is: net/http knows its type, and sends it together with the headers.
+		// A body in memory stays as it is, with the GetBody of the engine. net/http knows its type, and sends it together
+		// with the headers. Its reads are not recorded, so it counts as read.
 		body.read = true
 	}
 	return body
 }
 
-// attemptBody is the body of one attempt, in however many readers. Nothing is read from it after its attempt, as
-// net/http would on HTTP/2: from then on its content is the caller's to change.
+// attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may read on after the
+// attempt. But by then the caller may change the content, so reads fail after the end of the attempt.
 type attemptBody struct {
 	mu    sync.Mutex
-	read  bool // or it may have been
+	read  bool // something may have been read
 	ended bool
 }
 
-// end waits for a read that is under way, allows no further one, and reports whether there may have been one at all.
+// end waits for a read that is under way, and makes later reads fail. It reports whether something may have been read.
 func (b *attemptBody) end() (read bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

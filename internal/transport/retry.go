@@ -14,8 +14,9 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// checkRetry says whether another attempt follows. It tells the rate limit, the budget and the observer about the last
-// one.
+// checkRetry reports whether the engine makes another attempt. It returns an error if the wait before the last attempt
+// failed, or if a retry would follow but the context has ended. It also reports the last attempt to the rate limit and
+// to Observe, and takes the cost of a retry from the budget.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -27,9 +28,9 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	tooLong := after > c.maxRetryAfter()
 	c.tellPace(resp, after, tooLong)
-	again = !tooLong && c.isLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
+	again = !tooLong && c.hasAttemptLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
 	if !c.isPaced(resp) && after > 0 && endsWithin(ctx, after) {
-		again = false // the rate limit looks at the deadline by itself
+		again = false // Pace.Wait checks the deadline for retries that wait for the rate limit
 	}
 	ended := ctx.Err()
 	spent := again && ended == nil && !c.payForRetry(resp, failed)
@@ -46,8 +47,8 @@ func endsWithin(ctx context.Context, wait time.Duration) bool {
 	return limited && time.Until(deadline) < wait
 }
 
-// tellPace tells the rate limit what became of an attempt. A refusal for too long ends this call, and holds no other
-// call back.
+// tellPace reports a response to the rate limit. It leaves out a 429 with a Retry-After that is too long: that fails
+// this call and must not delay other calls. It also leaves out server errors, which say nothing about the rate.
 func (c *call) tellPace(resp *http.Response, after time.Duration, tooLong bool) {
 	switch {
 	case resp == nil:
@@ -58,7 +59,7 @@ func (c *call) tellPace(resp *http.Response, after time.Duration, tooLong bool) 
 	}
 }
 
-// observe tells Observe about the last attempt.
+// observe calls Observe with the last attempt.
 func (c *call) observe(failed *attemptError, spent bool) {
 	if c.Observe == nil {
 		return
@@ -73,8 +74,8 @@ func (c *call) observe(failed *attemptError, spent bool) {
 	c.Observe(a)
 }
 
-// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. After a refusal
-// the rate limit is enough to spare the service.
+// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
+// waits for the rate limit costs nothing, because the rate limit already spares the service.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true
@@ -84,11 +85,12 @@ func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	return c.cost > 0
 }
 
+// isRefused reports whether the service refused the request with status 429.
 func isRefused(resp *http.Response) bool {
 	return resp != nil && resp.StatusCode == http.StatusTooManyRequests
 }
 
-// isPaced reports whether the rate limit decides when the next attempt is made.
+// isPaced reports whether the next attempt waits for the rate limit and needs no backoff.
 func (c *call) isPaced(resp *http.Response) bool { return isRefused(resp) && c.Pace != nil }
 
 func isTimeout(err error) bool {
@@ -101,11 +103,11 @@ func (c *call) maxRetryAfter() time.Duration {
 	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// isLeft reports whether the call may make another attempt.
-func (c *call) isLeft() bool { return c.result.Attempts < c.max }
+// hasAttemptLeft reports whether the call has made fewer attempts than allowed.
+func (c *call) hasAttemptLeft() bool { return c.result.Attempts < c.max }
 
-// isWaitedOutByCaller reports whether the caller starts over after a refusal. It can do so only if no earlier attempt
-// may have performed the operation.
+// isWaitedOutByCaller reports whether the call leaves a retry after 429 to its caller, a walk, which then makes a new
+// call. That is possible only if no earlier attempt may have performed the operation: the new call would not know.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
 	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
@@ -115,27 +117,28 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 	if failed != nil {
 		return !isPermanent(failed.Err) && (failed.Delivery == NotSent || c.Replay)
 	}
-	return c.mayPass(resp.StatusCode)
+	return c.isRetryableStatus(resp.StatusCode)
 }
 
-// mayPass reports whether repeating a request that got this status is harmless and may help.
-func (c *call) mayPass(status int) bool {
+// isRetryableStatus reports whether repeating a request that got this status is harmless and may help.
+func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
 		return c.Replay || !c.result.Unsure
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	}
-	return c.Replay && c.result.Delivery == Unknown
+	return c.Replay && c.result.Delivery == Unknown // a 408 that may belong to an idle connection
 }
 
-// isPermanent reports whether the same failure would follow again at once.
+// isPermanent reports whether an immediate retry would fail in the same way.
 func isPermanent(err error) bool {
 	_, keyless := errors.AsType[*KeyError](err)
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// backoff returns the wait before the next attempt: what the service asks for, or exponential with full jitter.
+// backoff returns the wait before the next attempt: the Retry-After of the response, or exponential backoff with full
+// jitter. n is 0 for the first retry.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit

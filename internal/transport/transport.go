@@ -1,5 +1,8 @@
-// Package transport sends one operation: attempts, retries, delivery, deadlines and size limits. It does not look into
-// the bodies of the service. go-retryablehttp drives the attempts of a call; each is one round trip of its http.Client.
+// Package transport performs one operation: it makes attempts and retries, keeps deadlines and size limits, and says
+// whether a failed request may have been performed. It does not parse response bodies.
+//
+// go-retryablehttp, called the engine here, drives the attempts of a call. It has an http.Client whose RoundTripper is
+// the call, so each attempt is one call of RoundTrip.
 package transport
 
 import (
@@ -58,17 +61,17 @@ type Request struct {
 	Body          []byte           // nil for none, or for one that Open gives
 	Open          func() io.Reader // returns an upload from its start, more than once
 	Length        int64            // of Body, or of the upload
-	Replay        bool             // repeating it is harmless
+	Replay        bool             // repeating the request is harmless, even if it was performed
 	MaxAttempts   int              // 0 for that of the policy
 	MaxRetryAfter time.Duration    // 0 for that of the policy
-	Pace          *overload.Pace   // of the operation; nil for none
-	// Place is that of the first attempt, if the caller has waited for it. Such a caller also waits out a refusal with
-	// status 429 by itself.
+	Pace          *overload.Pace   // rate limit of the operation; nil for none
+	// Place is the turn of the first attempt, for a caller that has already waited for the rate limit. Such a caller also
+	// makes a new call after a 429, so this call does not retry it.
 	Place *overload.Place
-	// Sending ends no later than the context of the call. From then on nothing is waited for or sent again, but a request
-	// in flight goes on. Nil if it does not end before.
-	Sending context.Context //nolint:containedctx // as its comment says
-	Observe func(Attempt)
+	// Sending ends with the context of the call or before it. After its end the call waits for nothing and sends nothing
+	// more, but a request in flight goes on. Nil stands for the context of the call.
+	Sending context.Context //nolint:containedctx // the call has two contexts
+	Observe func(Attempt)   // is called after each attempt; may be nil
 }
 
 // Attempt is what Observe is told about one attempt.
@@ -77,8 +80,8 @@ type Attempt struct {
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
-	Waited   time.Duration // before it, for the rate limit
-	Spent    bool          // another attempt would follow if the retry budget were not spent
+	Waited   time.Duration // for the rate limit, before the attempt
+	Spent    bool          // no retry follows because the retry budget is spent
 	Err      error
 }
 
@@ -89,16 +92,16 @@ type Result struct {
 	Body     []byte
 	Attempts int
 	Delivery Delivery
-	Cut      bool     // the body of a failure did not come as a whole
+	Cut      bool     // the body is incomplete; only for a failure, whose status is enough
 	Unsure   bool     // an attempt before the last may have performed the operation
-	Keys     []string // the values of the Authorization header, each once
+	Keys     []string // the different values of the Authorization header that the attempts used
 }
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base      http.RoundTripper
-	standard  bool // base is an *http.Transport, and its hooks tell of every connection
-	onlyHTTP1 bool // and it speaks nothing but HTTP/1
+	standard  bool // base is an *http.Transport that calls its hooks for every connection
+	onlyHTTP1 bool // base is standard and speaks nothing but HTTP/1
 	config    Config
 }
 
@@ -126,7 +129,7 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.base}).CloseIdleConnections()
 }
 
-// Do sends the request until the answer is final. The result is set with an error too.
+// Do makes attempts until one succeeds or none may follow. With an error it returns the result of the attempts too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := newCall(ctx, c, r)
 	err := call.run() //nolint:contextcheck // the call has two contexts

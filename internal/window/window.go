@@ -6,8 +6,8 @@ import "sync"
 // Window runs jobs, each in a goroutine of its own, and returns their results in the order in which they were started.
 // Start, HasRoom and End are for one goroutine, and Pop, Stop and Wait for one. That may be the same.
 type Window[R any] struct {
-	room    chan struct{}        // holds one for each job that was started and not popped
-	queue   chan chan outcome[R] // of these jobs, the oldest first
+	room    chan struct{}        // holds one token for each job that was started and not popped
+	queue   chan chan outcome[R] // has one channel for each of these jobs, the oldest first
 	stopped chan struct{}        // closed by Stop
 	running sync.WaitGroup
 }
@@ -83,9 +83,9 @@ func (w *Window[R]) IsStopped() bool {
 	}
 }
 
-// Wait waits until no job runs. Call it before you leave a window whose results are not needed, when nothing more is
-// started. Whoever calls it has to end the jobs. If one of the jobs that were not popped has panicked, Wait panics with
-// the same value.
+// Wait waits until no job runs. Call it when the other results are not needed and nothing more is started. First make
+// the jobs end, for example by canceling their context. If one of the jobs that were not popped has panicked, Wait
+// panics with the same value.
 func (w *Window[R]) Wait() {
 	w.running.Wait()
 	for len(w.queue) > 0 {
