@@ -3,8 +3,6 @@
 package overload
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -14,34 +12,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// HeldError is returned for a request that is not sent because it would have to wait longer than its caller accepts.
-// After is that wait.
-type HeldError struct{ After time.Duration }
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
-}
-
 // Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
 // request with status 429. From then on requests are sent at a limited rate. Each refusal cuts the rate and each answer
 // raises it, as in TCP. No request is sent during a wait that the service has asked for.
+//
+// This file cuts and raises the rate. The requests that wait for it stand in queue.go.
 type Pace struct {
-	limited atomic.Bool
-
-	countedSecond atomic.Int64 // the second, in Unix time, that thisSecond counts
-	thisSecond    atomic.Int64 // number of answers in that second
-	lastSecond    atomic.Int64 // number of answers in the second before it
-
+	limited  atomic.Bool
+	answers  answerCount
 	turn     chan struct{} // has one token; the request that holds it is the next to be sent
 	walkTurn chan struct{} // has one token; of all requests of walks, only its holder may wait for turn
 
 	mu              sync.Mutex
-	limiter         *rate.Limiter // decides when a turn comes; nil before the first refusal
+	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
 	knownRate       rate.Limit    // rate that the service is known to permit; rate.Inf if none is known
 	askedUntil      time.Time     // end of the wait that the service has asked for
 	until           time.Time     // no request is sent before this time, which is askedUntil or later
 	postponed       chan struct{} // is closed when until moves to a later time
-	jitter          float64       // of waits, from 0 to 1, so that clients do not come back all at once
+	jitter          float64       // share of the random part of waits, from 0 to 1; drawn by cut
 	cutAt           time.Time     // time of the last cut; a refusal of a request sent before it cuts no further
 	answersSinceCut int           // number of answers to requests that were sent after cutAt
 }
@@ -86,92 +74,15 @@ type Place struct {
 	at time.Time // when the permission was given; zero if there was no limit
 }
 
-// Wait waits until the request may be sent. It fails in these cases:
-//   - with the error of ctx, if that ends first;
-//   - with a [HeldError] as soon as the service has asked for a wait that is longer than longest;
-//   - with a [HeldError] as soon as it is certain that no request is sent before the deadline of ctx;
-//   - with a [HeldError] if the request is the next one and its turn comes after the deadline of ctx.
-func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
-	if !p.IsLimited() {
-		return Place{}, nil
-	}
-	start := time.Now()
-	if err := receive(ctx, p, longest, p.turn); err != nil {
-		return Place{}, err
-	}
-	defer func() { p.turn <- struct{}{} }()
-	deadline, limited := ctx.Deadline()
-	for delay := p.takeTurn(); delay > 0; delay = p.takeTurn() {
-		if limited && time.Until(deadline) < delay {
-			return Place{}, &HeldError{delay}
-		}
-		// The rate may rise during the wait, so the loop computes the delay anew each second.
-		if err := receive(ctx, p, longest, time.After(min(delay, time.Second))); err != nil {
-			return Place{}, err
-		}
-	}
-	now := time.Now()
-	return Place{now.Sub(start), now}, nil
-}
-
-// WaitInWalk is Wait for a request of a walk. Walks may have many requests that wait. Only one of them at a time
-// competes with single calls, so that single calls get their turns beside any walk.
-func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
-	if !p.IsLimited() {
-		return Place{}, nil
-	}
-	start := time.Now()
-	if err := receive(ctx, p, longest, p.walkTurn); err != nil {
-		return Place{}, err
-	}
-	defer func() { p.walkTurn <- struct{}{} }()
-	place, err := p.Wait(ctx, longest)
-	place.Waited = time.Since(start)
-	return place, err
-}
-
-// receive waits for a value from a channel. It returns an error as soon as mayWait does, or when ctx ends.
-func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
-	for {
-		postponed, err := p.mayWait(ctx, longest)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-from:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-postponed: // it may be too long now
-		}
-	}
-}
-
-// mayWait returns an error if the request must not wait until p.until. Otherwise it returns a channel that is closed
-// when p.until moves to a later time. The error of an ended context is ctx.Err, not its cause, which may be the error
-// of another call.
-func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// take takes the permission to send a request now, and returns 0. If it has to wait, take takes nothing and returns how
+// long.
+func (p *Pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	deadline, limited := ctx.Deadline()
-	if time.Until(p.askedUntil) > longest || limited && p.until.After(deadline) {
-		return nil, &HeldError{time.Until(p.until)}
-	}
-	return p.postponed, nil
-}
-
-// takeTurn takes a turn of the limiter and returns 0 if there is one now. Otherwise it takes nothing and returns how
-// long the request has to wait.
-func (p *Pace) takeTurn() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	turn := p.limiter.Reserve()
-	delay := max(turn.Delay(), time.Until(p.until))
+	reservation := p.limiter.Reserve()
+	delay := max(reservation.Delay(), time.Until(p.until))
 	if delay > 0 {
-		turn.Cancel()
+		reservation.Cancel()
 	}
 	return delay
 }
@@ -183,7 +94,7 @@ func (p *Pace) Answered(place Place) {
 		return
 	}
 	now := time.Now()
-	p.count(now).Add(1)
+	p.answers.add(now)
 	if !p.limited.Load() {
 		return
 	}
@@ -206,12 +117,13 @@ func (p *Pace) Answered(place Place) {
 func (p *Pace) raise(place Place) {
 	r := p.limiter.Limit()
 	if place.at.IsZero() { // it was in flight at the first refusal; its answer too shows what is permitted
-		p.limiter.SetLimit(max(r, rateCut*p.recent()))
+		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	}
 	if !place.at.After(p.cutAt) {
 		return
 	}
+	// One answer at most doubles the rate. At the lowest rate searchGrowth would raise it eightfold.
 	more := min(searchGrowth, r, max(0, p.knownRate-r))
 	p.answersSinceCut++
 	if p.answersSinceCut > steadyFor {
@@ -242,51 +154,47 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 	if after > 0 {
 		wait = after + time.Duration(p.jitter*mostJitter*float64(after))
 	}
-	until := now.Add(wait)
-	if until.After(p.until) {
-		p.until = until
-		close(p.postponed)
-		p.postponed = make(chan struct{})
-	}
+	p.postpone(now.Add(wait))
 }
 
-// cut lowers the rate after a refusal, or sets the first rate. After many answers the rate is probably right, and two
-// requests only came too close to each other, so cut lowers it less. A refusal with a Retry-After has to be rare,
-// because it costs that wait, so it gets the whole cut.
+// postpone moves until to a later time, and tells the requests that wait.
+func (p *Pace) postpone(until time.Time) {
+	if !until.After(p.until) {
+		return
+	}
+	p.until = until
+	close(p.postponed)
+	p.postponed = make(chan struct{})
+}
+
+// cut lowers the rate after a refusal, or sets the first rate.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	switch {
 	case !p.limited.Load():
-		p.count(now) // so that recent does not return the count of an older second
-		p.limiter, p.knownRate = rate.NewLimiter(rateCut*max(p.recent(), firstRate), 1), rate.Inf
+		p.answers.moveTo(now) // so that recent does not return the count of an older second
+		p.limiter = rate.NewLimiter(rateCut*max(p.answers.recent(), firstRate), 1)
 		p.limiter.Allow() // the refused request has had the first turn
+		p.knownRate = rate.Inf
 	case p.answersSinceCut == 0:
 		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
 	default:
-		share := rate.Limit(rateCut)
-		if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
-			share = steadyCut
-		}
-		p.knownRate = max(share*p.limiter.Limit(), lowestRate)
+		p.knownRate = max(p.share(after)*p.limiter.Limit(), lowestRate)
 		p.limiter.SetLimit(p.knownRate)
 	}
 	p.cutAt, p.answersSinceCut = now, 0
+	// Requests that were sent together are refused together. All their refusals use the jitter of the one cut. If each
+	// drew its own, the longest would count. Then each client with many requests would wait almost the longest time, and
+	// all clients would come back at once.
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// count returns the counter of the current second. If a new second has begun, count first moves the number of the last
-// second to lastSecond.
-func (p *Pace) count(now time.Time) *atomic.Int64 {
-	this := now.Unix()
-	last := p.countedSecond.Load()
-	if this != last && p.countedSecond.CompareAndSwap(last, this) {
-		counted := p.thisSecond.Swap(0)
-		if this != last+1 {
-			counted = 0
-		}
-		p.lastSecond.Store(counted)
+// share returns the factor of a cut after at least one answer. It is steadyCut if the rate is probably right, because
+// many answers came at it. Then two requests only came too close to each other. It is rateCut in these cases:
+//   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove it right.
+//   - The refusal has a Retry-After. It costs that wait, so it has to be rare.
+func (p *Pace) share(after time.Duration) rate.Limit {
+	if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
+		return steadyCut
 	}
-	return &p.thisSecond
+	return rateCut
 }
-
-// recent returns the rate of answers of late: the number in this second or in the last one, whichever is larger.
-func (p *Pace) recent() rate.Limit { return rate.Limit(max(p.thisSecond.Load(), p.lastSecond.Load())) }

@@ -1,0 +1,30 @@
+package overload
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LongestWait is the most that [RetryAfter] returns, so that sums with it do not overflow. It also stands for any
+// longer wait. So the longest wait that a client accepts must be shorter.
+const LongestWait = 24 * time.Hour
+
+// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if there is no
+// such header, if it cannot be read, or if its date has passed.
+func RetryAfter(header http.Header) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if text == "" {
+		return 0
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(0, time.Until(at)), LongestWait)
+	}
+	seconds, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return time.Duration(min(seconds, uint64(LongestWait/time.Second))) * time.Second
+}
