@@ -144,7 +144,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.Cut && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
+	if r.BodyIncomplete && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
 		failed.cause = safeCause(ctx, ctx.Err())
 	}
 	private := out.privateTexts(r.Keys)

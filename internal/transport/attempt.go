@@ -65,29 +65,24 @@ func (c *call) waitForTurn() error {
 	return cmp.Or(err, c.waitContext().Err())
 }
 
-// attempt sends the request once and reads the whole response, within the deadline of an attempt.
+// attempt sends the request once and reads the whole response, within the deadline of an attempt. It sets c.result.
 func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	r := &c.result
 	c.prepaid = 0 // the retry begins here, so its cost is not given back
-	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: c.mayBePerformed(), Keys: r.Keys}
+	unsure := c.mayBePerformed()
+	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: r.Keys}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 	defer cancel()
-	key, err := c.client.config.Authorization(ctx)
+	key, err := c.authorize(ctx)
 	if err != nil {
-		return nil, &KeyError{c.client.config.Disown(err)}
+		return nil, err
 	}
-	if c.isStopped() { // Sending may have ended while the key source worked
-		return nil, ErrStopped
-	}
-	if !slices.Contains(r.Keys, key) {
-		r.Keys = append(r.Keys, key)
-	}
-	var seen trace
-	sent := req.WithContext(httptrace.WithClientTrace(ctx, seen.hooks()))
+	trace := &attemptTrace{}
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
 	sent.Header = maps.Clone(req.Header) // the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
-	defer body.end()
+	defer body.end() // after the response is read: net/http may send the body until then
 
 	resp, err := c.client.base.RoundTrip(sent)
 	if err == nil && resp == nil {
@@ -95,24 +90,35 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		err = c.withoutCause(c.client.config.Disown(err))
-		r.Delivery = c.deliveryWithoutResponse(err, &seen, body)
+		r.Delivery = c.deliveryWithoutResponse(err, trace, body.end())
 		return nil, err
 	}
-	r.Status, r.Header, r.Delivery = resp.StatusCode, resp.Header, Answered
-	r.Unsure = r.Unsure || c.mayHaveResent(&seen)
-	if r.Status == http.StatusRequestTimeout && !seen.isNew() {
-		// Servers end idle connections with this status. It may have been written before the request came, and then says
-		// nothing about it.
-		r.Delivery = Unknown
-	}
+	r.Status, r.Header = resp.StatusCode, resp.Header
+	r.Delivery = deliveryWithResponse(r.Status, trace)
+	r.Unsure = r.Unsure || c.mayHaveResent(trace)
 	r.Body, err = readBody(resp, c.maxBytes(resp))
 	err = c.client.config.Disown(err)
 	if err != nil && r.Status < http.StatusBadRequest { // the status alone is enough for a failure
 		r.Delivery = Unknown
 		return nil, err
 	}
-	r.Cut = err != nil
+	r.BodyIncomplete = err != nil
 	return c.responseInMemory(req), nil
+}
+
+// authorize returns the value of the Authorization header, and records it in the result.
+func (c *call) authorize(ctx context.Context) (key string, err error) {
+	key, err = c.client.config.Authorization(ctx)
+	if err != nil {
+		return "", &KeyError{c.client.config.Disown(err)}
+	}
+	if c.isStopped() { // Sending may have ended while the key source worked
+		return "", ErrStopped
+	}
+	if !slices.Contains(c.result.Keys, key) {
+		c.result.Keys = append(c.result.Keys, key)
+	}
+	return key, nil
 }
 
 // mayBePerformed reports whether the attempts so far may have performed the operation.

@@ -40,27 +40,31 @@ func (d Delivery) String() string {
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also speaks nothing but HTTP/1.
 //
-// Clone makes net/http set up the HTTP/2 of the original, as its first request does. That is safe while other requests
-// run. Afterwards TLSNextProto of the clone has only the protocols that the caller has added, and such a protocol may
-// call no hooks. TLSNextProto of the original also has the HTTP/2 of net/http.
+// inspect reads TLSNextProto twice. That of a clone has only the protocols that the caller has added, and such a
+// protocol may call no hooks. Clone also makes net/http set up the HTTP/2 of the original, as its first request does.
+// That is safe while other requests run. Only afterwards TLSNextProto of the original has the HTTP/2 of net/http.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
-	if !ok || len(t.Clone().TLSNextProto) > 0 {
+	if !ok {
+		return false, false
+	}
+	addedByCaller := t.Clone().TLSNextProto
+	if len(addedByCaller) > 0 {
 		return false, false
 	}
 	unencryptedHTTP2 := t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 	return true, len(t.TLSNextProto) == 0 && !unencryptedHTTP2
 }
 
-// trace records which hooks net/http has called in one attempt.
-type trace struct {
+// attemptTrace records which hooks net/http has called in one attempt.
+type attemptTrace struct {
 	asked        atomic.Bool // net/http has begun to look for a connection
 	reused       atomic.Bool // the last connection had been used before
 	wroteHeaders atomic.Bool
 	connections  atomic.Int32 // number of connections that the attempt got
 }
 
-func (t *trace) hooks() *httptrace.ClientTrace {
+func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -83,31 +87,45 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the hooks prove that the last connection was new.
-func (t *trace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
+func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithoutResponse returns NotSent if the service cannot have performed the request, and otherwise Unknown. It
-// also ends the body.
-//
-// On HTTP/1 alone a request is not sent if net/http did not call WroteHeaders, because the end of the headers was not
-// even in its buffer. On HTTP/2 the headers may have left before that call. So all other transports need more proof:
-//   - net/http has begun, since a RoundTripper that calls no hooks proves nothing;
-//   - and the body was not read. A request without a body needs an *http.Transport that got no connection.
-func (c *call) deliveryWithoutResponse(err error, seen *trace, body *attemptBody) Delivery {
-	read := body.end()
-	bodyIsUnread := c.Length > 0 && !read
-	switch {
-	case seen.wroteHeaders.Load() && bodyIsUnread && isWriteError(err): // part of the headers is still in the buffer
-		return NotSent
-	case seen.wroteHeaders.Load():
+// deliveryWithResponse returns Answered. The exception is status 408 on a connection that was used before: servers end
+// idle connections with it. They may have written it before the request came, and then it says nothing about the request.
+func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
+	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
-	case c.client.onlyHTTP1:
-		return NotSent
-	case !seen.asked.Load():
+	}
+	return Answered
+}
+
+// deliveryWithoutResponse returns NotSent if the service cannot have performed the request, and otherwise Unknown.
+// bodyMayBeRead tells whether net/http may have read something of the body.
+func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBeRead bool) Delivery {
+	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
+	if trace.wroteHeaders.Load() {
+		if bodyIsUnread && isWriteError(err) { // part of the headers is still in the buffer of net/http
+			return NotSent
+		}
 		return Unknown
-	case bodyIsUnread, c.client.standard && seen.connections.Load() == 0:
+	}
+	// On HTTP/1 the end of the headers was not even in the buffer.
+	if c.client.onlyHTTP1 || c.isProvenUnsent(trace, bodyIsUnread) {
 		return NotSent
 	}
 	return Unknown
+}
+
+// isProvenUnsent reports whether the service cannot have performed a request for which net/http did not call
+// WroteHeaders, if the RoundTripper may speak HTTP/2. There the headers may have left before that call, so isProvenUnsent
+// needs more proof. net/http must have begun, since a RoundTripper that calls no hooks proves nothing. And one of these
+// must hold:
+//   - net/http did not read the body.
+//   - An *http.Transport got no connection. This is the only proof for a request without a body.
+func (c *call) isProvenUnsent(trace *attemptTrace, bodyIsUnread bool) bool {
+	if !trace.asked.Load() {
+		return false
+	}
+	return bodyIsUnread || c.client.standard && trace.connections.Load() == 0
 }
 
 // isWriteError reports whether a write to the connection failed.
@@ -118,8 +136,8 @@ func isWriteError(err error) bool {
 
 // mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
 // *http.Transport takes another connection only if it wrote nothing to the first, or if repeating is harmless.
-func (c *call) mayHaveResent(seen *trace) bool {
-	return seen.connections.Load() > 1 && (c.Replay || !c.client.standard)
+func (c *call) mayHaveResent(trace *attemptTrace) bool {
+	return trace.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
 
 // isSafe reports whether net/http repeats a request with this method even if it has written the request.
@@ -129,24 +147,27 @@ func isSafe(method string) bool {
 
 // setBody prepares the body of an attempt, and decides whether net/http may open it again with GetBody. The caller ends
 // the attemptBody that it returns.
+//
+// net/http may repeat a request by itself only on HTTP/1 alone. Even there it repeats a request with a safe method that
+// it has written, so then repeating the operation must be harmless.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	content := io.Reader(http.NoBody)
 	if req.Body != nil {
 		content = req.Body
 	}
+	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
 	switch {
-	case !c.client.onlyHTTP1, isSafe(req.Method) && !c.Replay:
-		// net/http must not repeat this request: it may speak HTTP/2, or the method is safe although repeating the operation
-		// is not known to be harmless. It needs no GetBody to repeat a request without a body, so an empty one gets a reader.
+	case !mayRepeat:
+		// net/http needs no GetBody to repeat a request without a body, so an empty body gets a reader too.
 		req.Body, req.GetBody = attemptReader{content, body}, nil
 	case c.Open != nil:
 		req.Body = attemptReader{content, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
 		// A body in memory stays as it is, with the GetBody of the engine. net/http knows its type, and sends it together
-		// with the headers. Its reads are not recorded, so it counts as read.
-		body.read = true
+		// with the headers. No attemptReader sees whether net/http reads it.
+		body.mayBeRead = true
 	}
 	return body
 }
@@ -154,17 +175,18 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 // attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may read on after the
 // attempt. But by then the caller may change the content, so reads fail after the end of the attempt.
 type attemptBody struct {
-	mu    sync.Mutex
-	read  bool // something may have been read
-	ended bool
+	mu        sync.Mutex
+	mayBeRead bool // net/http may have read something
+	ended     bool
 }
 
-// end waits for a read that is under way, and makes later reads fail. It reports whether something may have been read.
-func (b *attemptBody) end() (read bool) {
+// end waits for a read that is under way, and makes later reads fail. It reports whether net/http may have read
+// something.
+func (b *attemptBody) end() (mayBeRead bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
-	return b.read
+	return b.mayBeRead
 }
 
 // attemptReader reads the body of an attempt.
@@ -179,7 +201,7 @@ func (r attemptReader) Read(p []byte) (int, error) {
 	if r.body.ended {
 		return 0, io.ErrClosedPipe
 	}
-	r.body.read = true
+	r.body.mayBeRead = true
 	return r.content.Read(p)
 }
 

@@ -14,6 +14,12 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
+// This file decides whether a call makes another attempt. A retry has to be harmless, likely to help, and paid for.
+//
+// Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or from
+// a service that is overloaded or restarts, and both pass soon. A 500 comes from the service itself, which failed while
+// it worked on the request. It would probably fail again, and the caller gets the error at once.
+
 // checkRetry reports whether the engine makes another attempt. It returns an error if the wait before the last attempt
 // failed, or if a retry would follow but the context has ended. It also reports the last attempt to the rate limit and
 // to Observe, and takes the cost of a retry from the budget.
@@ -22,24 +28,46 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	if err != nil && !attempted {
 		return false, err // the wait before the attempt failed
 	}
-	var after time.Duration
-	if resp != nil {
-		after = overload.RetryAfter(resp.Header)
+	after := retryAfter(resp)
+	c.tellPace(resp, after)
+	if !c.wantsRetry(ctx, resp, failed, after) {
+		c.observe(failed, false)
+		return false, nil
 	}
-	tooLong := after > c.maxRetryAfter()
-	c.tellPace(resp, after, tooLong)
-	again = !tooLong && c.hasAttemptLeft() && c.isRetryable(resp, failed) && !c.isWaitedOutByCaller(resp)
-	if !c.isPaced(resp) && after > 0 && endsWithin(ctx, after) {
-		again = false // Pace.Wait checks the deadline for retries that wait for the rate limit
-	}
-	ended := ctx.Err()
-	spent := again && ended == nil && !c.payForRetry(resp, failed)
-	c.observe(failed, spent)
-	if again && ended != nil {
+	if ended := ctx.Err(); ended != nil {
+		c.observe(failed, false)
 		return false, ended
 	}
-	return again && !spent, nil
+	paid := c.payForRetry(resp, failed)
+	c.observe(failed, !paid)
+	return paid, nil
 }
+
+// wantsRetry reports whether another attempt is allowed, harmless, may help, and can begin before the context ends.
+// Either resp or failed is nil.
+func (c *call) wantsRetry(
+	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
+) bool {
+	switch {
+	case !c.hasAttemptLeft(), c.isTooLong(after), c.isWaitedOutByCaller(resp):
+		return false
+	case c.isPaced(resp): // Pace.Wait checks the deadline
+	case after > 0 && endsWithin(ctx, after):
+		return false
+	}
+	return c.isRetryable(resp, failed)
+}
+
+// retryAfter returns the wait that a response asks for, or 0.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp == nil {
+		return 0
+	}
+	return overload.RetryAfter(resp.Header)
+}
+
+// isTooLong reports whether the service asks for a longer wait than the call accepts.
+func (c *call) isTooLong(after time.Duration) bool { return after > c.maxRetryAfter() }
 
 // endsWithin reports whether the deadline of the context comes before the end of a wait.
 func endsWithin(ctx context.Context, wait time.Duration) bool {
@@ -49,17 +77,17 @@ func endsWithin(ctx context.Context, wait time.Duration) bool {
 
 // tellPace reports a response to the rate limit. It leaves out a 429 with a Retry-After that is too long: that fails
 // this call and must not delay other calls. It also leaves out server errors, which say nothing about the rate.
-func (c *call) tellPace(resp *http.Response, after time.Duration, tooLong bool) {
+func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	switch {
 	case resp == nil:
-	case isRefused(resp) && !tooLong:
+	case isRefused(resp) && !c.isTooLong(after):
 		c.Pace.Refused(c.place, after)
 	case !isRefused(resp) && resp.StatusCode < http.StatusInternalServerError:
 		c.Pace.Answered(c.place)
 	}
 }
 
-// observe calls Observe with the last attempt.
+// observe calls Observe with the last attempt. spent means that the budget did not pay for a retry.
 func (c *call) observe(failed *attemptError, spent bool) {
 	if c.Observe == nil {
 		return
@@ -127,8 +155,10 @@ func (c *call) isRetryableStatus(status int) bool {
 		return c.Replay || !c.result.Unsure
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
+	case http.StatusRequestTimeout:
+		return c.Replay && c.result.Delivery == Unknown // it may belong to an idle connection
 	}
-	return c.Replay && c.result.Delivery == Unknown // a 408 that may belong to an idle connection
+	return false
 }
 
 // isPermanent reports whether an immediate retry would fail in the same way.
@@ -143,10 +173,9 @@ func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Dura
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit
 	}
-	if resp != nil {
-		if after := overload.RetryAfter(resp.Header); after > 0 {
-			return after
-		}
+	after := retryAfter(resp)
+	if after > 0 {
+		return after
 	}
 	policy := c.client.config.Policy
 	ceiling := min(float64(policy.MaxBackoff), math.Ldexp(float64(policy.MinBackoff), n))

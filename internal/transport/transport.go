@@ -65,11 +65,13 @@ type Request struct {
 	MaxAttempts   int              // 0 for that of the policy
 	MaxRetryAfter time.Duration    // 0 for that of the policy
 	Pace          *overload.Pace   // rate limit of the operation; nil for none
-	// Place is the turn of the first attempt, for a caller that has already waited for the rate limit. Such a caller also
-	// makes a new call after a 429, so this call does not retry it.
+	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
+	// Place is the permission that it got from Pace. So the first attempt does not wait. After a 429 the walk waits again
+	// and makes a new call, so this call does not retry a 429. It is nil for a single call, which waits by itself.
 	Place *overload.Place
-	// Sending ends with the context of the call or before it. After its end the call waits for nothing and sends nothing
-	// more, but a request in flight goes on. Nil stands for the context of the call.
+	// Sending is set by walks too. It ends when the walk stops. Then the call begins no further wait or attempt, and a
+	// wait under way ends. But an attempt in flight goes on until its response comes or the context of the call ends, so
+	// that its outcome is not lost. Sending ends at the latest with the context of the call. If nil, that context is used.
 	Sending context.Context //nolint:containedctx // the call has two contexts
 	Observe func(Attempt)   // is called after each attempt; may be nil
 }
@@ -92,9 +94,13 @@ type Result struct {
 	Body     []byte
 	Attempts int
 	Delivery Delivery
-	Cut      bool     // the body is incomplete; only for a failure, whose status is enough
-	Unsure   bool     // an attempt before the last may have performed the operation
-	Keys     []string // the different values of the Authorization header that the attempts used
+	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
+	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
+	Unsure bool
+	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is over the
+	// size limit. That is no error, because the status says enough. With a lower status it is an error.
+	BodyIncomplete bool
+	Keys           []string // the different values of the Authorization header that the attempts used
 }
 
 // Client sends requests. It is safe for concurrent use.
