@@ -239,7 +239,11 @@ func (w *pageWalk[T]) take(p *Page[T]) error {
 	copied.Items = withoutSlices(p.Items)
 	repeats := w.previous != nil && copied.repeats(w.previous)
 	if w.previous == nil { // the pages that the walk leaves out are full
-		w.records = p.Number * cmp.Or(w.options.Count, len(p.Items))
+		full := cmp.Or(w.options.Count, len(p.Items))
+		if p.Number+1 < p.TotalPages { // then this page is full too, perhaps with fewer records than Count
+			full = len(p.Items)
+		}
+		w.records = p.Number * full
 	}
 	w.previous = &copied
 	w.records += len(p.Items)

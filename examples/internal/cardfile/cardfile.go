@@ -22,8 +22,9 @@ type Row struct {
 }
 
 // Rows yields the rows of a file: number, expiration date as MMYY, and an ID, which may be missing. It leaves out a
-// byte order mark, empty lines and a header row, which is a first row whose first field has letters and no digit. Each
-// row is read by itself, so a bad one does not harm the others. An error ends the rows: the file cannot be read.
+// byte order mark, empty lines and a header row: a first row with letters in its first field, and no digit in its
+// first two. Each row is read by itself, so a bad one does not harm the others. An error ends the rows: the file cannot
+// be read.
 func Rows(file io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		lines := bufio.NewScanner(file)
@@ -65,8 +66,9 @@ func split(line string) ([]string, error) {
 }
 
 func isHeader(fields []string) bool {
+	names := fields[:min(2, len(fields))]
 	return len(fields) > 0 && strings.ContainsFunc(fields[0], unicode.IsLetter) &&
-		!strings.ContainsFunc(fields[0], unicode.IsDigit)
+		!strings.ContainsFunc(strings.Join(names, ""), unicode.IsDigit)
 }
 
 func newRow(line int, fields []string, err error) Row {

@@ -50,6 +50,7 @@ func TestRows(t *testing.T) {
 		"empty lines":               {"\n" + header + "\n" + card + " \n\n" + card, []string{"4 c1", "7 c1"}},
 		"no ID":                     {"4111111111111111,0130\n", []string{"1 "}},
 		"no end of the line":        {card + strings.TrimSpace(card), []string{"1 c1", "2 c1"}},
+		"a bad first card":          {"n/a,0130,c0\n" + card, []string{"1 bad", "2 c1"}},
 		"a second header":           {header + header + card, []string{"2 bad", "3 c1"}},
 		"no number in the first":    {",0130,c1\n" + card, []string{"1 bad", "2 c1"}},
 		"Latin-1":                   {"4111111111111111,0130,Jos\xe9\n" + card, []string{"1 bad", "2 c1"}},

@@ -59,6 +59,7 @@ func TestCanary(t *testing.T) {
 				document.cookie
 			+ JSON.stringify(localStorage);
 	})()`)
+	p.waitFor(`document.querySelector('#table-deliveries td')`) // the page asks for the state now and then
 	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3}$`, p.text("#table-deliveries td"))
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
 	assert.Contains(t, page, "customer_firm_name")

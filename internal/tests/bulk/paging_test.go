@@ -379,3 +379,26 @@ func (s *fake) queries() []string {
 	slices.Sort(queries)
 	return queries
 }
+
+// TestWalkOfSmallerPages: a service that gives fewer records a page than Count, and rounds the number of pages down,
+// loses no record to a walk that begins later than page 0.
+func TestWalkOfSmallerPages(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		const n = 10 // pages that the service claims; there is one more, with fewer records
+		s := lying(func(page int) string {
+			if page > n {
+				return ""
+			}
+			return pageBody(n, (n+1)*perPage-1, recordIDs(page, n+1)...)
+		})
+		ahead.Page, ahead.Count = 2, 10*perPage
+		ids, err := walk(s.all(t, ahead))
+		require.NoError(t, err)
+		var want []string
+		for page := 2; page <= n; page++ {
+			want = append(want, recordIDs(page, n+1)...)
+		}
+		assert.Equal(t, want, ids)
+	})
+}

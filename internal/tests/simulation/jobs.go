@@ -244,7 +244,9 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 }
 
 // cards is the stream, which may be slow, and ends with ctx then.
-func (c *caller) cards(ctx context.Context, total int, read *atomic.Int64) func(func(payvault.AccountUpdaterCard) bool) {
+func (c *caller) cards(
+	ctx context.Context, total int, read *atomic.Int64,
+) func(func(payvault.AccountUpdaterCard) bool) {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		for i := range total {
 			if i%batchSize == 50 {

@@ -108,7 +108,7 @@ func guards() []guard {
 		{
 			"success of a read", "exchange.go",
 			"case r.Status < 200 || r.Status > 299:",
-			"case r.Status < 200 || r.Status > 299 && (out.op.Replay != ReplayRead || r.Status < http.StatusBadGateway):",
+			"case r.Status < 200 || r.Status > 299 && (out.call.op.Replay != ReplayRead || r.Status < http.StatusBadGateway):",
 		},
 		{"a success is told as one", "exchange.go", "malformed == nil {", "malformed == nil && len(r.Body)%3 > 0 {"},
 		{"success by code, not by status", "call_reply.go", "err = into.result().Check(decider(op.Op))", ""},
