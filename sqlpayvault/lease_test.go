@@ -2,6 +2,8 @@ package sqlpayvault_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -80,6 +82,15 @@ func TestLastStatementOfAKilledRun(t *testing.T) {
 	})
 }
 
+// rollback ends a transaction, and does nothing when it is called again.
+func rollback(t *testing.T, conn *sql.Conn) {
+	t.Helper()
+	_, err := conn.ExecContext(t.Context(), `ROLLBACK`)
+	if !errors.Is(err, sql.ErrConnDone) {
+		assert.NoError(t, errors.Join(err, conn.Close()))
+	}
+}
+
 // TestOpenOfALockedFile: a run that is frozen while it opens or closes the file is another run at work.
 func TestOpenOfALockedFile(t *testing.T) {
 	t.Parallel()
@@ -87,13 +98,12 @@ func TestOpenOfALockedFile(t *testing.T) {
 	require.NoError(t, opened(t, path).Close())
 	conn, err := direct(t, path).Conn(t.Context())
 	require.NoError(t, err)
+	defer rollback(t, conn)
 	_, err = conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)
 	require.NoError(t, err)
 	_, err = sqlpayvault.Open(t.Context(), path)
 	require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-	_, err = conn.ExecContext(t.Context(), `ROLLBACK`)
-	require.NoError(t, err)
-	require.NoError(t, conn.Close())
+	rollback(t, conn)
 	mustBegin(t, opened(t, path), 0)
 }
 
@@ -108,6 +118,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 		execute(t, place, `UPDATE payvault_jobs SET lease = 100`)
 		conn, err := direct(t, place).Conn(t.Context())
 		require.NoError(t, err)
+		defer rollback(t, conn)
 		for _, statement := range []string{`BEGIN`, `UPDATE payvault_jobs SET beat = beat`} {
 			_, err = conn.ExecContext(t.Context(), statement)
 			require.NoError(t, err)
@@ -115,9 +126,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 		next := opened(t, place)
 		_, err = next.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		_, err = conn.ExecContext(t.Context(), `ROLLBACK`)
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
+		rollback(t, conn)
 		mustBegin(t, next, 1)
 	})
 }

@@ -16,7 +16,7 @@ import (
 //
 // While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close makes
 // one file of them. Open refuses a file that was moved or copied without its -wal, since it may lack the latest
-// batches.
+// batches. It reads all of the file, and refuses one that is not whole.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
 	if err != nil {
@@ -37,6 +37,9 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	db, err := openFile(path, "FULL")
 	if err != nil {
 		return nil, err
+	}
+	if err := checkPages(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	j, err := New(ctx, db, opts...)
 	if err != nil {
@@ -90,6 +93,19 @@ func checkWhole(ctx context.Context, path string) error {
 	return fmt.Errorf("sqlpayvault: %s was moved or copied without %s, which has the latest batches of a run that was "+
 		"killed or is at work: put both of them into one folder. Only if it is certain that nothing is missing, as when "+
 		"another program of SQLite has closed the file, make an empty %[2]s", path, filepath.Base(wal))
+}
+
+// checkPages reads a file as a whole, and returns an error if a part of it is missing, as after a copy to a disk that
+// was full. A million batches take about 4 s.
+func checkPages(ctx context.Context, db *sql.DB) error {
+	var result string
+	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
+		return fmt.Errorf("sqlpayvault: %w", orRunning(ctx, err))
+	}
+	if result != "ok" {
+		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? %s", result)
+	}
+	return nil
 }
 
 // inspect reports whether a file is empty, and whether it is marked as one with a -wal: its version of the file format

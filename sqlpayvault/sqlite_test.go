@@ -97,6 +97,25 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	assert.Len(t, unresolved, 1)
 }
 
+// TestFileThatWasCutOff is refused, as after a copy to a disk that is full.
+func TestFileThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := opened(t, path)
+	for batch := range 300 {
+		mustBegin(t, j, batch)
+	}
+	require.NoError(t, j.Close())
+	for _, part := range []float64{0.01, 0.3, 0.6, 0.95, 0.99, 0.999} {
+		short := copyFiles(t, path, "")
+		info, err := os.Stat(short)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(short, int64(part*float64(info.Size()))))
+		_, err = sqlpayvault.Open(t.Context(), short)
+		require.Error(t, err, part)
+	}
+}
+
 // TestClose leaves one file, when the last of several journals is closed.
 func TestClose(t *testing.T) {
 	t.Parallel()
