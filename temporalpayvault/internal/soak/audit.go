@@ -117,12 +117,17 @@ func cmpOr(text, instead string) string {
 }
 
 // statuses reads the journal of a part.
-func (w *world) statuses(ctx context.Context, part string) (map[int]payvault.BatchStatus, error) {
+func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.BatchStatus, err error) {
 	db, err := sql.Open("sqlite", w.journal(part))
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // it is only read
+	defer func() {
+		// All workers are killed. Then SQLite removes the -wal when it closes the file, and leaves the mark that says that
+		// there is one, so sqlpayvault would refuse the file. This takes the mark away, as Close of sqlpayvault does.
+		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
+		err = errors.Join(err, unmark, db.Close())
+	}()
 	rows, err := db.QueryContext(ctx, `SELECT batch, status FROM payvault_batches WHERE job = $1`,
 		deck{w.settings}.snapshot(part).Checksum)
 	if err != nil {
