@@ -74,7 +74,8 @@ func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
-// grouped is an amount with commas between thousands. Only a point behind them tells that they are no decimal commas.
+// grouped matches an amount with commas between thousands. It needs a point behind them: without one, a comma may be
+// a decimal comma.
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
 // UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or none: null, false or an empty string.

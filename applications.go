@@ -178,7 +178,7 @@ func (r *validationReply) read(body []byte, lenient bool) ([]string, error) {
 
 // missing refuses data that is too long to look for messages in.
 func (r *validationReply) missing() (place string, needed bool) {
-	if r.Data.isLeft {
+	if r.Data.isTooLong {
 		return "/data", true
 	}
 	return "", false

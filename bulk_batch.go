@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// AccountUpdaterBatch is what came of up to 100 cards of a stream. One without cards, with Start equal to End, is
-// the last of a walk that did not begin, that stopped before the end of its stream, or whose journal failed. It has the
-// error.
+// AccountUpdaterBatch is what came of up to 100 cards of a stream. The last batch of a walk may have no cards, and
+// Start equal to End. It then has the error of a walk that did not begin, that stopped before the end of its stream,
+// or whose journal failed.
 type AccountUpdaterBatch struct {
 	Index       int           // zero-based, counted from the start of the stream
 	Start       int           // position of the first card in the stream, zero-based
@@ -41,8 +41,8 @@ func (b *AccountUpdaterBatch) Position(i int) int {
 type bulkBatch struct {
 	AccountUpdaterBatch
 
-	raw    Response // if the caller wants it
-	unsent bool     // Err says why the walk has stopped
+	raw       Response // if the caller wants it
+	hasReason bool     // Err says why the walk has stopped
 }
 
 // next returns the batch after b, without cards.
@@ -53,8 +53,8 @@ func (b *bulkBatch) next() *bulkBatch {
 // sent returns how many cards the request of a batch has.
 func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
-// cardNumber finds what may be one: 12 digits in a row, groups of digits as on a card, or 12 digits in a text without
-// letters. A UUID seldom has any.
+// cardNumber matches what may be a card number: 12 digits in a row, groups of digits as on a card, or 12 digits in a
+// text without letters. A UUID seldom has any of these.
 var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// statusOf returns what became of a batch whose request ended with err.
+// statusOf returns what became of a batch whose request ended with err. An answer that is safe to retry is a 429.
 func statusOf(err error) BatchStatus {
 	e, failed := errors.AsType[*Error](err)
 	switch {
@@ -79,11 +79,11 @@ func noCardError() error {
 
 // otherCardsError is the error of a batch that had another number of cards in an earlier run.
 func otherCardsError(batch int) error {
-	p := problems{"Job": {otherCards(batch)}}
+	p := problems{"Job": {otherCardsText(batch)}}
 	return p.err(OpAccountUpdaterSubmit)
 }
 
-func otherCards(batch int) string {
+func otherCardsText(batch int) string {
 	return "had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
 }
 

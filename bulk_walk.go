@@ -26,11 +26,11 @@ type bulkWalk struct {
 	sending  context.Context         //nolint:containedctx // ends with ctx or by stop; nothing more is sent then
 	stop     context.CancelCauseFunc // the first error counts
 	requests context.Context         //nolint:containedctx // of requests in flight; with a journal it does not end
-	cutOff   func()                  // ends requests
+	cutOff   func()                  // ends the context requests; with a journal it does nothing
 
 	ahead    *window.Window[*bulkBatch]
-	inFlight chan struct{}         // holds one for each batch that waits for the rate limit, or is on its way
-	lost     atomic.Int64          // batches of unknown outcome in a row
+	inFlight chan struct{}         // of size Concurrency; one for each batch that waits for its turn or is on its way
+	unknown  atomic.Int64          // batches of unknown outcome in a row
 	failure  atomic.Pointer[error] // the first error of the journal
 
 	reading  sync.WaitGroup // the goroutine that reads the stream; it sets:
@@ -59,7 +59,7 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 			return
 		}
 	}
-	w.early = w.stopped() // a stream that fails stops the walk and returns
+	w.early = w.stopped() // a stream that fails cancels the context before it returns
 	if batch.End > batch.Start {
 		w.start(batch, valid)
 	}
@@ -80,11 +80,11 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// send sends a batch when its turn has come, and again when the service refuses it with status 429. Between begin and
-// end the batch counts as sent in the journal, so it waits for its turn before.
+// send sends a batch when its turn has come, and again when the service refuses it with status 429. It waits before
+// it calls begin, because the journal takes a batch between begin and end for one that was sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // not those of the refusal
+		b.Status, b.Err, b.raw = "", nil, Response{} // those of a refusal do not count
 		opts, err := w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)
 		if err != nil {
 			w.stop(err)
@@ -97,13 +97,13 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 		w.submit(b, cards, opts)
 		w.end(b)
 		if !w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {
-			w.learn(b)
+			w.stopIfHopeless(b)
 			return
 		}
 	}
 }
 
-// begin records that a batch is about to be sent. It returns false, and decides the batch, if that is not to be sent.
+// begin records that a batch is about to be sent. If the batch is not to be sent, begin decides it and returns false.
 func (w *bulkWalk) begin(b *bulkBatch) bool {
 	if cause := w.stopped(); cause != nil {
 		w.leaveOut(b, cause)
@@ -120,8 +120,8 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 		}
 		w.leaveOut(b, w.stopped())
 	case b.isOther(known):
-		b.Status, b.Err, b.unsent = BatchNotSent, otherCardsError(b.Index), true
-		w.stop(errors.New("the job " + otherCards(b.Index)))
+		b.Status, b.Err, b.hasReason = BatchNotSent, otherCardsError(b.Index), true
+		w.stop(errors.New("the job " + otherCardsText(b.Index)))
 	case known.Begun:
 		b.takeFrom(known)
 	default:
@@ -169,26 +169,26 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostLost is how many batches in a row may be of unknown outcome, at least.
-const mostLost = 10
+// mostUnknown is how many batches of unknown outcome in a row stop a walk. With a large Concurrency it takes more.
+const mostUnknown = 10
 
-// learn stops the walk if the next batches would fare no better than b.
-func (w *bulkWalk) learn(b *bulkBatch) {
+// stopIfHopeless stops the walk if the next batches would fare no better than b.
+func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
 		w.stop(e)
 	}
 	if b.Status != BatchUnknown {
-		w.lost.Store(0)
+		w.unknown.Store(0)
 		return
 	}
-	if n := int(w.lost.Add(1)); n >= max(mostLost, 2*cap(w.inFlight)) {
+	if n := int(w.unknown.Add(1)); n >= max(mostUnknown, 2*cap(w.inFlight)) {
 		w.stop(fmt.Errorf("the last %d batches are of unknown outcome", n))
 	}
 }
 
-// isTurnedAway reports whether a batch was refused with status 429 that is not waited out. With IgnoreOverload each
-// batch has its own attempts, and only a wait that is too long counts.
+// isTurnedAway reports whether a batch that is not sent again was refused with status 429 and stops the walk. With
+// IgnoreOverload each batch has its own attempts, and it stops the walk only if the wait is too long.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
@@ -199,7 +199,7 @@ func (w *bulkWalk) isTurnedAway(e *Error) bool {
 // stopped returns why nothing more is sent, or nil. It does not return the cause of ctx, which may be the error of
 // another call.
 func (w *bulkWalk) stopped() error {
-	cause := context.Cause(w.sending) // before ctx is asked, which may end in between
+	cause := context.Cause(w.sending) // first, since ctx may end in between, and its cause with it
 	if end := w.ctx.Err(); end != nil {
 		return safeCause(w.ctx, end)
 	}
@@ -211,7 +211,7 @@ func (w *bulkWalk) stopped() error {
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil
-	b.Status, b.Err, b.unsent = BatchNotSent, e, true
+	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
 }
 
 // batches yields the batches in their order. If none of them says why the walk has stopped, a last one without cards
@@ -236,7 +236,7 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	case failure != nil && !errors.Is(last.Err, *failure):
 		w.leaveOut(next, *failure)
 		yield(next)
-	case w.early != nil && !last.unsent:
+	case w.early != nil && !last.hasReason:
 		w.leaveOut(next, w.early)
 		yield(next)
 	}

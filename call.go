@@ -50,7 +50,7 @@ func jsonBody[T any, R request[T]](req *T) makeContent {
 // pathValue is the value of one parameter of a path, or what is wrong with it.
 type pathValue struct{ text, problem string }
 
-// inPath gives the values of the parameters of a path.
+// inPath returns the values for the parameters of a path. An integer has to be positive; checkPath checks texts.
 func inPath[T ~int64 | ~string](values ...T) []pathValue {
 	path := make([]pathValue, len(values))
 	for i, v := range values {
@@ -94,7 +94,8 @@ func (c *call) pathSecrets() (ids []string) {
 	return ids
 }
 
-// isDocumented reports whether a part of a path is one of the document, such as the customer of /vault/customer.
+// isDocumented reports whether a part of a path stands in the path of an operation, as customer does in
+// /vault/customer.
 func isDocumented(part string) bool {
 	return slices.ContainsFunc(operations, func(op OperationInfo) bool {
 		return slices.Contains(strings.Split(op.Path, "/"), part)

@@ -31,8 +31,8 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 	return e
 }
 
-// answerError is the error of an answer that is not the success of the operation. What is wrong with its shape matters
-// only if the answer does not refuse the operation.
+// answerError is the error of an answer that is not the success of the operation. malformed says what is wrong with
+// its shape, which matters only if the answer does not refuse the operation.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
@@ -48,7 +48,8 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	return e
 }
 
-// resultError fills in what the transport knows. A refusal of the last attempt says nothing about one before it.
+// resultError fills in what the transport knows. If an earlier attempt may have performed the operation, the delivery
+// is unknown, even if the last attempt was refused.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -73,13 +74,13 @@ type failure struct {
 type excerpt struct {
 	jsontext.Value
 
-	isLeft bool // to the raw answer
+	isTooLong bool // it is left to the raw answer
 }
 
 // UnmarshalJSON keeps the text of a value.
 func (x *excerpt) UnmarshalJSON(b []byte) error {
-	x.isLeft = len(b) > answer.MostSaid
-	if x.Value = nil; !x.isLeft {
+	x.isTooLong = len(b) > answer.MostSaid
+	if x.Value = nil; !x.isTooLong {
 		x.Value = slices.Clone(b)
 	}
 	return nil
@@ -90,7 +91,7 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
-		f = failure{} // without what stands before the place where it is cut off
+		f = failure{} // drop what was read before the error
 	}
 	message, rmsg := answer.Text(f.Message.Value), answer.Text(f.RMsg.Value)
 	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) {
@@ -100,21 +101,22 @@ func (e *Error) readFailure(body []byte) {
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
 	if e.StatusCode < 300 && other.IsZero() && answer.SayBoth(own, other) {
-		e.Code = string(other) // which refuses nothing
+		e.Code = string(other) // a code that is zero refuses nothing: the answer is malformed, since it says both
 	}
 	if e.rejected() || e.StatusCode >= 400 {
-		e.readData(f.Data.Value) // of any other answer it is the record
+		e.readData(f.Data.Value) // in any other answer the data is the record
 	}
 	if !e.decided() {
 		e.Delivery = Unknown
 	}
 }
 
-// readData takes data.message, data that is a text or a list of texts, or what it says of fields: lists of messages by
-// name are documented for code 2. With another code, data that has anything but lists of texts and nulls is taken for a
-// record, which has no place in an error.
+// readData sets Detail and Fields from the data of a failure. Data that is a text or a list of texts is the Detail,
+// and so is data.message, unless the code is 2. Lists of messages by name are the Fields: they are documented for
+// code 2. With another code, data that has anything but lists of texts and nulls is taken for a record, and sets no
+// Fields.
 func (e *Error) readData(data jsontext.Value) {
-	if texts, plain := messages(data); plain {
+	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")
 		return
 	}
@@ -128,9 +130,9 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {
-		texts, plain := messages(member)
+		texts, areTexts := messages(member)
 		switch {
-		case e.Code == answer.Validation, plain && member.Kind() == '[':
+		case e.Code == answer.Validation, areTexts && member.Kind() == '[':
 			fields[name] = texts
 		case member.Kind() != 'n':
 			return
@@ -141,19 +143,19 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 }
 
-// messages reads a list of texts, or a single one, and reports whether it is that. Any other value is kept as it is
-// written.
-func messages(raw jsontext.Value) (texts []string, plain bool) {
+// messages returns the elements of a list, or a single value, and reports whether all of them are texts. An element
+// that is no text is returned as it is written.
+func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	list := []jsontext.Value{raw}
 	if raw.Kind() == '[' {
 		_ = answer.Read(raw, &list) // it was read before
 	}
-	plain = true
+	areTexts = true
 	for _, text := range list {
 		texts = append(texts, answer.Text(text))
-		plain = plain && text.Kind() == '"'
+		areTexts = areTexts && text.Kind() == '"'
 	}
-	return texts, plain
+	return texts, areTexts
 }
 
 // clear removes the given secrets, and card numbers, from the texts of the service: it may repeat what it was sent. A
@@ -162,7 +164,7 @@ func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {
 	case len(e.Code) < redact.CardDigits:
-	case answer.Code(e.Code).IsZero(): // which refuses nothing, as a mark would
+	case answer.Code(e.Code).IsZero(): // it refuses nothing, and a mark in its place would
 		e.Code = ""
 	default:
 		e.Code = clean(e.Code)

@@ -13,10 +13,11 @@ type reply interface {
 	// read decodes an answer. A lenient read returns the places of what it left out.
 	read(body []byte, lenient bool) (unread []string, err error)
 	result() answer.Codes
-	// missing names a documented value that is not there, and reports whether the caller cannot go on without it, as
-	// without the ID of what was created. If the caller can, the code decides.
+	// missing returns the place of a documented value that is not there, or "". It also reports whether the caller needs
+	// the value to go on, such as the ID of what was created. If not, the code alone decides whether the call succeeded.
 	missing() (place string, needed bool)
-	// accept reports whether a refusal is an answer too. It then keeps the refusal, cleared of what is private.
+	// accept reports whether a refusal is an answer too, as for Validate. It then keeps what the refusal says, cleared
+	// of the private texts.
 	accept(refusal *Error, private []string) bool
 }
 
@@ -44,7 +45,7 @@ func readInto(into any, body []byte, lenient bool) (unread []string, err error) 
 // record is the data of an answer.
 type record[T any] interface {
 	*T
-	// missing names a documented value without which the record is of no use, if that is not there.
+	// missing returns the name of a documented value that is not there and without which the record is of no use, or "".
 	missing() string
 }
 
@@ -61,7 +62,7 @@ func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) 
 	return readInto(r, body, lenient)
 }
 
-// missing asks the record.
+// missing asks the record. Without data it makes an empty record, so that Data is not nil.
 func (r *platformReply[T, P]) missing() (place string, needed bool) {
 	if r.Data == nil {
 		r.Data = new(T)
@@ -73,9 +74,9 @@ func (r *platformReply[T, P]) missing() (place string, needed bool) {
 	return "", false
 }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. An
-// operation that changes something is not lost to a value that cannot be read: unread has the places of those, also
-// with an error.
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. In
+// the answer of an operation that changes something, a value that cannot be read is left out, so that the success is
+// not lost to it. unread has the places of such values, also with an error.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	unread, err = into.read(body, op.Replay != ReplayRead)
 	if err == nil {
@@ -107,7 +108,7 @@ func nameMissing(unread []string, place string) []string {
 	return append(unread, place)
 }
 
-// isComplete reports whether an answer that cannot be read was there as a whole, so that calling again will not help.
+// isComplete reports whether a malformed answer has come as a whole, so that calling again will not help.
 func isComplete(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)

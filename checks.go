@@ -46,14 +46,14 @@ func checkExpDate(path, text string, p *problems) {
 	}
 }
 
-// checkDate refuses a date that is not in the calendar. No date is left to the service.
+// checkDate refuses a date that is not in the calendar. The zero Date is left to the service.
 func checkDate(path string, d Date, p *problems) {
 	if d != (Date{}) && !d.Valid() {
 		p.add(path, errNotDate.Error())
 	}
 }
 
-// isNil reports whether there is nothing, or a nil pointer or function of some type.
+// isNil reports whether v is nil, or a nil pointer or function of some type.
 func isNil(v any) bool {
 	rv := reflect.ValueOf(v)
 	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()

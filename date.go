@@ -39,10 +39,10 @@ func ParseDate(s string) (Date, error) {
 	return DateOf(t), nil
 }
 
-// In returns the start of the day in loc, which is not midnight where clocks are set forward then.
+// In returns the start of the day in loc. That is not midnight if clocks are set forward at midnight.
 func (d Date) In(loc *time.Location) time.Time {
 	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
-	if start.Hour() > 12 { // of the evening before
+	if start.Hour() > 12 { // an hour of the evening before, since there is no midnight
 		_, start = start.ZoneBounds()
 	}
 	return start
@@ -99,7 +99,7 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 		*d = Date{}
 		return nil
 	case parts == nil || text == "00010101":
-		return errNotDate // a form in which nobody is known to write none
+		return errNotDate // nobody is known to write 00010101 for no date
 	case parts[1] != "":
 		*d, err = ParseDate(parts[1])
 	default:
@@ -152,7 +152,7 @@ func parseInstant(text string) (time.Time, error) {
 	case len("0700"):
 		layout += "Z0700"
 	default:
-		layout += "Z07:00" // which is never read where there is no offset
+		layout += "Z07:00" // refuses a text without an offset
 	}
 	parsed, err := time.Parse(layout, text)
 	_, east := parsed.Zone()

@@ -178,5 +178,5 @@ func (f *File) check(p *problems) {
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
-	return tell(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
+	return doOnly(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
 }

@@ -34,8 +34,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. So is a request that
-	// was not sent since the service had asked to wait, and the context would have ended before.
+	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. It is also a request
+	// that was not sent, since the service had asked to wait and the context would have ended before.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
@@ -72,8 +72,8 @@ const (
 	// reads. When an attempt is lost and the next one is refused, status, code and sentinels are those of the refusal: a
 	// second cancellation may be refused because the first has been performed.
 	Unknown Delivery = iota
-	// NotSent means that the operation cannot have been performed: not a byte of it was written, but in earlier attempts
-	// that were turned away with status 429.
+	// NotSent means that the operation cannot have been performed. Not a byte of the request was written, except in
+	// earlier attempts that the service turned away with status 429.
 	NotSent
 	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
 	// and no attempt before that can have performed the operation.
@@ -92,19 +92,20 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is every error of a call and of [NewClient]. Its text is one line with the operation, the status, the code, the
-// message and what is wrong with fields. Nothing of the request is put into it, no body, query, header or path value,
-// and texts of the service are cleared of its secrets, of the API keys, of the IDs in the path and of the values of the
-// query; the service may repeat other things, see docs/secrets.md. The raw answer is available through [WithResponse].
+// Error is the type of every error of a call and of [NewClient]. Its text is one line with the operation, the status,
+// the code, the message and what is wrong with fields. Nothing of the request is put into it, no body, query, header
+// or path value, and texts of the service are cleared of its secrets, of the API keys, of the IDs in the path and of
+// the values of the query; the service may repeat other things, see docs/secrets.md. The raw answer is available
+// through [WithResponse].
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
 // other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
 // Texts and data of more than 64 KiB are left to the raw answer.
 //
-// For [ErrOutcomeUnknown] and [SafeToRetry], an Error that you make yourself, in a fake, is of the class that
-// [Operations] has for its Op, and of [ReplayNever] if that depends on the request. Its Delivery is Unknown unless you
-// set it.
+// You may make an Error yourself, in a fake. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that
+// [Operations] has for its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is Unknown
+// unless you set it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -116,7 +117,7 @@ type Error struct {
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
-	replay Replay // of the call; "" for that of Op
+	replay Replay // the class of the call; "" for the class of Op
 	final  bool   // the same call would fail again in the same way
 	cause  error
 }
@@ -144,7 +145,7 @@ func (e *Error) Error() string {
 	return line
 }
 
-// reason returns what the service said, and the cause. Of a failed local check the cause comes first.
+// reason returns what the service said, and then the cause. If a local check failed, the cause comes first.
 func (e *Error) reason() string {
 	var said []string
 	for _, text := range []string{e.Message, e.Detail} {
@@ -186,13 +187,14 @@ func (e *Error) fieldsLine() string {
 	return strings.Join(texts, "; ")
 }
 
-// longCause is how many characters of a cause a line has, such as the reason that a journal has kept.
+// longCause is how many characters of a cause are shown. Some causes are long, such as a reason that a journal has
+// kept.
 const longCause = 2000
 
-// oneLine keeps what a log line can hold of a text.
+// oneLine returns as much of a text as a log line can hold.
 func oneLine(text string) string { return lineOf(text, 300) }
 
-// lineOf keeps some characters of a text, on one line.
+// lineOf returns the first characters of a text, up to most of them, on one line.
 func lineOf(text string, most int) string {
 	line := make([]rune, 0, min(len(text), most))
 	for _, r := range text {
@@ -228,7 +230,7 @@ func (e *Error) LogValue() slog.Value {
 // (a context error, a [net.OpError], …).
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether e is of the kind of a sentinel that follows from the fields of e.
+// Is reports whether e matches a sentinel that follows from its fields. The others are found in the cause.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnauthorized:
@@ -253,7 +255,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// replayed is what performing the operation twice does.
+// replayed returns the class of the call: what performing its operation twice does.
 func (e *Error) replayed() Replay {
 	for _, op := range operations {
 		if op.Op == e.Op && e.replay == "" {
@@ -263,7 +265,8 @@ func (e *Error) replayed() Replay {
 	return cmp.Or(e.replay, ReplayNever)
 }
 
-// rejected does not hold for a 5xx: gateways give codes too, and the service behind may have performed the operation.
+// rejected reports whether a code says that the service refused the operation. A code beside a 5xx does not: gateways
+// give codes too, and the service behind may have performed the operation.
 func (e *Error) rejected() bool {
 	return e.StatusCode < 500 && e.Code != "" && !answer.Code(e.Code).IsZero()
 }
@@ -273,17 +276,18 @@ func (e *Error) isLocal() bool {
 	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
 }
 
-// decided reports whether the service decided the last attempt. A server that had not got the request yet did not.
+// decided reports whether the service decided the last attempt. With status 408 and an unknown delivery it did not:
+// the server had not got the request yet.
 func (e *Error) decided() bool {
 	isEarly := e.StatusCode == http.StatusRequestTimeout && e.Delivery == Unknown
 	return e.rejected() || e.StatusCode/100 == 4 && !isEarly
 }
 
-// SafeToRetry reports whether calling again with the same request does no harm and may help: the operation cannot have
-// been performed, since nothing was sent or the service turned the request away (429), or the operation is replayable
-// by what it does, so that performing it twice changes nothing, and the failure may pass. [WithReplay] does not count
-// here: it is for the attempts of one call. It is false for a request that failed a local check, since the same request
-// would fail again, and for errors of other packages.
+// SafeToRetry reports whether calling again with the same request does no harm and may help. There are two such
+// cases. Either the operation cannot have been performed, since nothing was sent or the service turned the request
+// away (429). Or the operation is replayable by what it does, so that performing it twice changes nothing, and the
+// failure may pass. [WithReplay] does not count here: it is for the attempts of one call. SafeToRetry is false for a
+// request that failed a local check, since the same request would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e == nil || e.final {
@@ -303,6 +307,6 @@ func SafeToRetry(err error) bool {
 
 var errPanic = errors.New("panic")
 
-// panicError stands for the result of a call that does not return: the caller's own code, such as a key source, has
-// panicked in it. Observers get it.
+// panicError is what observers get for a call that does not return, because the caller's own code, such as a key
+// source, has panicked in it.
 func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }

@@ -16,8 +16,8 @@ import (
 
 var errStopped = errors.New("the walk was stopped")
 
-// shownError is only shown: it may be the error of another call, which says nothing about this one. It matches the end
-// of a context, if there is one.
+// shownError has the text of an error and does not match it: that may be the error of another call, which says
+// nothing about this one. It matches the end of a context only, if there is one.
 type shownError struct{ shown, end error }
 
 func (e *shownError) Error() string { return e.shown.Error() }
@@ -25,9 +25,9 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns the end of the context.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown hides the errors of other calls, and the sentinels of this package, in an error of the caller's own code: that
-// of a RoundTripper, a key source, a file or a context. For example, errgroup makes the error of one call the cause of
-// the end of all its siblings.
+// disown takes an error of the caller's own code: that of a RoundTripper, a key source, a file or a context. What it
+// returns matches no error of another call and no sentinel of this package. For example, errgroup makes the error of
+// one call the cause of the end of all its siblings.
 func disown(err error) error {
 	if err == nil {
 		return nil
@@ -39,23 +39,23 @@ func disown(err error) error {
 	switch {
 	case !hides:
 		return err
-	case isBeside(err, context.DeadlineExceeded):
+	case isOutsideCalls(err, context.DeadlineExceeded):
 		return &shownError{err, context.DeadlineExceeded}
-	case isBeside(err, context.Canceled):
+	case isOutsideCalls(err, context.Canceled):
 		return &shownError{err, context.Canceled}
 	}
 	return &shownError{err, nil}
 }
 
-// isBeside is [errors.Is], but does not look into the errors of calls.
-func isBeside(err, target error) bool {
+// isOutsideCalls is [errors.Is], but does not look into the errors of calls.
+func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // it walks through them
 	case *Error:
 		return false
 	case interface{ Unwrap() error }:
-		return isBeside(wrapped.Unwrap(), target)
+		return isOutsideCalls(wrapped.Unwrap(), target)
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(wrapped.Unwrap(), func(err error) bool { return isBeside(err, target) })
+		return slices.ContainsFunc(wrapped.Unwrap(), func(err error) bool { return isOutsideCalls(err, target) })
 	}
 	return errors.Is(err, target)
 }
@@ -65,7 +65,7 @@ func isBeside(err, target error) bool {
 // because net/http returns the cause of the context as its own error.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
-		if cause == end { //nolint:errorlint // what wraps the end says more
+		if cause == end { //nolint:errorlint // a cause that wraps the end says more
 			return end
 		}
 		return &shownError{fmt.Errorf("%v: %v", end, cause), end} //nolint:errorlint // to be shown only
@@ -85,7 +85,7 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	for { // errors.As would find the URL
+	for { // errors.As would find the url.Error, and with it the URL, in a hiddenError
 		wrapped, ok := errors.AsType[*url.Error](err)
 		if !ok {
 			return &hiddenError{err}

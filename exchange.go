@@ -23,13 +23,13 @@ func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []Ca
 	return r.Data, nil
 }
 
-// tell performs an operation for which no result is documented.
-func tell(ctx context.Context, c *caller, call call, opts []CallOption) error {
+// doOnly performs an operation for which no result is documented.
+func doOnly(ctx context.Context, c *caller, call call, opts []CallOption) error {
 	call.reply = new(envelope)
 	return c.perform(ctx, call, opts)
 }
 
-// confirm performs an operation that is done when the code says so. The message beside the code may be missing.
+// confirm performs an operation whose code alone says that it is done. The message beside the code may be missing.
 func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{informs: true}
 	call.reply = &r
@@ -47,7 +47,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
 	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if info.Op == OpCall {
+	if info.Op == OpCall { // its template is only a list of parameters
 		info.Path = ""
 	}
 	ctx = observers.start(ctx, info)
@@ -129,7 +129,7 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 	return out, nil
 }
 
-// finish decodes a success, and makes one error of all that can go wrong from here on.
+// finish decodes a success into the reply, or returns the error of the call.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -155,8 +155,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns what else of the caller's own no error may repeat: secrets, keys, values of the query, and the
-// headers of call options.
+// privateTexts returns what no error may repeat, besides the values of the path: the secrets of the request, the
+// keys, the values of the query, and the headers of call options.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {

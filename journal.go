@@ -52,8 +52,8 @@ type BatchOutcome struct {
 	RequestID  string // if it was accepted; cleared if it may be a card number
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
-	// Message is the rest of the text of the error, cleared as errors are, on one line. In the error of a batch that
-	// comes from the journal it is in the text only, not in Message, Detail or Fields. That error does not match the
+	// Message is the rest of the text of the error, cleared as errors are, on one line. The error of a batch that comes
+	// from the journal has it in its text only, not in its Message, Detail or Fields. That error does not match the
 	// cause of the first one, such as [ErrMalformedResponse].
 	Message string
 }

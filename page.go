@@ -44,7 +44,8 @@ func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
 	return readInto(r, body, lenient)
 }
 
-// missing accepts null for no records, unless the service claims that the page has some. Each record is settled.
+// missing accepts null for no records, unless the service claims that the page has some. If data is absent, items is
+// still nil, and data is missing. missing also settles each record.
 func (r *pageReply[T]) missing() (string, bool) {
 	claimed := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
@@ -72,7 +73,9 @@ type list[T any] struct {
 	caller *caller
 	op     Operation
 	path   []pathValue
-	settle func(record *T) (missing string, ok bool) // names what a record lacks, if anything; "" is the record
+	// settle checks a record, and may correct it. If it is not ok, missing is the name of what the record lacks, or ""
+	// if the record is empty.
+	settle func(record *T) (missing string, ok bool)
 }
 
 // page gets one page.
@@ -153,8 +156,8 @@ type fetched[T any] struct {
 	err  error
 }
 
-// run gets the pages from options.Page on and yields them, until the walk ends. It ends too, and returns true, before
-// a page that was fetched ahead and may lack records.
+// run gets the pages from options.Page on and yields them. It returns false when the walk has ended. If a page was
+// fetched ahead and may lack records, run does not yield it and returns true.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := cancelable(ctx)
 	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
@@ -273,8 +276,8 @@ func (p *Page[T]) repeats(previous *Page[T]) bool {
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// endOfAsking returns the number before which pages may be asked for when p, which is not the last page, has come.
-// Without TotalRecords, which would tell of changes, that is only the next one.
+// endOfAsking is for a page that is not the last one. After it, the pages with a number below the result may be asked
+// for. Without TotalRecords, which would tell of changes, that is only the next page.
 func (p *Page[T]) endOfAsking() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2
@@ -312,7 +315,7 @@ func walkError(op Operation, text string) error {
 	}
 }
 
-// onPage names the page in the error of a walk. What is refused locally is so for all pages.
+// onPage adds the number of the page to the error of a walk, unless a local check failed: all pages would fail it.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -23,7 +23,7 @@ type Pair struct {
 }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
-// another form, such as an object with two pairs, also two of one name, is an error.
+// another form is an error, such as an object with two pairs, even if both have the same name.
 func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {
@@ -44,6 +44,7 @@ func ParsePairs(text string) (Pairs, error) {
 // MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
 func (p Pairs) MarshalJSON() ([]byte, error) { return marshalShown(p) }
 
+// writeForm writes a JSON string that holds the array.
 func (p Pairs) writeForm(enc *jsontext.Encoder) error {
 	objects := make([]map[string]any, len(p))
 	for i, pair := range p {

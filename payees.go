@@ -80,7 +80,7 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	return tell(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
+	return doOnly(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
 // merchantQuery makes the query of an operation that takes nothing else in it.

@@ -25,7 +25,8 @@ import (
 // Secret is read, and wherever it would be sent, so that what a log shows never becomes a card number. The memory of a
 // text is not wiped.
 //
-// Secrets of the same text are equal for [reflect.DeepEqual], but not for ==, which is for Secret{} and for copies.
+// Secrets of the same text are equal for [reflect.DeepEqual]. With == only copies of one secret are equal, and
+// Secret{} is equal to itself.
 type Secret struct {
 	masked *masked // nil for no text
 }
@@ -43,13 +44,14 @@ func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	m, changed := &masked{tag: maphash.String(tagKey, text)}, []byte(text)
-	m.mask(changed)
-	m.text = string(changed)
+	m, hidden := &masked{tag: maphash.String(tagKey, text)}, []byte(text)
+	m.mask(hidden)
+	m.text = string(hidden)
 	return Secret{m}
 }
 
-// masked is a text that is hidden from what follows pointers, as dumpers and the differences that tests print do.
+// masked is a text that is hidden from whatever follows pointers, such as dumpers and the differences that tests
+// print.
 type masked struct {
 	text string
 	tag  uint64 // a hash of the text
@@ -66,10 +68,10 @@ type block struct {
 //nolint:gochecknoglobals // never changed
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
-// mask hides a text and shows it again. Texts with another tag are hidden in another way, so that one that is known
-// does not show the others; secrets of the same text look the same, so that they are equal. It keeps texts from being
-// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
-// process can read the keys too.
+// mask hides a text, or shows a hidden one. The tag decides how, so that somebody who knows one text cannot read the
+// others. Secrets of the same text look the same, so that they are equal. This keeps texts from being seen by
+// accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the process
+// can read the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
 	for i := range text {

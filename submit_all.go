@@ -10,10 +10,10 @@ import (
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
 type SubmitAllOptions struct {
-	// Concurrency is how many requests are in flight; 4 if it is not positive, which leaves the service and the
-	// connections to other callers and still sends 60,000 cards a second where a request takes 5 ms. More of them
-	// send in proportion: 32 eight times as many. Up to 128, each finds an idle connection of the client's own
-	// pool. More than 10,000 are taken for 10,000.
+	// Concurrency is how many requests are in flight; 4 if it is not positive. That leaves the service and the
+	// connections to other callers, and still sends 60,000 cards a second where a request takes 5 ms. The speed grows in
+	// proportion: 32 requests send eight times as many cards. Up to 128 requests find idle connections in the client's
+	// own pool. More than 10,000 are taken for 10,000.
 	Concurrency int
 	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
 	Journal Journal
@@ -65,17 +65,18 @@ const (
 //   - ctx ends,
 //   - the journal fails, or knows another number of cards in a batch,
 //   - the service answers with status 401 or 403, or something else answers with another status from 400 to 499 and
-//     without a code of the service (but 408), as they would to all other batches,
+//     without a code of the service (except 408), as they would to all other batches,
 //   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15
-//     minutes) or than ctx lasts; or RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that it is not waited for; with
-//     RetryPolicy.IgnoreOverload for the longer wait only,
+//     minutes) or than ctx lasts,
+//   - the service refuses a batch with status 429, and RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that the
+//     walk does not wait; RetryPolicy.IgnoreOverload excludes this case,
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. But without a Journal they are cut off when ctx ends, which
-// leaves their outcome unknown. The last batch has no cards if no other has the reason. With a Journal [SafeToRetry] is
-// false for what was not sent, since an earlier run may have sent it: run the job again.
+// leaves their outcome unknown. If no batch has the reason, a last one without cards has it. With a Journal
+// [SafeToRetry] is false for what was not sent, since an earlier run may have sent it: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does, and waits for the stream to give its next card or to return.
 // So cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source
@@ -133,6 +134,7 @@ func (s *AccountUpdaterService) checkWalk(ctx context.Context, o SubmitAllOption
 	return p.err(OpAccountUpdaterSubmit)
 }
 
+// newBulkWalk returns a walk that has not begun to read its stream.
 func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptions, opts []CallOption) *bulkWalk {
 	w := &bulkWalk{
 		service: s, journal: o.Journal, job: o.Job, opts: opts, keepRaw: newCallOptions(opts).response != nil,

@@ -38,8 +38,8 @@ func MarshalWire(v any) ([]byte, error) {
 	return wire, nil
 }
 
-// marshal returns the wire form of v, or nil and why there is none. The mark of a secret is never sent: the service
-// would store it as a card number.
+// marshal returns the wire form of v. If there is none, it returns nil and adds the reason to p. The mark of a secret
+// is never sent: the service would store it as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
 	if err == nil && hasMark(string(wire)) {
@@ -53,13 +53,13 @@ func marshal(v any, p *problems) []byte {
 		names = keyed.byKey(names)
 	}
 	path := wirePath(names)
-	if _, known := (*p)[path]; !known { // a check of its own says it better
+	if _, known := (*p)[path]; !known { // the problem that a check has found there says it better
 		p.add(path, "cannot be written as JSON: "+reason)
 	}
 	return nil
 }
 
-// byKeys is a body with a list of pairs, whose keys say more to the caller than their places.
+// byKeys is a body with a list of pairs. The key of a pair says more to the caller than its place in the list.
 type byKeys interface {
 	byKey(names []string) []string
 }
@@ -72,11 +72,11 @@ var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
 		json.WithMarshalers(ownForms))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
-		jsontext.PreserveRawStrings(false),            // in whose escapes a mark could hide
-		jsonv1.ReportErrorsWithLegacySemantics(false), // which name no place
+		jsontext.PreserveRawStrings(false),            // a mark could hide in the escapes of a raw string
+		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors name no place
 		withSecrets(writeSecret))
 
-	// ownForms are those of types that are not written field by field, and of numbers, which v2 knows from Go 1.27 on.
+	// ownForms write types that are not written field by field, and json.Number, which v2 knows from Go 1.27 on.
 	ownForms = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v ownForm) error { return v.writeForm(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -94,7 +94,7 @@ type ownForm interface {
 // marshalShown is the MarshalJSON of types of an ownForm.
 func marshalShown(v ownForm) ([]byte, error) { return json.Marshal(v, shownForm) }
 
-// secretJSON is a secret whose text is JSON, or none for null.
+// secretJSON is a secret whose text is JSON. Without a text it is null.
 type secretJSON struct{ Secret }
 
 // withSecrets is the option to write secrets by a function.
@@ -110,7 +110,7 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
-		return errRedacted // which may be no JSON
+		return errRedacted // and not the error of WriteValue, for which the mark may be no JSON
 	case !isJSON:
 		return enc.WriteToken(jsontext.String(text))
 	case text == "":
@@ -120,14 +120,15 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	}
 }
 
-// secretsOf returns the texts of all secrets that are sent with a request.
+// secretsOf returns the texts of all secrets that are sent with a request. It writes the request, with a number in
+// place of each secret, and throws away what is written.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
 		if isJSON {
 			texts = append(texts, answer.Text(jsontext.Value(s.Reveal())))
 		}
-		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts)))) // no name of a map comes twice
+		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts)))) // so that no name of a map comes twice
 	}))
 	return texts
 }
@@ -143,7 +144,8 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable says where and why something cannot be written. It repeats no values, and no names that may be anything.
+// unwritable returns where and why a value cannot be written. It repeats no values, and no names that may be
+// anything.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer // for an error within a text, the place of that text
 	for {
@@ -162,7 +164,7 @@ func unwritable(err error) (place []string, reason string) {
 	}
 }
 
-// index is an element of a list among names that are joined by points.
+// index matches the index of an element of a list, in names that are joined by points.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a place into a path such as billing_cards[1].exp_date.

@@ -1,6 +1,6 @@
-// Package answer reads JSON as services really write it: strictly and, where that fails, once more with tolerance for
-// what common serializers make of a documented value. The memory that it takes is bounded by the text alone. It knows
-// nothing of the operations and types of the SDK.
+// Package answer reads JSON as services really write it. It reads strictly first. If that fails, it reads once more
+// and tolerates what common serializers make of a documented value. The memory that it takes is bounded by the text
+// alone. It knows nothing of the operations and types of the SDK.
 package answer
 
 import (
@@ -22,7 +22,7 @@ import (
 var (
 	// ErrNotJSON is a text that is not JSON, or not all of it. The next answer may be whole.
 	ErrNotJSON = errors.New("not JSON, or cut off")
-	// ErrTooMany is a text with more values than an answer may have, or with more than 20 that cannot be read.
+	// ErrTooMany is a text with more values than an answer may have, or with more unreadable ones than [MostUnread].
 	ErrTooMany = errors.New("more values than an answer may have")
 )
 
@@ -39,7 +39,7 @@ func (e *PlaceError) Error() string {
 	return e.Place + " cannot be read"
 }
 
-// MostUnread is how many values may be left out of an answer.
+// MostUnread is how many unreadable values may be left out of an answer.
 const MostUnread = 20
 
 // Read decodes an answer whose values all have to be readable. Otherwise it returns [ErrNotJSON], [ErrTooMany] or a
@@ -49,7 +49,7 @@ func Read(text []byte, into any) error {
 	return err
 }
 
-// ReadLenient is Read, but leaves a value that cannot be read as it is and returns its place.
+// ReadLenient is like [Read], but it skips each value that cannot be read, and returns its place.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, true)
 }
@@ -64,20 +64,20 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes strictly first, so that an answer as documented pays nothing for tolerance. A text of many records is
-// read only once, so that they take memory only once.
+// read decodes strictly first, so that a documented answer pays nothing for tolerance. A text of many records is read
+// in the tolerant way at once: two passes would take the memory of the records twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	records := countRecords(text)
 	if isTooMany(text, records) {
 		return nil, ErrTooMany
 	}
-	const few = 20_000
-	if records <= few && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
+	const mostReadTwice = 20_000
+	if records <= mostReadTwice && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
 	r := &reader{lenient: lenient}
-	if !utf8.Valid(text) { // as Latin-1
+	if !utf8.Valid(text) { // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
 	err = json.Unmarshal(text, into, form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
@@ -122,8 +122,8 @@ func mayHoldNullElement(text []byte) bool {
 	}
 }
 
-// ReadAsCaller decodes a text into a variable of a type that the caller made, as encoding/json does. The text was read
-// before, so that it is JSON of a bearable size. An error is a [*PlaceError].
+// ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does. It does not count the
+// values of the text: ReadLenient has read the same text before. An error is a [*PlaceError].
 func ReadAsCaller(text []byte, into any) error {
 	err := stdjson.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), into)
 	if err == nil {
@@ -142,8 +142,8 @@ type reader struct {
 	unread  []string // places of values that were left out
 }
 
-// value is called by the decoder before each value. It leaves one of the documented kind to the decoder, and reads the
-// others itself.
+// value is called by the decoder before each value. It leaves a value of the documented kind to the decoder, and
+// reads any other value itself.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -213,7 +213,7 @@ func PlainNames(pointer jsontext.Pointer) (names []string) {
 	return names
 }
 
-// placeOf returns a JSON pointer of plain names only.
+// placeOf returns the part of a JSON pointer that PlainNames returns.
 func placeOf(pointer jsontext.Pointer) string {
 	return strings.Join(append([]string{""}, PlainNames(pointer)...), "/")
 }

@@ -15,7 +15,8 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid bounds each text of an answer that is shown. Of a longer one, half may hold half of a card number.
+// MostSaid is the length of the longest text of an answer that is shown. A longer one is not cut but left out: the
+// cut could leave half of a card number.
 const MostSaid = 64 << 10
 
 // Errors of [Codes.Check].
@@ -29,7 +30,7 @@ var (
 // counts.
 type Code string
 
-// UnmarshalJSON reads a text or a number. What stands for none says nothing.
+// UnmarshalJSON reads a text or a number. A value that stands for none, such as null, leaves the code as it is.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess

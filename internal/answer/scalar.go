@@ -17,7 +17,7 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// setScalar reads a value into a variable of another kind, as services send it.
+// setScalar reads a value into a variable of another kind, such as a number into a string or "Y" into a bool.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -54,6 +54,7 @@ func setInteger(text string, target reflect.Value) error {
 	return nil
 }
 
+// setFlag reads what services send for true and false.
 func setFlag(text string, target reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "y", "yes", "on", "1":
@@ -93,7 +94,7 @@ func Text(raw jsontext.Value) string {
 	return string(raw)
 }
 
-// Trimmed returns the text of a value without blanks around it, and nothing for all that stands for none. It is for
+// Trimmed returns the text of a value without blanks around it, and "" for a value that stands for none. It is for
 // types that read themselves.
 func Trimmed(raw jsontext.Value) string {
 	if IsNone(raw) {

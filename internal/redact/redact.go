@@ -14,8 +14,8 @@ const (
 	// CardDigits is the length of the shortest card number.
 	CardDigits = 12
 
-	shortest = 3 // a shorter secret stands everywhere, and is left
-	rounds   = 4 // of escapes within escapes, such as &amp;nbsp;, that are read
+	shortest = 3 // bytes of a secret that is cleared; a shorter one stands everywhere
+	rounds   = 4 // how deep escapes within escapes are read, such as &amp;nbsp;
 )
 
 // separators are what may stand between the digits of a card number: blanks, dashes, dots, and characters that are not
@@ -23,7 +23,8 @@ const (
 const separators = `[\s\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
 
 var (
-	// numbers finds runs of digits, in the first group, and days of the calendar, which are no numbers.
+	// numbers matches runs of digits in its first group. Outside of the group it matches days of the calendar, so that
+	// they are not taken for runs of digits.
 	numbers = regexp.MustCompile(`\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b|` +
 		`(\d(?:` + separators + `\d)*)`)
 	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -31,11 +32,11 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of some secrets, as they are, and of card numbers. The time that it takes is in proportion to the
-// length of a text, and to the number of secrets.
+// Eraser clears texts of some secrets, as they are, and of card numbers. It takes time in proportion to the length of
+// a text, and to the number of secrets.
 type Eraser struct{ secrets []string }
 
-// New returns one for some secrets. One of less than three bytes is left.
+// New returns an Eraser for some secrets. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	for _, secret := range secrets {
@@ -51,7 +52,8 @@ func New(secrets []string) Eraser {
 }
 
 // Clean returns a text with a mark in place of what has to go. If an escape or a tag hides anything, even a part, or if
-// escapes are nested too deep to tell, the mark stands for the whole text.
+// escapes are nested too deep to tell, the mark stands for the whole text. Something is hidden if it makes a
+// difference whether escapes and tags are read before the text is erased or after.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	plain, left := plainOf(text), plainOf(cleared)
@@ -67,7 +69,7 @@ func CardNumbers(text string) string { return Eraser{}.erase(text) }
 
 // erase puts a mark in place of each stretch of a text that has to go.
 func (e Eraser) erase(text string) string {
-	ends := make(map[int]int) // of what begins at a byte
+	ends := make(map[int]int) // where each stretch ends, by where it begins
 	found := 0
 	mark := func(from, to int) {
 		ends[from] = max(ends[from], to)
