@@ -89,8 +89,9 @@ func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == 
 // isNew reports whether the hooks prove that the last connection was new.
 func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithResponse returns Answered. The exception is status 408 on a connection that was used before: servers end
-// idle connections with it. They may have written it before the request came, and then it says nothing about the request.
+// deliveryWithResponse returns Answered. The exception is status 408 on a connection that may have been used before.
+// Servers end idle connections with this status. They may have written it before the request came, and then it says
+// nothing about the request.
 func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
@@ -116,9 +117,9 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 }
 
 // isProvenUnsent reports whether the service cannot have performed a request for which net/http did not call
-// WroteHeaders, if the RoundTripper may speak HTTP/2. There the headers may have left before that call, so isProvenUnsent
-// needs more proof. net/http must have begun, since a RoundTripper that calls no hooks proves nothing. And one of these
-// must hold:
+// WroteHeaders, if the RoundTripper may speak HTTP/2. There the headers may have left before that call, so more proof
+// is needed. net/http must have begun, since a RoundTripper that calls no hooks proves nothing. And one of these must
+// hold:
 //   - net/http did not read the body.
 //   - An *http.Transport got no connection. This is the only proof for a request without a body.
 func (c *call) isProvenUnsent(trace *attemptTrace, bodyIsUnread bool) bool {

@@ -16,9 +16,9 @@ import (
 
 // This file decides whether a call makes another attempt. A retry has to be harmless, likely to help, and paid for.
 //
-// Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or from
-// a service that is overloaded or restarts, and both pass soon. A 500 comes from the service itself, which failed while
-// it worked on the request. It would probably fail again, and the caller gets the error at once.
+// Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
+// from a service that is overloaded or restarts, and both pass soon. A 500 comes from the service itself, which failed
+// while it worked on the request. It would probably fail again, and the caller gets the error at once.
 
 // checkRetry reports whether the engine makes another attempt. It returns an error if the wait before the last attempt
 // failed, or if a retry would follow but the context has ended. It also reports the last attempt to the rate limit and
