@@ -32,7 +32,8 @@ func refusesAll(e *Error) bool {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	}
-	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == ""
+	isWhole := e.cause == nil // else the body was cut off, perhaps before a code
+	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == "" && isWhole
 }
 
 // unsentError is the error of a batch that is not sent because the walk has stopped.

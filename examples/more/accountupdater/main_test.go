@@ -270,7 +270,7 @@ func TestRowsThatCannotBeSent(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
-	text := "x,0130,c1\n4111-1111,0130,c1\n" + strings.Repeat("4111111111111111,0130,c1\n", 50)
+	text := "number,expiry,id\n4111-1111,0130,c1\n" + strings.Repeat("4111111111111111,0130,c1\n", 50)
 	require.NoError(t, os.WriteFile(f.cards, []byte(text), 0o600))
 	inject(t, f.srv, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "data[7].exp_date is in the past", Times: 1,
