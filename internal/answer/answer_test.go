@@ -183,12 +183,12 @@ func TestReadAsCaller(t *testing.T) {
 	var got outer
 	require.NoError(t, ReadAsCaller([]byte("\ufeff"+`{"inner":[{"n":1},null]}`), &got))
 	assert.Equal(t, outer{Inner: []inner{{1}, {}}}, got)
-	for text, want := range map[string]string{
-		`{"inner":[{"n":"canary"}]}`: "/Inner/N cannot be read", `{"inner":5}`: "/Inner cannot be read",
-		`[]`: "the body cannot be read",
+	for text, place := range map[string]string{
+		`{"inner":[{"n":"canary"}]}`: "/Inner(/0)?/N", // of which the decoder of GOEXPERIMENT=jsonv2 names the index
+		`{"inner":5}`:                "/Inner",
+		`[]`:                         "the body",
 	} {
-		err := ReadAsCaller([]byte(text), &got)
-		assert.True(t, strings.EqualFold(want, err.Error()), err.Error())
+		assert.Regexp(t, "(?i)^"+place+" cannot be read$", ReadAsCaller([]byte(text), &got).Error())
 	}
 	err := ReadAsCaller([]byte(`{"time":{"canary 1":{"n":"x"}}}`), &got)
 	assert.NotContains(t, err.Error(), "canary")
