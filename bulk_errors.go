@@ -8,32 +8,40 @@ import (
 	"time"
 )
 
-// statusOf returns what became of a batch whose request ended with err. An answer that is safe to retry is a 429.
-func statusOf(err error) BatchStatus {
+// statusOf returns what became of a batch whose request ended with err and with the given body. An answer that is safe
+// to retry is a 429.
+func statusOf(err error, body []byte) BatchStatus {
+	if err == nil {
+		return BatchAccepted
+	}
 	e, failed := errors.AsType[*Error](err)
 	switch {
-	case !failed:
-		return BatchAccepted
-	case e.Delivery == Unknown:
+	case !failed || e.Delivery == Unknown:
 		return BatchUnknown
-	case e.Delivery == NotSent, SafeToRetry(e), refusesAll(e):
+	case e.Delivery == NotSent, SafeToRetry(e), isKeyRefused(e):
+		return BatchNotSent
+	case isOfAnother(e) && e.cause == nil && len(body) > 0:
 		return BatchNotSent
 	}
-	return BatchRefused
+	return BatchRefused // also if the body is missing or cut off: the service may have given a code
 }
 
-// refusesAll reports whether an answer is not about the batch, so that all other batches would get the same: the key is
-// refused, or the answer has no code of the service, such as the page of a proxy. A service that was at work may have
+// refusesAll reports whether all other batches would get the same answer.
+func refusesAll(e *Error) bool { return isKeyRefused(e) || isOfAnother(e) }
+
+// isKeyRefused reports whether the service does not take the key.
+func isKeyRefused(e *Error) bool {
+	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
+}
+
+// isOfAnother reports whether an answer has no code, as that of a proxy has none. A service that was at work may have
 // given up with status 408, so that is no such answer. Status 429 has its own rules.
-func refusesAll(e *Error) bool {
+func isOfAnother(e *Error) bool {
 	switch e.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return true
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	}
-	isWhole := e.cause == nil // else the body was cut off, perhaps before a code
-	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == "" && isWhole
+	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == ""
 }
 
 // unsentError is the error of a batch that is not sent because the walk has stopped.

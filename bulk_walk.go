@@ -132,12 +132,12 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 
 // submit makes the call of a batch.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
-	opts = append(slices.Clip(opts), func(o *callOptions) { o.sending = w.sending })
-	if w.keepRaw {
-		opts = append(opts, WithResponse(&b.raw))
-	}
+	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.sending = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
-	b.Status, b.Err = statusOf(err), err
+	b.Status, b.Err = statusOf(err, b.raw.Body), err
+	if !w.keepRaw {
+		b.raw = Response{}
+	}
 	if accepted != nil {
 		b.RequestID = accepted.RequestID
 	}

@@ -14,12 +14,16 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-var errStopped = errors.New("the walk was stopped")
+var (
+	errStopped    = errors.New("the walk was stopped")
+	errIncomplete = errors.New("the body of the answer is cut off or too large")
+)
 
 // shownError has the text of an error and does not match it: that may be the error of another call, which says
 // nothing about this one. It matches the end of a context only, if there is one.
 type shownError struct{ shown, end error }
 
+// Error returns the text of the error that is shown.
 func (e *shownError) Error() string { return e.shown.Error() }
 
 // Unwrap returns the end of the context.

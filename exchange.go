@@ -144,8 +144,11 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && ctx.Err() != nil && failed.cause == nil { // the context has cut off the body of a failure
-		failed.cause = safeCause(ctx, ctx.Err())
+	if r.BodyIncomplete && failed.cause == nil { // that of a failure, whose message may be lost
+		failed.cause = errIncomplete
+		if end := ctx.Err(); end != nil {
+			failed.cause = safeCause(ctx, end)
+		}
 	}
 	private := out.privateTexts(r.Keys)
 	if out.call.reply.accept(failed, private) {

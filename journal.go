@@ -67,7 +67,7 @@ const (
 	BatchRefused  BatchStatus = "refused"  // the service has decided against it
 	BatchUnknown  BatchStatus = "unknown"  // it was sent, and no usable answer came
 	// BatchNotSent is a batch that was not performed: it was not sent, or turned away with status 401, 403 or 429, or
-	// answered with another status from 400 to 499 and no code, as a proxy does. Status 408 is the exception: it may come
-	// from a service that was at work, so it is BatchRefused.
+	// answered with another status from 400 to 499 and a body without a code, as a proxy does. Two such answers may come
+	// from the service, so they are BatchRefused: status 408, and an answer whose body is empty or cut off.
 	BatchNotSent BatchStatus = "not sent"
 )

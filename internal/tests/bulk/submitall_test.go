@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -395,12 +396,14 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		match  error  // of the batches that were not sent; nil for none
 		text   string // of these; "" if all batches are sent
 	}
+	const none = "another request was refused with status 400 and no code of the service"
 	forEach(t, []test{
 		{401, ``, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
-		{400, ``, nil, "another request was refused with status 400 and no code of the service"},
+		{400, ``, nil, none}, // which may have been lost, with its code
+		{400, ` `, nil, none},
 		{404, `{"code":7}`, nil, ""},
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
 	}, func(t *testing.T, test test) {
@@ -416,7 +419,8 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		for i, b := range got {
 			if slices.Contains(sent, i) {
 				assert.Equal(t, test.status, service.AsError(t, b.Err).StatusCode)
-				assert.Equal(t, test.text != "", b.Status == payvault.BatchNotSent)
+				isSentAgain := test.text != "" && (test.body != "" || test.match != nil)
+				assert.Equal(t, isSentAgain, b.Status == payvault.BatchNotSent)
 				continue
 			}
 			assert.Equal(t, payvault.BatchNotSent, b.Status)
@@ -430,6 +434,21 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSubmitAllOfACutAnswer: the service may have given a code in what was lost. So the batch is not sent again.
+func TestSubmitAllOfACutAnswer(t *testing.T) {
+	t.Parallel()
+	s := fake{answer: func(asked) (*http.Response, error) {
+		answer := service.Reply(http.StatusUnavailableForLegalReasons, "")
+		answer.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"co`), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		return answer, nil
+	}}
+	got := collect(s.submitAll(t, stream(300, nil), atATime(1)))
+	require.Len(t, got, 3)
+	assert.Equal(t, payvault.BatchRefused, got[0].Status)
+	assert.Equal(t, payvault.BatchNotSent, got[1].Status)
+	assert.Equal(t, []int{0}, s.numbers())
 }
 
 // TestSubmitAllOfATimeoutOfTheService: with status 408 a service may give up what it was at work on. That is no proof

@@ -64,7 +64,7 @@ func (x *exchange) answer() answer {
 }
 
 // decidesNothing reports whether the answer may be taken for one that is not about its batch: the key is refused, or
-// no code can be read.
+// the body is whole and has no code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -72,8 +72,11 @@ func (x *exchange) decidesNothing() bool {
 	case status/100 != 4 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests:
 		return false
 	}
-	isWhole := x.step.Cut == "" && x.step.Framing == ""
-	return !isWhole || x.step.Body != "refusal" && x.step.Body != "validation"
+	switch x.step.Body {
+	case "refusal", "validation", "nothing":
+		return false
+	}
+	return x.step.Cut == ""
 }
 
 // saysSuccess reports whether the answer may be taken for a success. What is wrong with an application is the result of
