@@ -35,7 +35,7 @@ func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: NotSent, final: true, cause: ErrMerchantNotSupported}
 }
 
-// checkExpDate refuses what is not MMYY. An empty date is left to the service.
+// checkExpDate refuses a date that is not of the form MMYY. It accepts an empty one: the service decides about that.
 func checkExpDate(path, text string, p *problems) {
 	if text == "" {
 		return
@@ -46,7 +46,7 @@ func checkExpDate(path, text string, p *problems) {
 	}
 }
 
-// checkDate refuses a date that is not in the calendar. The zero Date is left to the service.
+// checkDate refuses a date that is not in the calendar. It accepts the zero Date: the service decides about that.
 func checkDate(path string, d Date, p *problems) {
 	if d != (Date{}) && !d.Valid() {
 		p.add(path, errNotDate.Error())

@@ -46,7 +46,8 @@ func defaultConfig() config {
 // The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. It limits the headers of an
 // answer to 1 MiB. With any other RoundTripper, and with an [http.Transport] that can speak HTTP/2, the body of a
 // request can be read once and there is no GetBody, so that net/http has no means to send it again by itself. The SDK
-// repeats what was not sent. There a POST without a body goes out with an empty one, chunked on HTTP/1.1.
+// itself repeats a request that was not sent. A POST without a body gets an empty one of this kind, which goes out
+// chunked on HTTP/1.1.
 //
 // Whether a request was sent follows from the hooks of [net/http/httptrace], and from whether its body was read. A
 // RoundTripper that calls no hooks proves nothing: the outcome is unknown. Without a body only an [http.Transport]

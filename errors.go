@@ -283,11 +283,13 @@ func (e *Error) decided() bool {
 	return e.rejected() || e.StatusCode/100 == 4 && !isEarly
 }
 
-// SafeToRetry reports whether calling again with the same request does no harm and may help. There are two such
-// cases. Either the operation cannot have been performed, since nothing was sent or the service turned the request
-// away (429). Or the operation is replayable by what it does, so that performing it twice changes nothing, and the
-// failure may pass. [WithReplay] does not count here: it is for the attempts of one call. SafeToRetry is false for a
-// request that failed a local check, since the same request would fail again, and for errors of other packages.
+// SafeToRetry reports whether calling again with the same request does no harm and may help:
+//
+//   - Nothing was sent, or the service turned the request away with status 429. So it was not performed.
+//   - The operation reads, or performing it twice changes nothing, and the failure may pass.
+//
+// [WithReplay] does not count here, since it is for the attempts of one call. SafeToRetry is false for a request that
+// failed a local check, which would fail again, and for errors of other packages.
 func SafeToRetry(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e == nil || e.final {

@@ -76,7 +76,7 @@ const (
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. But without a Journal they are cut off when ctx ends, which
 // leaves their outcome unknown. If no batch has the reason, a last one without cards has it. With a Journal
-// [SafeToRetry] is false for what was not sent, since an earlier run may have sent it: run the job again.
+// an earlier run may have sent these batches, so [SafeToRetry] is false for their errors: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does, and waits for the stream to give its next card or to return.
 // So cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source

@@ -34,7 +34,7 @@ const begun = "begun"
 // same Journal would find that batches in flight are of unknown outcome.
 type Journal struct {
 	db     *sql.DB
-	ends   *sql.DB // for End; db, but for a file of Open
+	ends   *sql.DB // for End; for a file of Open a connection of its own, else db
 	file   string  // that Open opened; "" if New got db
 	run    string  // the holder of its leases
 	lease  time.Duration

@@ -138,7 +138,7 @@ func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvaul
 	return j
 }
 
-// mustBegin begins a batch of which nothing is known.
+// mustBegin begins a batch, and fails if the journal knows it already.
 func mustBegin(tb testing.TB, j *sqlpayvault.Journal, batch int) {
 	tb.Helper()
 	state, err := j.Begin(tb.Context(), job, batch)

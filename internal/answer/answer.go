@@ -178,8 +178,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list is for the records of
-// a page. There only null means none, since a walk ends at an empty page.
+// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list has the records of a
+// page. What stands for none makes it nil, as null does.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

@@ -109,12 +109,14 @@ func TestRead_fails(t *testing.T) {
 		assert.Equal(t, place, unreadable.Place, text)
 		assert.NotContains(t, err.Error(), "canary")
 	}
-	for _, none := range []string{`null`, `""`, `false`, `{}`} { // of which only null is a list without records
-		var page struct {
+	for data, isNone := range map[string]bool{
+		`null`: true, `""`: true, `false`: true, `{}`: true, `{"a":1}`: false, `5`: false,
+	} {
+		page := struct {
 			Data *[]address `json:"data"`
-		}
-		err := Read([]byte(`{"data":`+none+`}`), &page)
-		assert.Equal(t, none != `null`, err != nil, none)
+		}{new([]address)}
+		err := Read([]byte(`{"data":`+data+`}`), &page)
+		assert.Equal(t, isNone, err == nil && page.Data == nil, data)
 	}
 	for _, text := range []string{
 		``, `{`, `{"text":"a"`, `<html>`, `{"text":"a"}}`, "{}\x00", `{"text":nul}`,

@@ -21,8 +21,6 @@ var errOtherKind = errors.New("a value of another kind")
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
-	case target.Kind() == reflect.Pointer:
-		return errOtherKind
 	case IsNone(raw) && target.Kind() == reflect.Slice:
 		target.Set(reflect.MakeSlice(target.Type(), 0, 0))
 	case IsNone(raw):

@@ -19,8 +19,8 @@ import (
 // RoundTripper may add such a key. On HTTP/2 net/http repeats a request whose stream the server has reset, although the
 // server may have performed it. In all these cases net/http needs GetBody, unless the request has no body.
 //
-// So a request has GetBody only if net/http speaks nothing but HTTP/1 and no RoundTripper stands before it. In all
-// other cases the body can be read only once. Then the call itself repeats requests that were provably not sent.
+// So a request has GetBody only if net/http gets it directly and speaks nothing but HTTP/1. Otherwise the body can be
+// read only once, and net/http cannot repeat it. The call itself then repeats a request that was provably not sent.
 
 // Delivery is how far a request came.
 type Delivery uint8

@@ -99,7 +99,7 @@ func TestPopWaitsForAJob(t *testing.T) {
 	})
 }
 
-// TestPanics reach who pops the job, and not before its turn, or who waits for what is not popped.
+// TestPanics: Pop panics with the value of the job whose turn it is. Wait panics with that of a job nobody has popped.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	start := func(size int) *Window[int] {

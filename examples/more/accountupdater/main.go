@@ -23,11 +23,12 @@
 //   - 3 if everything was sent, and batches are refused or may have arrived: see refused and unresolved;
 //   - 4 if all cards are accepted but for rows that cannot be sent: mend them, and put them into another file.
 //
-// A file that has changed is refused: to the journal, which holds no cards, all of them would be new. So new and
-// corrected cards go into another file. Remove the journal to submit all cards of a file again.
+// The program refuses a file that has changed. The journal holds no cards, so it cannot tell which of them are new. Put
+// new and corrected cards into another file. To submit all cards of a file again, remove the journal.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them it takes no -cards: made-up
-// ones go to an emulator that ends with the program, and so does the journal. The commands need no variables.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the program takes no
+// -cards, but sends made-up cards to an emulator. The emulator and the journal then end with the program. The commands
+// need no variables.
 package main
 
 import (

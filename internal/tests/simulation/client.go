@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// pool is the client's own, but for the network of the scenario and what is spoken on it.
+// pool returns the connection pool of the SDK, with the network and the protocol of the scenario.
 func (r *run) pool() *http.Transport {
 	own := pool.New()
 	own.Proxy, own.DialContext, own.TLSClientConfig.RootCAs = nil, r.dial, r.world.roots
