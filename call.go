@@ -59,7 +59,7 @@ func inPath[T ~int64 | ~string](values ...T) []pathValue {
 		switch {
 		case v < none:
 			path[i].problem = "is negative"
-		case path[i].text == "0" && v == none:
+		case path[i].text == "0" && v == none: // an integer: the text "0" may be an ID
 			path[i].problem = "is required"
 		}
 	}
@@ -84,7 +84,8 @@ func (c *call) checkPath(p *problems) []string {
 	return texts
 }
 
-// pathSecrets returns the values of the path that no error may repeat.
+// pathSecrets returns the values of the path that no error may repeat. An error may name the event of a webhook: it is
+// a word such as transaction_status_updated, and no secret.
 func (c *call) pathSecrets() (ids []string) {
 	for i, name := range urlpath.Params(c.op.Path) {
 		if value := c.path[i].text; name != "event" && !isDocumented(value) {

@@ -79,8 +79,8 @@ type excerpt struct {
 
 // UnmarshalJSON keeps the text of a value.
 func (x *excerpt) UnmarshalJSON(b []byte) error {
-	x.isTooLong = len(b) > answer.MostSaid
-	if x.Value = nil; !x.isTooLong {
+	x.Value, x.isTooLong = nil, len(b) > answer.MostSaid
+	if !x.isTooLong {
 		x.Value = slices.Clone(b)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -257,12 +256,15 @@ func (e *Error) Is(target error) bool {
 
 // replayed returns the class of the call: what performing its operation twice does.
 func (e *Error) replayed() Replay {
+	if e.replay != "" {
+		return e.replay
+	}
 	for _, op := range operations {
-		if op.Op == e.Op && e.replay == "" {
+		if op.Op == e.Op {
 			return op.Replay
 		}
 	}
-	return cmp.Or(e.replay, ReplayNever)
+	return ReplayNever
 }
 
 // rejected reports whether a code says that the service refused the operation. A code beside a 5xx does not: gateways
