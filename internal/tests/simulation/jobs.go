@@ -222,7 +222,8 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		// A refusal for longer than it waits ends the job, and so does one that is not about the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.Answered
-		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) ||
+		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
+		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) || isKeyRefused ||
 			isAnswered && (b.Status == payvault.BatchNotSent || e.Code == "" && e.StatusCode/100 == 4)
 		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
