@@ -66,13 +66,13 @@ func sentinels() []error {
 type Delivery uint8
 
 const (
-	// Unknown means that the request was sent, at least in part, and no usable answer came to it, in any of the attempts.
-	// The operation may have been performed. An error of this kind matches [ErrOutcomeUnknown], unless the operation only
-	// reads. When an attempt is lost and the next one is refused, status, code and sentinels are those of the refusal: a
-	// second cancellation may be refused because the first has been performed.
+	// Unknown means that at least one attempt was sent, at least in part, and got no usable answer. The operation may
+	// have been performed. The error matches [ErrOutcomeUnknown], unless the operation only reads. If the last attempt
+	// was refused, status, code and sentinels are those of the refusal. The refusal does not prove that nothing happened:
+	// a second cancellation may be refused because the first one succeeded.
 	Unknown Delivery = iota
-	// NotSent means that the operation cannot have been performed. Not a byte of the request was written, except in
-	// earlier attempts that the service turned away with status 429.
+	// NotSent means that the operation cannot have been performed: too little of the request was written. Earlier
+	// attempts may have been sent, but the service refused them with status 429.
 	NotSent
 	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
 	// and no attempt before that can have performed the operation.
