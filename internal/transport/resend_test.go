@@ -99,6 +99,17 @@ func TestPartialHooksProveNothing(t *testing.T) {
 	}
 }
 
+// TestNoHooksProveNothing: a RoundTripper of the caller's own fails without a call of a hook and without a read of the
+// body. It may have sent something all the same.
+func TestNoHooksProveNothing(t *testing.T) {
+	t.Parallel()
+	own := forgetful(func(*http.Request) (*http.Response, error) { return nil, errRefused })
+	result, err := New(testConfig(own)).Do(t.Context(), post(false).text("{}"))
+	require.ErrorIs(t, err, errRefused)
+	assert.Equal(t, Unknown, result.Delivery)
+	assert.Equal(t, 1, result.Attempts)
+}
+
 // TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may
 // cross with a request. On a connection that is new it is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
