@@ -110,6 +110,30 @@ func TestNoHooksProveNothing(t *testing.T) {
 	assert.Equal(t, 1, result.Attempts)
 }
 
+// TestHeadersWithoutBody: an attempt fails after its headers were written and before its body was read. Only a failed
+// write proves that the headers are not complete. After any other failure they may have arrived.
+func TestHeadersWithoutBody(t *testing.T) {
+	t.Parallel()
+	for failure, want := range map[error]Delivery{
+		errRefused: Unknown,
+		&net.OpError{Op: "read", Err: errRefused}:  Unknown,
+		&net.OpError{Op: "write", Err: errRefused}: NotSent,
+	} {
+		broken := forgetful(func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GetConn("service.test:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			trace.WroteHeaders()
+			return nil, failure
+		})
+		request := post(false).text("{}")
+		request.MaxAttempts = 1
+		result, err := New(testConfig(broken)).Do(t.Context(), request)
+		require.ErrorIs(t, err, errRefused)
+		assert.Equal(t, want, result.Delivery, failure)
+	}
+}
+
 // TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may
 // cross with a request. On a connection that is new it is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
