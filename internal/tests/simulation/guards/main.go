@@ -81,9 +81,7 @@ func guards() []guard {
 		},
 		{"redirects", attempt, "c.client.base.RoundTrip(sent)", "(&http.Client{Transport: c.client.base}).Do(sent)"},
 		{"not sent: no headers were written", delivery, "if trace.wroteHeaders.Load() {", "if false {"},
-		{"not sent: net/http was asked", delivery, "if !trace.asked.Load() {", "if false {"},
 		{"not sent: the body was not read", delivery, "c.Length > 0 && !bodyMayBeRead", "c.Length > 0"},
-		{"not sent: the headers failed to be written", delivery, "bodyIsUnread && isWriteError(err)", "bodyIsUnread"},
 		{
 			"not sent: no connection for what has no body", delivery,
 			"c.client.standard && trace.connections.Load() == 0",
