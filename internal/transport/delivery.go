@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -110,7 +111,7 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 		return Unknown
 	}
 	// On HTTP/1 the end of the headers was not even in the buffer.
-	if c.client.onlyHTTP1 || c.isProvenUnsent(trace, bodyIsUnread) {
+	if c.client.onlyHTTP1 || c.isProvenUnsent(err, trace, bodyIsUnread) {
 		return NotSent
 	}
 	return Unknown
@@ -120,13 +121,22 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 // WroteHeaders, if the RoundTripper may speak HTTP/2. There the headers may have left before that call, so more proof
 // is needed. net/http must have begun, since a RoundTripper that calls no hooks proves nothing. And one of these must
 // hold:
-//   - net/http did not read the body.
 //   - An *http.Transport got no connection. This is the only proof for a request without a body.
-func (c *call) isProvenUnsent(trace *attemptTrace, bodyIsUnread bool) bool {
+//   - net/http did not read the body, and the attempt did not fail because a context ended. When that happens, HTTP/2
+//     may still be writing the headers.
+func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyIsUnread bool) bool {
 	if !trace.asked.Load() {
 		return false
 	}
-	return bodyIsUnread || c.client.standard && trace.connections.Load() == 0
+	if c.client.standard && trace.connections.Load() == 0 {
+		return true
+	}
+	return bodyIsUnread && !isContextError(err)
+}
+
+// isContextError reports whether the end of a context made the attempt fail.
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // isWriteError reports whether a write to the connection failed.

@@ -134,6 +134,29 @@ func TestHeadersWithoutBody(t *testing.T) {
 	}
 }
 
+// TestContextEndsBeforeTheHeaders: a context ends when the request has its connection. HTTP/2 may still write the headers
+// after RoundTrip has returned. After any other failure it does not.
+func TestContextEndsBeforeTheHeaders(t *testing.T) {
+	t.Parallel()
+	for failure, want := range map[error]Delivery{
+		context.Canceled:         Unknown,
+		context.DeadlineExceeded: Unknown,
+		errRefused:               NotSent,
+	} {
+		broken := forgetful(func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GetConn("service.test:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			return nil, failure
+		})
+		request := post(false).text("{}")
+		request.MaxAttempts = 1
+		result, err := New(testConfig(broken)).Do(t.Context(), request)
+		require.ErrorIs(t, err, failure)
+		assert.Equal(t, want, result.Delivery, failure)
+	}
+}
+
 // TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may
 // cross with a request. On a connection that is new it is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
