@@ -129,8 +129,8 @@ func TestLimited(t *testing.T) {
 		"rate=20/items=2000/after=1":  {20, 20, "1", 0, 1, 2000, 0.85},
 		"rate=200/items=2000/after=":  {200, 200, "", 0, 1, 2000, 0.85},
 		"rate=200/items=2000/after=1": {200, 200, "1", 0, 1, 2000, 0.85},
-		"strict/clients=1":            {20, 1, "", way, 1, 2000, 0.8},
-		"strict/clients=5":            {20, 1, "", way, 5, 2000, 0.5},
+		"strict/clients=1":            {20, 1, "", way, 1, 2000, 0.75},
+		"strict/clients=5":            {20, 1, "", way, 5, 2000, 0.2},
 		"per-minute":                  {20, 1200, perMinute, 0, 1, 13200, 0.9},
 	} {
 		for _, impl := range []string{"payvault", "aws-standard"} {

@@ -49,18 +49,16 @@ func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 // a burst and limits that do not. Rates are in requests per second.
 const (
 	// A refusal cuts the rate.
-	firstRate  = 1    // before the first refusal the rate is taken to be at least this
-	lowestRate = 0.1  // no later refusal cuts the rate below this
-	rateCut    = 0.8  // factor of a refusal
-	steadyCut  = 0.92 // factor of a refusal after more than steadyFor answers
-	blindCut   = 0.5  // factor of a further refusal before any answer
+	firstRate  = 1   // before the first refusal the rate is taken to be at least this
+	lowestRate = 0.1 // no later refusal cuts the rate below this
+	rateCut    = 0.8 // factor of a refusal
+	steadyCut  = 0.9 // factor of a refusal after more than steadyFor answers
+	blindCut   = 0.5 // factor of a further refusal before any answer
 
 	// Each answer raises the rate.
 	searchGrowth    = math.Ln2    // added up to the known rate; it doubles the rate each second
-	steadyFor       = 5           // number of answers after a cut that do not raise the rate beyond the known rate
-	steadyGrowth    = 1           // added each second by the answers after these
-	leastGrowth     = 0.05        // added by one of them, at least
-	mostGrowth      = 0.2         // added by one of them, at most
+	steadyFor       = 10          // number of answers after a cut that do not raise the rate beyond the known rate
+	steadyGrowth    = 0.05        // added by each answer after these, at least
 	quietTime       = time.Minute // without a refusal, until knownRate is forgotten; after twice this the limit ends
 	leastQuietTurns = 40          // quietTime is at least this many turns, so that a low rate is kept long enough
 
@@ -129,7 +127,7 @@ func (p *Pace) raise(place Place) {
 	more := min(searchGrowth, r, max(0, p.knownRate-r))
 	p.answersSinceCut++
 	if p.answersSinceCut > steadyFor {
-		more = max(more, min(max(steadyGrowth/r, leastGrowth), mostGrowth))
+		more = max(more, steadyGrowth)
 	}
 	p.limiter.SetLimit(r + more)
 }

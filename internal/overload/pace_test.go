@@ -40,8 +40,7 @@ func play(p *Pace, script string) {
 // TestRateOfAPace after answers and refusals, as play has them.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
-	const five = "aaaaa"
-	const ten = five + five
+	const ten = "aaaaaaaaaa"
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
 		// from the first refusal on, by what was answered in a second
@@ -60,28 +59,26 @@ func TestRateOfAPace(t *testing.T) {
 		"rq":    0.8,
 		"rrrrq": 0.1,
 		// up to what is known, which is nothing at first
-		"ra":           0.8 + 0.693,
-		"raa":          0.8 + 2*0.693,
-		"rrrra":        0.2,
-		"rrrraa":       0.4,
-		"rar":          1.194,
-		"rarr":         0.597,
-		"rarra":        1.194,
-		"rarrb":        0.597,
-		"rarrraa":      1.194,
-		"raarr" + five: 1.749,
-		// and then not before five answers
-		"rar" + five:         1.194,
-		"rar" + five + "b":   1.194,
-		"rar" + five + "a":   1.394,
-		"rar" + five + "aaa": 1.794,
-		// each of which adds less to a high rate
-		hundred + "rar" + five + "a": 64.604,
+		"ra":          0.8 + 0.693,
+		"raa":         0.8 + 2*0.693,
+		"rrrra":       0.2,
+		"rrrraa":      0.4,
+		"rar":         1.194,
+		"rarr":        0.597,
+		"rarra":       1.194,
+		"rarrb":       0.597,
+		"rarrraa":     1.194,
+		"raarr" + ten: 1.749,
+		// and then not before ten answers
+		"rar" + ten:         1.194,
+		"rar" + ten + "b":   1.194,
+		"rar" + ten + "a":   1.244,
+		"rar" + ten + "aaa": 1.344,
 		// after which a refusal cuts it less
-		"rar" + five + "r":         0.956,
-		"rar" + five + "ar":        1.283,
-		"rar" + five + "ar" + five: 1.283,
-		"rar" + five + "arr":       0.641,
+		"rar" + ten + "r":        0.956,
+		"rar" + ten + "ar":       1.120,
+		"rar" + ten + "ar" + ten: 1.120,
+		"rar" + ten + "arr":      0.560,
 		// a minute says that nothing is known
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
@@ -317,7 +314,7 @@ func TestPaceOfManyClients(t *testing.T) {
 			took, refused = took+time.Since(start), refused+s.refused
 			assert.Equal(t, clients*requests, s.performed)
 		}
-		assert.GreaterOrEqual(t, runs*(clients*requests-20)/20/took.Seconds(), 0.75)
-		assert.LessOrEqual(t, refused, runs*clients*requests/5)
+		assert.GreaterOrEqual(t, runs*(clients*requests-20)/20/took.Seconds(), 0.65)
+		assert.LessOrEqual(t, refused, runs*clients*requests/10)
 	})
 }
