@@ -1,11 +1,14 @@
 package payvault
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // statusOf returns what became of a batch whose request ended with err and with the given body. An answer that is safe
@@ -20,10 +23,16 @@ func statusOf(err error, body []byte) BatchStatus {
 		return BatchUnknown
 	case e.Delivery == NotSent, SafeToRetry(e), isKeyRefused(e):
 		return BatchNotSent
-	case isOfAnother(e) && e.cause == nil && len(body) > 0:
+	case isOfAnother(e) && e.cause == nil && len(body) > 0 && !isBrokenJSON(body):
 		return BatchNotSent
 	}
 	return BatchRefused // also if the body is missing or cut off: the service may have given a code
+}
+
+// isBrokenJSON reports whether body begins as a JSON object and is none. A service may send half of one, with the
+// length of that half.
+func isBrokenJSON(body []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !jsontext.Value(body).IsValid()
 }
 
 // refusesAll reports whether all other batches would get the same answer.

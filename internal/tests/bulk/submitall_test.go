@@ -439,16 +439,24 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 // TestSubmitAllOfACutAnswer: the service may have given a code in what was lost. So the batch is not sent again.
 func TestSubmitAllOfACutAnswer(t *testing.T) {
 	t.Parallel()
-	s := fake{answer: func(asked) (*http.Response, error) {
-		answer := service.Reply(http.StatusUnavailableForLegalReasons, "")
-		answer.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"co`), iotest.ErrReader(io.ErrUnexpectedEOF)))
-		return answer, nil
-	}}
-	got := collect(s.submitAll(t, stream(300, nil), atATime(1)))
-	require.Len(t, got, 3)
-	assert.Equal(t, payvault.BatchRefused, got[0].Status)
-	assert.Equal(t, payvault.BatchNotSent, got[1].Status)
-	assert.Equal(t, []int{0}, s.numbers())
+	for name, body := range map[string]io.Reader{
+		"cut off":               io.MultiReader(strings.NewReader(`{"co`), iotest.ErrReader(io.ErrUnexpectedEOF)),
+		"half, with its length": strings.NewReader(` {"co`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fake{answer: func(asked) (*http.Response, error) {
+				answer := service.Reply(http.StatusUnavailableForLegalReasons, "")
+				answer.Body = io.NopCloser(body)
+				return answer, nil
+			}}
+			got := collect(s.submitAll(t, stream(300, nil), atATime(1)))
+			require.Len(t, got, 3)
+			assert.Equal(t, payvault.BatchRefused, got[0].Status)
+			assert.Equal(t, payvault.BatchNotSent, got[1].Status)
+			assert.Equal(t, []int{0}, s.numbers())
+		})
+	}
 }
 
 // TestSubmitAllOfATimeoutOfTheService: with status 408 a service may give up what it was at work on. That is no proof
