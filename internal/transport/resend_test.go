@@ -134,8 +134,8 @@ func TestHeadersWithoutBody(t *testing.T) {
 	}
 }
 
-// TestContextEndsBeforeTheHeaders: a context ends when the request has its connection. HTTP/2 may still write the headers
-// after RoundTrip has returned. After any other failure it does not.
+// TestContextEndsBeforeTheHeaders: a context ends when the request has its connection. HTTP/2 may still write the
+// headers after RoundTrip has returned. After any other failure it does not.
 func TestContextEndsBeforeTheHeaders(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[error]Delivery{
