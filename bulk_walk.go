@@ -22,20 +22,24 @@ type bulkWalk struct {
 	opts    []CallOption
 	keepRaw bool // the caller wants the answers
 
+	// There are three contexts. ctx is the caller's. When it ends, or on stop, sending ends: batches that were not sent
+	// stay unsent. Requests in flight use the third one: a journal has to record how they end, so with a journal the
+	// context requests never ends.
 	ctx      context.Context         //nolint:containedctx // of the caller
-	sending  context.Context         //nolint:containedctx // ends with ctx or by stop; nothing more is sent then
-	stop     context.CancelCauseFunc // the first error counts
-	requests context.Context         //nolint:containedctx // of requests in flight; with a journal it does not end
-	cutOff   func()                  // ends the context requests; with a journal it does nothing
+	sending  context.Context         //nolint:containedctx // ends with ctx or by stop
+	stop     context.CancelCauseFunc // ends sending; the first cause counts
+	requests context.Context         //nolint:containedctx // ends by cutOff
+	cutOff   func()                  // with a journal it does nothing
 
 	ahead    *window.Window[*bulkBatch]
-	inFlight chan struct{}         // of size Concurrency; one for each batch that waits for its turn or is on its way
+	inFlight chan struct{}         // a semaphore of size Concurrency, for batches that wait or are sent
 	unknown  atomic.Int64          // batches of unknown outcome in a row
 	failure  atomic.Pointer[error] // the first error of the journal
 
-	reading  sync.WaitGroup // the goroutine that reads the stream; it sets:
-	early    error          // why the walk had stopped before the end of the stream; nil if it had not
-	panicked any            // the value that the stream panicked with
+	// The goroutine that reads the stream sets early and panicked before it ends.
+	reading  sync.WaitGroup
+	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
+	panicked any   // the value that the stream panicked with
 }
 
 // read cuts the stream into batches and starts them.
@@ -59,13 +63,13 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 			return
 		}
 	}
-	w.early = w.stopped() // a stream that fails cancels the context before it returns
+	w.early = w.stopped() // a stream that fails cancels the context and returns: its last cards may be missing
 	if batch.End > batch.Start {
 		w.start(batch, valid)
 	}
 }
 
-// start has a batch sent in a goroutine of its own, when there is room for it.
+// start waits for room and sends a batch in a goroutine of its own. A batch without valid cards is decided at once.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -80,11 +84,11 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// send sends a batch when its turn has come, and again when the service refuses it with status 429. It waits before
-// it calls begin, because the journal takes a batch between begin and end for one that was sent.
+// send waits for the rate limit and sends a batch. It starts over when the service refuses the batch with status 429.
+// It calls begin only after the wait: after begin, the journal takes the batch for one that was sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // those of a refusal do not count
+		b.Status, b.Err, b.raw = "", nil, Response{} // forget the refusal of the last attempt
 		opts, err := w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)
 		if err != nil {
 			w.stop(err)
@@ -103,7 +107,8 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	}
 }
 
-// begin records that a batch is about to be sent. If the batch is not to be sent, begin decides it and returns false.
+// begin records in the journal that a batch is about to be sent, and returns true. If the batch must not be sent, begin
+// sets its status and error and returns false.
 func (w *bulkWalk) begin(b *bulkBatch) bool {
 	if cause := w.stopped(); cause != nil {
 		w.leaveOut(b, cause)
@@ -115,7 +120,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.stopped() == nil { // else it may have failed because the walk has stopped
+		if w.stopped() == nil { // a journal may fail only because the walk has stopped
 			w.failJournal(err)
 		}
 		w.leaveOut(b, w.stopped())
@@ -130,7 +135,8 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// submit makes the call of a batch.
+// submit makes the call of a batch and sets its status, its error and the ID of its request. If the walk stopped before
+// the first attempt, the batch is left out. If it stopped before a later attempt, the error says why.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
 	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.sending = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
@@ -152,7 +158,7 @@ func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallO
 	}
 }
 
-// end records what came of a batch.
+// end records the outcome of a batch in the journal.
 func (w *bulkWalk) end(b *bulkBatch) {
 	if w.journal == nil {
 		return
@@ -169,7 +175,8 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is how many batches of unknown outcome in a row stop a walk. With a large Concurrency it takes more.
+// mostUnknown is how many batches of unknown outcome in a row stop a walk. A large Concurrency raises it, since
+// one failure may hit all batches in flight.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if the next batches would fare no better than b.
@@ -187,8 +194,9 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether a batch that is not sent again was refused with status 429 and stops the walk. With
-// IgnoreOverload each batch has its own attempts, and it stops the walk only if the wait is too long.
+// isTurnedAway reports whether e, the error of a batch that is not sent again, is a status 429 that stops the walk.
+// With a rate limit it always stops the walk: send would have started over if that were possible. With IgnoreOverload
+// there is no rate limit, and it stops the walk only if the service asks for too long a wait.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
@@ -196,26 +204,26 @@ func (w *bulkWalk) isTurnedAway(e *Error) bool {
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }
 
-// stopped returns why nothing more is sent, or nil. It does not return the cause of ctx, which may be the error of
-// another call.
+// stopped returns why nothing more is sent, or nil. If ctx has ended, it returns an error that is safe to match, not
+// the cause of ctx: that may be the error of another call.
 func (w *bulkWalk) stopped() error {
-	cause := context.Cause(w.sending) // first, since ctx may end in between, and its cause with it
+	cause := context.Cause(w.sending) // read it before ctx.Err: if ctx ends in between, the next line sees that
 	if end := w.ctx.Err(); end != nil {
 		return safeCause(w.ctx, end)
 	}
 	return cause
 }
 
-// leaveOut decides a batch that is not sent because the walk has stopped. With a journal its error is not safe to
-// retry: an earlier run may have sent the batch, and the journal was not asked.
+// leaveOut marks a batch as not sent, because the walk has stopped. With a journal its error is not safe to retry: the
+// journal was not asked, and an earlier run may have sent the batch.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil
 	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
 }
 
-// batches yields the batches in their order. If none of them says why the walk has stopped, a last one without cards
-// does.
+// batches yields the batches in their order. If the last of them does not say why the walk has stopped, batches yields
+// one more, which has no cards and does.
 func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	last := &bulkBatch{}
 	next := &bulkBatch{}
@@ -232,7 +240,7 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 	failure := w.failure.Load()
 	switch {
-	case w.panicked != nil:
+	case w.panicked != nil: // leave panics
 	case failure != nil && !errors.Is(last.Err, *failure):
 		w.leaveOut(next, *failure)
 		yield(next)

@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// transportError is the error of a request that got no complete answer.
+// transportError returns the error of a request that got no complete answer.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // a status without its body, or the context ended before the next attempt
@@ -31,13 +31,13 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 	return e
 }
 
-// answerError is the error of an answer that is not the success of the operation. malformed says what is wrong with
-// its shape, which matters only if the answer does not refuse the operation.
+// answerError returns the error of an answer that is not a success. malformed says what is wrong with the shape of the
+// answer. It becomes the cause only of a 2xx without a code that refuses the operation.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
 	switch {
-	case e.rejected() || r.Status >= 400:
+	case e.rejected() || r.Status >= 400: // the status and the code say it all
 	case r.Status >= 300:
 		e.cause = fmt.Errorf("%w: a redirect, which is not followed", ErrMalformedResponse)
 	case r.Status < 200:
@@ -48,8 +48,9 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	return e
 }
 
-// resultError fills in what the transport knows. If an earlier attempt may have performed the operation, the delivery
-// is unknown, even if the last attempt was refused.
+// resultError returns an error with what the transport knows. If an earlier attempt may have performed the operation
+// (Unsure), the delivery is unknown, even if the last attempt was refused. A redirect is final: the next call would be
+// redirected too.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -61,7 +62,7 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 	return e
 }
 
-// failure has both shapes of errors, code and message, and rcode and rmsg.
+// failure is the body of a failed call. The service has two shapes: code and message, or rcode and rmsg.
 type failure struct {
 	answer.Codes
 
@@ -70,14 +71,14 @@ type failure struct {
 	Data    excerpt `json:"data"`
 }
 
-// excerpt is a part of an answer that is shown, unless it is longer than [answer.MostSaid].
+// excerpt is a value of an answer that an error may show. It keeps no value that is longer than [answer.MostSaid].
 type excerpt struct {
 	jsontext.Value
 
-	isTooLong bool // it is left to the raw answer
+	isTooLong bool // the value was not kept; only the raw answer has it
 }
 
-// UnmarshalJSON keeps the text of a value.
+// UnmarshalJSON keeps a copy of a value, unless it is too long.
 func (x *excerpt) UnmarshalJSON(b []byte) error {
 	x.Value, x.isTooLong = nil, len(b) > answer.MostSaid
 	if !x.isTooLong {
@@ -86,8 +87,8 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// readFailure takes the code, the message and the fields from the body, as far as they are there. It also decides
-// whether the service has answered: by a code that is not success, or by a status that refuses the request.
+// readFailure sets the code, the message, the detail and the fields from the body, as far as it has them. If neither
+// the code nor the status says that the service decided, readFailure sets the delivery to unknown.
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
@@ -101,7 +102,7 @@ func (e *Error) readFailure(body []byte) {
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
 	if e.StatusCode < 300 && other.IsZero() && answer.SayBoth(own, other) {
-		e.Code = string(other) // a code that is zero refuses nothing: the answer is malformed, since it says both
+		e.Code = string(other) // a zero refuses nothing, so the answer will be malformed
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // in any other answer the data is the record
@@ -111,10 +112,12 @@ func (e *Error) readFailure(body []byte) {
 	}
 }
 
-// readData sets Detail and Fields from the data of a failure. Data that is a text or a list of texts is the Detail,
-// and so is data.message, unless the code is 2. Lists of messages by name are the Fields: they are documented for
-// code 2. With another code, data that has anything but lists of texts and nulls is taken for a record, and sets no
-// Fields.
+// readData sets Detail and Fields from the data of a failure:
+//
+//   - A text or a list of texts is the Detail.
+//   - With code 2, data is an object with messages by field name, as documented. All of them are the Fields.
+//   - With another code, a text in data.message is the Detail. The rest is the Fields if it has only lists of texts and
+//     nulls. Otherwise data is taken for a record and sets no Fields.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")
@@ -143,8 +146,8 @@ func (e *Error) readData(data jsontext.Value) {
 	}
 }
 
-// messages returns the elements of a list, or a single value, and reports whether all of them are texts. An element
-// that is no text is returned as it is written.
+// messages returns the texts of a list, or of a single value, and reports whether all elements are JSON strings. An
+// element of another kind is returned as it is written.
 func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	list := []jsontext.Value{raw}
 	if raw.Kind() == '[' {
@@ -158,13 +161,13 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	return texts, areTexts
 }
 
-// clear removes the given secrets, and card numbers, from the texts of the service: it may repeat what it was sent. A
-// code that is too short for a card number stays, since it may well have the digits of a security code or of an ID.
+// clear removes the given secrets, and card numbers, from the texts of the service, which may repeat what it was sent.
+// A code that is too short for a card number stays as it is: it may have the digits of a security code by chance.
 func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {
 	case len(e.Code) < redact.CardDigits:
-	case answer.Code(e.Code).IsZero(): // it refuses nothing, and a mark in its place would
+	case answer.Code(e.Code).IsZero(): // drop it: a mark in its place would look like a refusal
 		e.Code = ""
 	default:
 		e.Code = clean(e.Code)
@@ -175,7 +178,7 @@ func (e *Error) clear(secrets []string) {
 	}
 	cleared := make(map[string][]string, len(e.Fields))
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		to := clean(name) // two names may become the same
+		to := clean(name) // two names may become the same: keep the texts of both
 		if cleared[to] == nil {
 			cleared[to] = []string{}
 		}

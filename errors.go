@@ -117,7 +117,7 @@ type Error struct {
 	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
 
 	replay Replay // the class of the call; "" for the class of Op
-	final  bool   // the same call would fail again in the same way
+	final  bool   // SafeToRetry is false, mostly because the same call would fail again in the same way
 	cause  error
 }
 
@@ -167,7 +167,7 @@ func (e *Error) reason() string {
 	return strings.Join(parts, ": ")
 }
 
-// fieldsLine names as many fields as a log line can hold.
+// fieldsLine returns the messages of the first 20 fields on one line.
 func (e *Error) fieldsLine() string {
 	const most = 20
 	names := slices.Sorted(maps.Keys(e.Fields))
@@ -190,10 +190,10 @@ func (e *Error) fieldsLine() string {
 // kept.
 const longCause = 2000
 
-// oneLine returns as much of a text as a log line can hold.
+// oneLine returns the first 300 characters of a text on one line.
 func oneLine(text string) string { return lineOf(text, 300) }
 
-// lineOf returns the first characters of a text, up to most of them, on one line.
+// lineOf returns the first characters of a text, at most most of them, with blanks for line breaks and the like.
 func lineOf(text string, most int) string {
 	line := make([]rune, 0, min(len(text), most))
 	for _, r := range text {
@@ -249,13 +249,14 @@ func (e *Error) Is(target error) bool {
 	case ErrValidation:
 		return e.rejected() && e.Code == answer.Validation && e.Op != OpTokensTokenize
 	case ErrOutcomeUnknown:
-		return e.Delivery == Unknown && e.replayed() != ReplayRead
+		return e.Delivery == Unknown && e.replayClass() != ReplayRead
 	}
 	return false
 }
 
-// replayed returns the class of the call: what performing its operation twice does.
-func (e *Error) replayed() Replay {
+// replayClass returns the class of the call, which says what it does to perform the operation twice. An Error that the
+// caller made has the class of its Op.
+func (e *Error) replayClass() Replay {
 	if e.replay != "" {
 		return e.replay
 	}
@@ -267,8 +268,8 @@ func (e *Error) replayed() Replay {
 	return ReplayNever
 }
 
-// rejected reports whether a code says that the service refused the operation. A code beside a 5xx does not: gateways
-// give codes too, and the service behind may have performed the operation.
+// rejected reports whether the code says that the service refused the operation. With a 5xx it does not: the code may
+// be that of a gateway, and the service behind it may have performed the operation.
 func (e *Error) rejected() bool {
 	return e.StatusCode < 500 && e.Code != "" && !answer.Code(e.Code).IsZero()
 }
@@ -278,8 +279,8 @@ func (e *Error) isLocal() bool {
 	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
 }
 
-// decided reports whether the service decided the last attempt. With status 408 and an unknown delivery it did not:
-// the server had not got the request yet.
+// decided reports whether the service decided the last attempt, by a code or by a status from 400 to 499. Status 408
+// with an unknown delivery is no decision: the server gave up before it had the whole request.
 func (e *Error) decided() bool {
 	isEarly := e.StatusCode == http.StatusRequestTimeout && e.Delivery == Unknown
 	return e.rejected() || e.StatusCode/100 == 4 && !isEarly
@@ -305,12 +306,12 @@ func SafeToRetry(err error) bool {
 		return isTurnedAway
 	case Unknown:
 	}
-	isHarmless := e.replayed() == ReplaySame || e.replayed() == ReplayRead
+	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
 	return isHarmless && (isTurnedAway || !e.decided())
 }
 
 var errPanic = errors.New("panic")
 
-// panicError is what observers get for a call that does not return, because the caller's own code, such as a key
-// source, has panicked in it.
+// panicError returns the error that observers get for a call that panics: code of the caller, such as a key source, has
+// panicked in it.
 func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }

@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// lastPage is where a walk ends whatever the service claims.
-const lastPage = 1 << 20
+// pageLimit is the highest page number of a walk. It ends a walk over a list to which the service claims no end.
+const pageLimit = 1 << 20
 
 // Page is one page of a list.
 type Page[T any] struct {
@@ -44,12 +44,15 @@ func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
 	return readInto(r, body, lenient)
 }
 
-// missing accepts null for no records, unless the service claims that the page has some. If data is absent, items is
-// still nil, and data is missing. missing also settles each record.
+// missing returns the place of the first required value that the answer lacks. It also settles each record.
+//
+// Data that is absent is missing: then Data still points to items, which is nil. Data that is null means no records. It
+// is missing only if the totals of the service claim records for this page.
 func (r *pageReply[T]) missing() (string, bool) {
-	claimed := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
+	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
-	if isNull && claimed || !isNull && *r.Data == nil {
+	isAbsent := !isNull && *r.Data == nil
+	if isAbsent || isNull && claimsRecords {
 		return "/data", true
 	}
 	records := r.records()
@@ -125,7 +128,7 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	return func(yield func(*Page[T], error) bool) {
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// From here on each page is asked for after the one before it has come.
+			// A record may have moved between two pages. Go on after the last page that was yielded, one page at a time.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -149,15 +152,15 @@ type pageWalk[T any] struct {
 	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
 
-// fetched is what came of asking for a page.
+// fetched is the result of asking for one page.
 type fetched[T any] struct {
 	page *Page[T]
 	raw  Response
 	err  error
 }
 
-// run gets the pages from options.Page on and yields them. It returns false when the walk has ended. If a page was
-// fetched ahead and may lack records, run does not yield it and returns true.
+// run gets the pages from options.Page on and yields them. It returns false when the walk has ended. It returns true
+// if the list has changed and a page that was fetched ahead may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := cancelable(ctx)
 	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
@@ -182,7 +185,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		}
 		isLast := w.isLast(f.page)
 		if !isLast {
-			w.end = f.page.endOfAsking()
+			w.end = f.page.fetchEnd()
 			w.fill(ctx)
 		}
 		if !w.yield(f.page, nil) || isLast {
@@ -191,7 +194,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	}
 }
 
-// fill asks for pages ahead, as many as may be in flight.
+// fill starts to fetch the next pages, as many as there is room for in the window.
 func (w *pageWalk[T]) fill(ctx context.Context) {
 	for w.next < w.end && w.ahead.HasRoom() && !w.failed.Load() {
 		number := w.next
@@ -200,7 +203,7 @@ func (w *pageWalk[T]) fill(ctx context.Context) {
 	}
 }
 
-// get waits for a page. Without pages ahead it asks for it first.
+// get returns a page. With Prefetch it takes the page from the window, and otherwise it fetches the page now.
 func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	if w.options.Prefetch <= 0 {
 		return w.fetch(ctx, number)
@@ -236,17 +239,13 @@ func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// take counts the records of a page. It refuses a page on which the walk would go on for ever.
+// take counts the records of a page and keeps a copy of the page. It returns an error if the walk would never end.
 func (w *pageWalk[T]) take(p *Page[T]) error {
 	copied := *p
 	copied.Items = withoutSlices(p.Items)
 	repeats := w.previous != nil && copied.repeats(w.previous)
-	if w.previous == nil { // the pages that the walk leaves out are full
-		full := cmp.Or(w.options.Count, len(p.Items))
-		if p.Number+1 < p.TotalPages { // then this page is full too, perhaps with fewer records than Count
-			full = len(p.Items)
-		}
-		w.records = p.Number * full
+	if w.previous == nil {
+		w.records = w.recordsBefore(p)
 	}
 	w.previous = &copied
 	w.records += len(p.Items)
@@ -256,37 +255,46 @@ func (w *pageWalk[T]) take(p *Page[T]) error {
 	switch {
 	case repeats:
 		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
-	case p.Number >= lastPage && !w.isLast(p):
-		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", lastPage))
+	case p.Number >= pageLimit && !w.isLast(p):
+		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
 	}
 	return nil
 }
 
-// isLast reports whether the walk ends with p: it is empty, or all pages and all records that the service claims have
-// come. One of the two numbers is not enough: there are services that round the number of pages down.
+// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
+func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
+	perPage := cmp.Or(w.options.Count, len(first.Items))
+	if first.Number+1 < first.TotalPages { // first is full too, and the service may give fewer records than Count
+		perPage = len(first.Items)
+	}
+	return first.Number * perPage
+}
+
+// isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
+// come. The number of pages alone is not enough, since some services round it down. Call take first: it counts p.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
-// repeats reports whether a page has the records of the page before it, as from a service that ignores the number of
-// the page. That may also happen when a whole page of records was added in between: then TotalRecords has grown by
-// exactly as many.
+// repeats reports whether the service sent the records of the previous page again, because it ignores the page number.
+// The same records also come twice if exactly one page of records was added in between. That is no repeat:
+// TotalRecords has grown by the length of the page.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// endOfAsking is for a page that is not the last one. After it, the pages with a number below the result may be asked
-// for. Without TotalRecords, which would tell of changes, that is only the next page.
-func (p *Page[T]) endOfAsking() int {
+// fetchEnd returns the number that follows the last page that may be fetched after p. There is at least one such page:
+// p is not the last one. Without TotalRecords there is only one, because a change of the list would not be noticed.
+func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2
 	}
 	return max(p.TotalPages, p.Number+2)
 }
 
-// withoutSlices copies records without their slices, which the copies would share with what the caller gets and may
-// change. The IDs of records are in what is left.
+// withoutSlices copies the records and clears their slices, since the caller gets the same slices and may change them.
+// The other fields, which include the IDs, are enough to compare records.
 func withoutSlices[T any](records []T) []T {
 	copies := slices.Clone(records)
 	for i := range copies {
@@ -300,7 +308,7 @@ func withoutSlices[T any](records []T) []T {
 	return copies
 }
 
-// cancelable is context.WithCancel, but leaves it to the calls to refuse a nil context with an error.
+// cancelable is context.WithCancel, except that it returns a nil context as it is. The first call then refuses it.
 func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		return nil, func() {}
@@ -315,7 +323,7 @@ func walkError(op Operation, text string) error {
 	}
 }
 
-// onPage adds the number of the page to the error of a walk, unless a local check failed: all pages would fail it.
+// onPage adds the number of the page to an error. It leaves the error of a local check alone: each page would fail it.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

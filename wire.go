@@ -32,14 +32,14 @@ import (
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
-	for path, texts := range p {
+	for path, texts := range p { // marshal adds one problem at most
 		return nil, fmt.Errorf("payvault: MarshalWire: %w: %s %s", ErrInvalidRequest, path, texts[0])
 	}
 	return wire, nil
 }
 
-// marshal returns the wire form of v. If there is none, it returns nil and adds the reason to p. The mark of a secret
-// is never sent: the service would store it as a card number.
+// marshal returns the wire form of v. If v cannot be written, marshal returns nil and adds the reason to p. A text with
+// [REDACTED] is refused: the service would store it as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
 	if err == nil && hasMark(string(wire)) {
@@ -53,7 +53,7 @@ func marshal(v any, p *problems) []byte {
 		names = keyed.byKey(names)
 	}
 	path := wirePath(names)
-	if _, known := (*p)[path]; !known { // the problem that a check has found there says it better
+	if _, known := (*p)[path]; !known { // keep the problem of a check: it is clearer than the error of the encoder
 		p.add(path, "cannot be written as JSON: "+reason)
 	}
 	return nil
@@ -64,8 +64,9 @@ type byKeys interface {
 	byKey(names []string) []string
 }
 
-// The two forms of JSON: what is shown, with a mark for each secret, and what is sent. Both are as encoding/json writes
-// them, as callers know it from their own types: JSON v2 by itself would, for one, send a zero marked omitempty.
+// There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm is sent and has the secrets.
+// Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2 differ: a zero
+// marked omitempty, for example, would be sent.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -85,19 +86,19 @@ var (
 	)
 )
 
-// ownForm is a type that is not written field by field. What it holds it writes with the options of enc, so that they
-// reach the secrets in it.
+// ownForm is a type that is not written field by field. It writes its content with the options of enc, so that the
+// option for secrets reaches the secrets in it.
 type ownForm interface {
 	writeForm(enc *jsontext.Encoder) error
 }
 
-// marshalShown is the MarshalJSON of types of an ownForm.
+// marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each ownForm.
 func marshalShown(v ownForm) ([]byte, error) { return json.Marshal(v, shownForm) }
 
 // secretJSON is a secret whose text is JSON. Without a text it is null.
 type secretJSON struct{ Secret }
 
-// withSecrets is the option to write secrets by a function.
+// withSecrets returns the option that writes each secret with the given function.
 func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
 	return json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
@@ -110,7 +111,7 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
-		return errRedacted // and not the error of WriteValue, for which the mark may be no JSON
+		return errRedacted // first, because WriteValue would say that the mark is not JSON
 	case !isJSON:
 		return enc.WriteToken(jsontext.String(text))
 	case text == "":
@@ -120,20 +121,21 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	}
 }
 
-// secretsOf returns the texts of all secrets that are sent with a request. It writes the request, with a number in
-// place of each secret, and throws away what is written.
+// secretsOf returns the texts of all secrets in a request. It encodes the request only to find them, and throws the
+// result away. Each secret is written as a number of its own: two secrets may be names of one map, and a name that
+// comes twice would end the encoding.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
 		if isJSON {
 			texts = append(texts, answer.Text(jsontext.Value(s.Reveal())))
 		}
-		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts)))) // so that no name of a map comes twice
+		return enc.WriteToken(jsontext.String(strconv.Itoa(len(texts))))
 	}))
 	return texts
 }
 
-// placeOfMark returns the place of the first text with the mark of a secret.
+// placeOfMark returns the place of the first text with the mark of a secret. The caller knows that there is one.
 func placeOfMark(wire []byte) jsontext.Pointer {
 	dec := jsontext.NewDecoder(bytes.NewReader(wire))
 	for {
@@ -144,8 +146,8 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable returns where and why a value cannot be written. It repeats no values, and no names that may be
-// anything.
+// unwritable returns where and why a value cannot be written. It repeats no values, and no names that the caller chose.
+// The JSON packages wrap their errors in each other: it keeps the outermost place and the innermost reason.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer // for an error within a text, the place of that text
 	for {

@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	// ErrNotJSON is a text that is not JSON, or not all of it. The next answer may be whole.
+	// ErrNotJSON is a text that is not JSON, or that was cut off. A retry may get the whole answer.
 	ErrNotJSON = errors.New("not JSON, or cut off")
 	// ErrTooMany is a text with more values than an answer may have, or with more unreadable ones than [MostUnread].
 	ErrTooMany = errors.New("more values than an answer may have")
 )
 
-// PlaceError names a value that cannot be read, and shows nothing of it.
+// PlaceError names the place of a value that cannot be read. It does not show the value.
 type PlaceError struct {
 	Place string // JSON pointer; "" for the whole text
 }
@@ -42,20 +42,19 @@ func (e *PlaceError) Error() string {
 // MostUnread is how many unreadable values may be left out of an answer.
 const MostUnread = 20
 
-// Read decodes an answer whose values all have to be readable. Otherwise it returns [ErrNotJSON], [ErrTooMany] or a
-// [*PlaceError].
+// Read decodes an answer. If it cannot read every value, it returns [ErrNotJSON], [ErrTooMany] or a [*PlaceError].
 func Read(text []byte, into any) error {
 	_, err := read(text, into, false)
 	return err
 }
 
-// ReadLenient is like [Read], but it skips each value that cannot be read, and returns its place.
+// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their places.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, true)
 }
 
-// form has the options of both passes. Names may be in another case. If a name comes twice, the last value counts: to
-// refuse that, all names would have to be kept.
+// form has the options of both passes. Names may be in another case. If a name comes twice, the last value counts. To
+// refuse such a text, the decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -64,8 +63,8 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes strictly first, so that a documented answer pays nothing for tolerance. A text of many records is read
-// in the tolerant way at once: two passes would take the memory of the records twice.
+// read decodes strictly first, so that a documented answer pays nothing for tolerance. If that fails, it decodes again
+// and tolerates more. A text of many records gets the tolerant pass only: two passes would take the memory twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	records := countRecords(text)
@@ -107,8 +106,8 @@ func isTooMany(text []byte, records int) bool {
 	return records > most || bytes.Count(text, []byte(",")) > 10*most
 }
 
-// mayHoldNullElement reports whether a null may be an element of a list: one that does not stand behind a colon. The
-// decoder would take it for an empty record.
+// mayHoldNullElement reports whether a null may be an element of a list, because no colon stands before it. The strict
+// pass would read such a null as an empty record.
 func mayHoldNullElement(text []byte) bool {
 	for {
 		before, rest, found := bytes.Cut(text, []byte("null"))
@@ -142,8 +141,9 @@ type reader struct {
 	unread  []string // places of values that were left out
 }
 
-// value is called by the decoder before each value. It leaves a value of the documented kind to the decoder, and
-// reads any other value itself.
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. By
+// [jsonskip.Err] it leaves a value of the documented kind to the decoder. A value that it cannot read is noted in
+// unread, or is an error if the pass is not lenient or the value is the whole text.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -159,7 +159,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	switch {
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
-	case isElement: // of a list of records, where only an object is one
+	case isElement: // an element of a list of records must be an object
 		err = errOtherKind
 	default:
 		err = setScalar(raw, target)
@@ -178,8 +178,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder reads a value of this kind by itself. A pointer to a list has the records of a
-// page. What stands for none makes it nil, as null does.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The only
+// pointer to a list is that to the records of a page. For it, setScalar reads a value such as "" or false as null.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:
@@ -201,8 +201,8 @@ func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 // plainName matches a name like those of fields, or an index. A card number is neither.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
-// PlainNames returns the names in a JSON pointer before the first one that is not like that of a field. Such a name was
-// chosen by the service or the caller, and may hold anything.
+// PlainNames returns the names in a JSON pointer, cut before the first name that does not look like that of a field.
+// The service or the caller chose that name, so it may hold a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {
@@ -213,7 +213,7 @@ func PlainNames(pointer jsontext.Pointer) (names []string) {
 	return names
 }
 
-// placeOf returns the part of a JSON pointer that PlainNames returns.
+// placeOf returns a JSON pointer, cut as PlainNames cuts it.
 func placeOf(pointer jsontext.Pointer) string {
 	return strings.Join(append([]string{""}, PlainNames(pointer)...), "/")
 }

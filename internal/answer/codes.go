@@ -15,8 +15,8 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that is shown. A longer one is not cut but left out: the
-// cut could leave half of a card number.
+// MostSaid is the length of the longest text of an answer that an error shows. A longer text is left out. To cut it
+// could leave half of a card number, which nobody would recognize as one.
 const MostSaid = 64 << 10
 
 // Errors of [Codes.Check].
@@ -26,8 +26,8 @@ var (
 	ErrBoth      = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode; "" if there is none. If an answer has it twice, the one that is not success
-// counts.
+// Code is the text of a code or an rcode; "" if there is none. If an answer has the same name twice, the value that is
+// not success counts.
 type Code string
 
 // UnmarshalJSON reads a text or a number. A value that stands for none, such as null, leaves the code as it is.
@@ -49,14 +49,14 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// IsZero reports whether a code is 0, or looks like it and may well mean success.
+// IsZero reports whether a code is the number 0 in any form, such as 00 or 0.0. Such a code may mean success.
 func (c Code) IsZero() bool {
 	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
 	return err == nil && number == 0
 }
 
-// RCode is the code of an operation whose success is 000. The number 0 is read as 000: it is what a service sends that
-// does not write the code as a text.
+// RCode is the code of an operation whose success is 000. The number 0 is read as 000: a service that writes codes as
+// numbers cannot write 000.
 type RCode Code
 
 // UnmarshalJSON reads what [Code.UnmarshalJSON] reads.
@@ -67,13 +67,13 @@ func (c *RCode) UnmarshalJSON(b []byte) error {
 	return (*Code)(c).UnmarshalJSON(b)
 }
 
-// Codes are the two that an answer may have.
+// Codes has the two codes that an answer may have.
 type Codes struct {
 	Code  Code  `json:"code"`
 	RCode RCode `json:"rcode"`
 }
 
-// Decider says which of the two codes is documented for an operation, and decides.
+// Decider says which of the two codes decides, because it is the documented one of the operation.
 type Decider int
 
 // The deciding codes.
@@ -83,7 +83,7 @@ const (
 	ByEither         // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that decides, the other one, and the value of the first one that means success.
+// Deciding returns the code that decides (own), the other code, and the value of own that means success.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess
@@ -91,8 +91,8 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// SayBoth reports whether one of two codes says success and the other one failure. The other code is not documented, so
-// only its digits count.
+// SayBoth reports whether one of two codes says success and the other one failure. The values of the other code are not
+// documented for the operation, so it says failure only if it has a digit other than 0.
 func SayBoth(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

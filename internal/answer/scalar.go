@@ -17,7 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// setScalar reads a value into a variable of another kind, such as a number into a string or "Y" into a bool.
+// setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". A value
+// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -41,7 +42,7 @@ func setScalar(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setInteger reads 5, 5.0 and 5e0.
+// setInteger sets an integer from 5, 5.0 or 5e0.
 func setInteger(text string, target reflect.Value) error {
 	number, isExact := Decimal(strings.TrimSpace(text))
 	whole, _, fits := number.Int64(0)
@@ -52,7 +53,7 @@ func setInteger(text string, target reflect.Value) error {
 	return nil
 }
 
-// setFlag reads what services send for true and false.
+// setFlag sets a bool from the words and digits that services send for true and false.
 func setFlag(text string, target reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "y", "yes", "on", "1":
@@ -86,7 +87,7 @@ func Text(raw jsontext.Value) string {
 		if bytes.IndexByte(within, '\\') < 0 && utf8.Valid(within) {
 			return string(within)
 		}
-		text, _ := jsontext.AppendUnquote(nil, raw) // it goes on after bytes that are not UTF-8
+		text, _ := jsontext.AppendUnquote(nil, raw) // ignore the error: bytes that are not UTF-8 are replaced
 		return string(text)
 	}
 	return string(raw)
@@ -101,8 +102,8 @@ func Trimmed(raw jsontext.Value) string {
 	return strings.TrimSpace(Text(raw))
 }
 
-// Decimal reads a decimal number, and reports whether it fits exactly into 19 digits. Package decimal rounds others,
-// which changes their significant digits.
+// Decimal reads a decimal number, and reports whether it was read exactly. Package decimal rounds a number to 19
+// digits. If the rounding changed the number, the significant digits before and after it differ.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	number, err := decimal.Parse(text)
 	hasExponent := strings.ContainsAny(text, "eE")

@@ -127,7 +127,7 @@ func guards() []guard {
 		},
 		{
 			"safe to retry only what is replayable", "errors.go",
-			"isHarmless := e.replayed() == ReplaySame || e.replayed() == ReplayRead",
+			"isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead",
 			"isHarmless := true",
 		},
 		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.content.body)", "var texts []string"},
