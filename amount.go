@@ -35,11 +35,11 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{d}, nil
 }
 
-// MustAmount is ParseAmount for constants: it panics where ParseAmount fails.
-func MustAmount(s string) Amount {
+// MustParseAmount is ParseAmount for constants: it panics where ParseAmount fails.
+func MustParseAmount(s string) Amount {
 	a, err := ParseAmount(s)
 	if err != nil {
-		panic("payvault: MustAmount: " + err.Error())
+		panic("payvault: MustParseAmount: " + err.Error())
 	}
 	return a
 }

@@ -55,12 +55,12 @@ func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
 		_, err := payvault.ParseAmount(text)
 		assert.Error(t, err, text)
 	}
-	assert.Panics(t, func() { payvault.MustAmount("12.50 USD") })
+	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustAmount("0.3").Decimal())
+	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())
 	assert.Equal(t, "0.3", payvault.AmountOf(decimal.MustParse("0.3")).String())
 	amount, err := payvault.NewAmount(1250, 2)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestValues_otherEncodings(t *testing.T) {
 		NoAmount payvault.Amount `xml:"none"`
 		NoDate   payvault.Date   `xml:"no_date"`
 	}
-	in := record{Amount: payvault.MustAmount("-12.50"), Date: payvault.Date{2026, time.March, 14}}
+	in := record{Amount: payvault.MustParseAmount("-12.50"), Date: payvault.Date{2026, time.March, 14}}
 	text, err := xml.Marshal(in)
 	require.NoError(t, err)
 	want := "<record><amount>-12.50</amount><date>2026-03-14</date><none>0</none><no_date></no_date></record>"

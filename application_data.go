@@ -106,9 +106,9 @@ const (
 )
 
 // ApplicationData is the data of an application, one field per documented key, and Extra for other keys. Fields that
-// are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustAmount("0")) send what would be
-// taken for empty. An empty text that replaces a saved one goes into Extra, by the key of its field. Its JSON form is
-// the list of pairs {key, value} of the wire.
+// are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustParseAmount("0")) send what
+// would be taken for empty. An empty text that replaces a saved one goes into Extra, by the key of its field. Its JSON
+// form is the list of pairs {key, value} of the wire.
 //
 // Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend
 // on the business type.

@@ -19,9 +19,9 @@ func statusOf(err error, body []byte) BatchStatus {
 	}
 	e, failed := errors.AsType[*Error](err)
 	switch {
-	case !failed || e.Delivery == Unknown:
+	case !failed || e.Delivery == DeliveryUnknown:
 		return BatchUnknown
-	case e.Delivery == NotSent, SafeToRetry(e), isKeyRefused(e):
+	case e.Delivery == DeliveryNotSent, SafeToRetry(e), isKeyRefused(e):
 		return BatchNotSent
 	case isOfAnother(e) && e.cause == nil && len(body) > 0 && !isBrokenJSON(body):
 		return BatchNotSent
@@ -50,12 +50,12 @@ func isOfAnother(e *Error) bool {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	}
-	return e.StatusCode/100 == 4 && e.Delivery == Answered && e.Code == ""
+	return e.StatusCode/100 == 4 && e.Delivery == DeliveryAnswered && e.Code == ""
 }
 
 // unsentError is the error of a batch that is not sent because the walk has stopped.
 func unsentError(cause error) *Error {
-	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: NotSent, cause: inShort(cause)}
+	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: inShort(cause)}
 	if first, ok := cause.(*Error); ok && errors.Is(first, ErrRateLimited) { //nolint:errorlint // see inShort
 		e.RetryAfter = first.RetryAfter
 	}
@@ -109,7 +109,7 @@ func otherCardsText(batch int) string {
 func earlierError(o BatchOutcome) error {
 	e := &Error{Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
 	if o.Status == BatchRefused {
-		e.Delivery = Answered
+		e.Delivery = DeliveryAnswered
 	}
 	return e
 }

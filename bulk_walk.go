@@ -200,7 +200,7 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
-	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != Unknown &&
+	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }
 

@@ -57,7 +57,7 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 		Delivery: Delivery(r.Delivery), final: r.Status/100 == 3,
 	}
 	if r.Unsure {
-		e.Delivery = Unknown
+		e.Delivery = DeliveryUnknown
 	}
 	return e
 }
@@ -108,7 +108,7 @@ func (e *Error) readFailure(body []byte) {
 		e.readData(f.Data.Value) // in any other answer the data is the record
 	}
 	if !e.decided() {
-		e.Delivery = Unknown
+		e.Delivery = DeliveryUnknown
 	}
 }
 

@@ -52,11 +52,11 @@ func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.resp
 // matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
-// WithAttempts sets how often this call is tried at most, the first time included.
-func WithAttempts(n int) CallOption {
+// WithMaxAttempts sets how often this call is tried at most, the first time included.
+func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {
-			o.problems.add("WithAttempts", "is not positive")
+			o.problems.add("WithMaxAttempts", "is not positive")
 		}
 		o.attempts = n
 	}

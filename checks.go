@@ -27,12 +27,12 @@ func (p *problems) err(op Operation) error {
 	if len(*p) == 0 {
 		return nil
 	}
-	return &Error{Op: op, Fields: *p, Delivery: NotSent, final: true, cause: ErrInvalidRequest}
+	return &Error{Op: op, Fields: *p, Delivery: DeliveryNotSent, final: true, cause: ErrInvalidRequest}
 }
 
 // merchantError is the error of an operation that cannot act for another merchant.
 func merchantError(op Operation) error {
-	return &Error{Op: op, Delivery: NotSent, final: true, cause: ErrMerchantNotSupported}
+	return &Error{Op: op, Delivery: DeliveryNotSent, final: true, cause: ErrMerchantNotSupported}
 }
 
 // checkExpDate refuses a date that is not of the form MMYY. It accepts an empty one: the service decides about that.

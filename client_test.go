@@ -215,9 +215,9 @@ func TestWithAttempts(t *testing.T) {
 		policy, want int
 		option       payvault.CallOption
 	}{
-		{4, 1, payvault.WithAttempts(1)},
-		{1, 2, payvault.WithAttempts(2)},
-		{3, 7, payvault.WithAttempts(7)},
+		{4, 1, payvault.WithMaxAttempts(1)},
+		{1, 2, payvault.WithMaxAttempts(2)},
+		{3, 7, payvault.WithMaxAttempts(7)},
 		{0, 4, nil}, // the default
 	} {
 		var raw payvault.Response
@@ -226,8 +226,8 @@ func TestWithAttempts(t *testing.T) {
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Equal(t, test.want, raw.Attempts)
 	}
-	err := addEvent(t, service.Client(t, service.Nowhere), payvault.WithAttempts(0))
-	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithAttempts": {"is not positive"}})
+	err := addEvent(t, service.Client(t, service.Nowhere), payvault.WithMaxAttempts(0))
+	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
 // TestWithResponse: nothing that the service sent is out of reach.
@@ -335,7 +335,7 @@ func TestCall_refused(t *testing.T) {
 	err := client.Call(none, request("GET"), nil)
 	service.AssertInvalid(t, err, payvault.OpCall, service.Fields{"context": {"is nil"}})
 	err = client.ForMerchant(7).Call(t.Context(), request("GET"), nil)
-	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.NotSent},
+	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.DeliveryNotSent},
 		payvault.ErrMerchantNotSupported)
 }
 

@@ -103,28 +103,28 @@ type ShippingAddress struct {
 
 // BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
 type BillingCardRequest struct {
-	CardNumber  Secret     `json:"card_number,omitzero"` // digits
-	ExpDate     string     `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
-	CVV2        Secret     `json:"cvv2,omitzero"`        // card security code
-	TypeID      TypeID     `json:"type_id,omitzero"`     // ACH account type
-	TRNumber    Secret     `json:"tr_number,omitzero"`   // ACH routing number
-	DDANumber   Secret     `json:"dda_number,omitzero"`  // ACH account number
-	CardID      string     `json:"card_id,omitzero"`     // a card ID; what it does in a request is not shown
-	FirstName   string     `json:"billing_first_name,omitzero"`
-	LastName    string     `json:"billing_last_name,omitzero"`
-	FirmName    string     `json:"billing_firm_name,omitzero"`
-	Email       []string   `json:"billing_email,omitempty"`
-	Addr1       string     `json:"billing_addr1,omitzero"`
-	Addr2       string     `json:"billing_addr2,omitzero"`
-	City        string     `json:"billing_city,omitzero"`
-	State       string     `json:"billing_state,omitzero"`
-	Zip         string     `json:"billing_zip,omitzero"`          // postal code
-	Zip4        string     `json:"billing_zip4,omitzero"`         // extension of the postal code
-	Country     string     `json:"billing_country,omitzero"`      // the form is not shown
-	CountryCode string     `json:"billing_country_code,omitzero"` // the form is not shown
-	Verify      *bool      `json:"verify,omitzero"`               // nil is not sent
-	Primary     *bool      `json:"primary,omitzero"`              // nil is not sent
-	MerchantID  MerchantID `json:"merchant_id,omitzero"`          // when acting for another merchant
+	CardNumber  Secret         `json:"card_number,omitzero"` // digits
+	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
+	CVV2        Secret         `json:"cvv2,omitzero"`        // card security code
+	TypeID      ACHAccountType `json:"type_id,omitzero"`     // ACH account type
+	TRNumber    Secret         `json:"tr_number,omitzero"`   // ACH routing number
+	DDANumber   Secret         `json:"dda_number,omitzero"`  // ACH account number
+	CardID      string         `json:"card_id,omitzero"`     // a card ID; what it does in a request is not shown
+	FirstName   string         `json:"billing_first_name,omitzero"`
+	LastName    string         `json:"billing_last_name,omitzero"`
+	FirmName    string         `json:"billing_firm_name,omitzero"`
+	Email       []string       `json:"billing_email,omitempty"`
+	Addr1       string         `json:"billing_addr1,omitzero"`
+	Addr2       string         `json:"billing_addr2,omitzero"`
+	City        string         `json:"billing_city,omitzero"`
+	State       string         `json:"billing_state,omitzero"`
+	Zip         string         `json:"billing_zip,omitzero"`          // postal code
+	Zip4        string         `json:"billing_zip4,omitzero"`         // extension of the postal code
+	Country     string         `json:"billing_country,omitzero"`      // the form is not shown
+	CountryCode string         `json:"billing_country_code,omitzero"` // the form is not shown
+	Verify      *bool          `json:"verify,omitzero"`               // nil is not sent
+	Primary     *bool          `json:"primary,omitzero"`              // nil is not sent
+	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // when acting for another merchant
 }
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
@@ -162,7 +162,7 @@ func (s *CustomersService) Create(
 }
 
 // List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor
-// desc, a filter without a field, conditional or value or with a comma in one, and days of BETWEEN_DATES that are not
+// desc, a filter without a field, condition or value or with a comma in one, and days of BETWEEN_DATES that are not
 // in the calendar or in order fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is
 // replayable.
 //

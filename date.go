@@ -177,10 +177,10 @@ func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// ExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its
+// FormatExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its
 // last two digits (30). A month or year that cannot be written so gives a text that fails the local
-// check of every request: ExpDate(13, 2030) is "1330".
-func ExpDate(month, year int) string {
+// check of every request: FormatExpDate(13, 2030) is "1330".
+func FormatExpDate(month, year int) string {
 	if year >= 2000 && year <= 2099 {
 		year -= 2000
 	}

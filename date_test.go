@@ -146,13 +146,15 @@ func TestExpDate(t *testing.T) {
 	for date, want := range map[[2]int]string{
 		{1, 2030}: "0130", {12, 30}: "1230", {9, 2000}: "0900", {9, 0}: "0900", {12, 2099}: "1299", {13, 2030}: "1330",
 	} {
-		assert.Equal(t, want, payvault.ExpDate(date[0], date[1]))
+		assert.Equal(t, want, payvault.FormatExpDate(date[0], date[1]))
 	}
 	client := service.Client(t, service.Nowhere)
 	for _, bad := range []string{
-		payvault.ExpDate(0, 2030), payvault.ExpDate(13, 2030), payvault.ExpDate(-1, 2030), payvault.ExpDate(1, -5),
-		payvault.ExpDate(1, 1999), payvault.ExpDate(1, 2100),
-		payvault.ExpDate(123, 4), payvault.ExpDate(math.MaxInt, math.MinInt), "1", "123", "12345", "12/30", "+123", " 123",
+		payvault.FormatExpDate(0, 2030), payvault.FormatExpDate(13, 2030), payvault.FormatExpDate(-1, 2030),
+		payvault.FormatExpDate(1, -5),
+		payvault.FormatExpDate(1, 1999), payvault.FormatExpDate(1, 2100),
+		payvault.FormatExpDate(123, 4), payvault.FormatExpDate(math.MaxInt, math.MinInt),
+		"1", "123", "12345", "12/30", "+123", " 123",
 		"１２３０", "12 0", "1 29", "1329", "0029", "9929", "ab29", "12ab", "0x1f", "1_29",
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, ExpDate: bad})

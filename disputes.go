@@ -34,10 +34,10 @@ const (
 // MaxDisputeMessage is the longest message of a dispute response, in characters.
 const MaxDisputeMessage = 5000
 
-// DisputeResponse is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
-// dispute, for which Message and Evidence are required. The full sets of required and optional fields per
-// dispute type are not shown.
-type DisputeResponse struct {
+// DisputeRespondRequest is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
+// dispute, for which Message and Evidence are required. The full sets of required and optional fields per dispute type
+// are not shown.
+type DisputeRespondRequest struct {
 	Message string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
 	Type    DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
 	// Amount of the transaction; its unit is not shown.
@@ -52,7 +52,7 @@ type DisputeResponse struct {
 	Evidence *File `json:"-"`
 }
 
-func (r *DisputeResponse) prepare(_ *caller, p *problems) {
+func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
 	}
@@ -70,14 +70,14 @@ func (r *DisputeResponse) prepare(_ *caller, p *problems) {
 }
 
 // inForm sends a response and its file as the parts of a form.
-func (r *DisputeResponse) inForm(c *caller, p *problems) content {
+func (r *DisputeRespondRequest) inForm(c *caller, p *problems) content {
 	content := jsonBody(r)(c, p)
 	content.form = r.form
 	return content
 }
 
 // form puts the JSON text of a response and its file into the parts of a form.
-func (r *DisputeResponse) form(text []byte) *formdata.Body {
+func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
 		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}
@@ -177,6 +177,8 @@ func (f *File) check(p *problems) {
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/dispute/{rec_id}/respond.
-func (s *DisputesService) Respond(ctx context.Context, id DisputeID, req *DisputeResponse, opts ...CallOption) error {
+func (s *DisputesService) Respond(
+	ctx context.Context, id DisputeID, req *DisputeRespondRequest, opts ...CallOption,
+) error {
 	return doOnly(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
 }

@@ -11,7 +11,7 @@
 //	}
 //	token, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 //		CardNumber: payvault.NewSecret("4111111111111111"),
-//		ExpDate:    payvault.ExpDate(12, 2030),
+//		ExpDate:    payvault.FormatExpDate(12, 2030),
 //	})
 //	if err != nil {
 //		return err
@@ -42,22 +42,22 @@
 //   - errors.Is(err, [ErrRejected]): the service refused; Error.Code, Message and Fields say why.
 //   - Anything else is a status without a code, in Error.StatusCode.
 //
-// Error.Delivery says what became of the request: [NotSent], [Answered] or [Unknown].
+// Error.Delivery says what became of the request: [DeliveryNotSent], [DeliveryAnswered] or [DeliveryUnknown].
 //
 // # Retries
 //
 // An operation is replayable if performing it twice changes nothing: all that only read, SaveData, and Tokenize with
 // a CardID. [WithReplay] says so of one call. The HTTP method says nothing of it. After a failure:
 //
-//	failure                                    replayable       all others
-//	no connection: nothing was sent            repeated         repeated
-//	no API key, untrusted certificate          error, NotSent   error, NotSent
-//	status 429                                 repeated         repeated
-//	429 or 503, Retry-After beyond 30 s        error            error (of a 503: of unknown outcome)
-//	lost, timed out, status 502, 503, 504      repeated         error of unknown outcome
-//	any other status from 500 on               error, Unknown   error of unknown outcome
-//	2xx or 3xx that is no documented answer    error, Unknown   error of unknown outcome
-//	status 400 to 499, or a code that refuses  error, Answered  error, Answered
+//	failure                                    replayable               all others
+//	no connection: nothing was sent            repeated                 repeated
+//	no API key, untrusted certificate          error, DeliveryNotSent   error, DeliveryNotSent
+//	status 429                                 repeated                 repeated
+//	429 or 503, Retry-After beyond 30 s        error                    error (of a 503: of unknown outcome)
+//	lost, timed out, status 502, 503, 504      repeated                 error of unknown outcome
+//	any other status from 500 on               error, DeliveryUnknown   error of unknown outcome
+//	2xx or 3xx that is no documented answer    error, DeliveryUnknown   error of unknown outcome
+//	status 400 to 499, or a code that refuses  error, DeliveryAnswered  error, DeliveryAnswered
 //
 // There are four attempts at most, within a budget that the calls of a client share. Refusals with status 429 slow down
 // all calls of the operation; iterators and SubmitAll wait out any number of them, for up to 15 minutes each. See

@@ -66,27 +66,27 @@ func sentinels() []error {
 type Delivery uint8
 
 const (
-	// Unknown means that at least one attempt was sent, at least in part, and got no usable answer. The operation may
-	// have been performed. The error matches [ErrOutcomeUnknown], unless the operation only reads. If the last attempt
-	// was refused, status, code and sentinels are those of the refusal. The refusal does not prove that nothing happened:
-	// a second cancellation may be refused because the first one succeeded.
-	Unknown Delivery = iota
-	// NotSent means that the operation cannot have been performed: too little of the request was written. Earlier
+	// DeliveryUnknown means that at least one attempt was sent, at least in part, and got no usable answer. The
+	// operation may have been performed. The error matches [ErrOutcomeUnknown], unless the operation only reads. If the
+	// last attempt was refused, status, code and sentinels are those of the refusal. The refusal does not prove that
+	// nothing happened: a second cancellation may be refused because the first one succeeded.
+	DeliveryUnknown Delivery = iota
+	// DeliveryNotSent means that the operation cannot have been performed: too little of the request was written. Earlier
 	// attempts may have been sent, but the service refused them with status 429.
-	NotSent
-	// Answered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status below 500,
-	// and no attempt before that can have performed the operation.
-	Answered
+	DeliveryNotSent
+	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
+	// below 500, and no attempt before that can have performed the operation.
+	DeliveryAnswered
 )
 
 // String returns "unknown", "not sent" or "answered".
 func (d Delivery) String() string {
 	switch d {
-	case NotSent:
+	case DeliveryNotSent:
 		return "not sent"
-	case Answered:
+	case DeliveryAnswered:
 		return "answered"
-	case Unknown:
+	case DeliveryUnknown:
 	}
 	return "unknown"
 }
@@ -103,7 +103,7 @@ func (d Delivery) String() string {
 // Texts and data of more than 64 KiB are left to the raw answer.
 //
 // You may make an Error yourself, in a fake. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that
-// [Operations] has for its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is Unknown
+// [Operations] has for its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown
 // unless you set it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
@@ -136,7 +136,7 @@ func (e *Error) Error() string {
 	line := strings.Join(parts, ": ")
 	switch {
 	case e.isLocal():
-	case e.Delivery == NotSent:
+	case e.Delivery == DeliveryNotSent:
 		line += " (not sent)"
 	case e.Is(ErrOutcomeUnknown):
 		line += " (outcome unknown)"
@@ -249,7 +249,7 @@ func (e *Error) Is(target error) bool {
 	case ErrValidation:
 		return e.rejected() && e.Code == answer.Validation && e.Op != OpTokensTokenize
 	case ErrOutcomeUnknown:
-		return e.Delivery == Unknown && e.replayClass() != ReplayRead
+		return e.Delivery == DeliveryUnknown && e.replayClass() != ReplayRead
 	}
 	return false
 }
@@ -282,7 +282,7 @@ func (e *Error) isLocal() bool {
 // decided reports whether the service decided the last attempt, by a code or by a status from 400 to 499. Status 408
 // with an unknown delivery is no decision: the server gave up before it had the whole request.
 func (e *Error) decided() bool {
-	isEarly := e.StatusCode == http.StatusRequestTimeout && e.Delivery == Unknown
+	isEarly := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !isEarly
 }
 
@@ -300,11 +300,11 @@ func SafeToRetry(err error) bool {
 	}
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests
 	switch e.Delivery {
-	case NotSent:
+	case DeliveryNotSent:
 		return true
-	case Answered:
+	case DeliveryAnswered:
 		return isTurnedAway
-	case Unknown:
+	case DeliveryUnknown:
 	}
 	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
 	return isHarmless && (isTurnedAway || !e.decided())

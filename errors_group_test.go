@@ -97,7 +97,7 @@ func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
 // assertOwn wants an error to say what became of its own call, whatever canceled the context.
 func assertOwn(t *testing.T, err error, want payvault.Error) {
 	t.Helper()
-	unknown := want.Delivery == payvault.Unknown
+	unknown := want.Delivery == payvault.DeliveryUnknown
 	if unknown {
 		service.AssertError(t, err, want, payvault.ErrOutcomeUnknown)
 	} else {
@@ -153,7 +153,7 @@ func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
 		for i, b := range batches {
 			want := payvault.Error{Op: payvault.OpAccountUpdaterSubmit, Attempts: 1}
 			if i >= inFlight {
-				want.Delivery, want.Attempts = payvault.NotSent, 0
+				want.Delivery, want.Attempts = payvault.DeliveryNotSent, 0
 			}
 			assertOwn(t, b.Err, want)
 		}
@@ -197,12 +197,12 @@ func TestError_ofAnotherCall(t *testing.T) {
 					t.Parallel()
 					err := call()
 					e := service.AsError(t, err)
-					if e.Delivery == payvault.Unknown {
+					if e.Delivery == payvault.DeliveryUnknown {
 						service.AssertMatches(t, err, payvault.ErrOutcomeUnknown)
 					} else {
 						service.AssertMatches(t, err)
 					}
-					assert.Equal(t, way == "a key source", e.Delivery == payvault.NotSent)
+					assert.Equal(t, way == "a key source", e.Delivery == payvault.DeliveryNotSent)
 					_, found := errors.AsType[*payvault.Error](errors.Unwrap(e))
 					assert.False(t, found, "the error of another call")
 					_, found = errors.AsType[*net.DNSError](err)
@@ -238,7 +238,7 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 			content := &checkedOnce{Reader: strings.NewReader("%PDF-1.7"), err: err}
 			file := &payvault.File{Name: "a.pdf", Content: content, Size: 8}
 			client := service.Client(t, service.Nowhere, read)
-			return client.Disputes.Respond(t.Context(), 1, &payvault.DisputeResponse{Message: "m", Evidence: file})
+			return client.Disputes.Respond(t.Context(), 1, &payvault.DisputeRespondRequest{Message: "m", Evidence: file})
 		},
 		"a context": func() error {
 			ctx, cancel := context.WithCancelCause(t.Context())

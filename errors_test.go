@@ -187,7 +187,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
 			payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true})).Invoices.Send(ctx, "I1", nil)
 		service.AssertError(t, err, payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.Answered, Attempts: 1,
+			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered, Attempts: 1,
 			RetryAfter: time.Hour,
 		}, payvault.ErrRateLimited, payvault.ErrRejected)
 		assert.True(t, payvault.SafeToRetry(err))
@@ -204,7 +204,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	}))
 	err := service.Client(t, service.Nowhere, ended).Invoices.Send(ctx, "I1", nil)
 	service.AssertError(t, err, payvault.Error{
-		Op: payvault.OpInvoicesSend, StatusCode: 404, Delivery: payvault.Answered, Attempts: 1,
+		Op: payvault.OpInvoicesSend, StatusCode: 404, Delivery: payvault.DeliveryAnswered, Attempts: 1,
 	}, payvault.ErrNotFound)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, errShutdown.Error())
@@ -212,10 +212,10 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
-	notSent := &payvault.Error{Delivery: payvault.NotSent, Attempts: 1}
+	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
-		&payvault.Error{Delivery: payvault.Answered, StatusCode: 429},
+		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
 	} {
 		assert.True(t, payvault.SafeToRetry(err), "%#v", err)
@@ -223,10 +223,10 @@ func TestSafeToRetry(t *testing.T) {
 	for _, err := range []error{
 		nil, io.ErrUnexpectedEOF, context.Canceled, (*payvault.Error)(nil),
 		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // of what is not replayable
-		&payvault.Error{Delivery: payvault.Answered, StatusCode: 404},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.Answered},
+		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 404},
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.DeliveryAnswered},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
-		&payvault.Error{Delivery: payvault.Answered, StatusCode: 200, Code: "7"},
+		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}
@@ -238,7 +238,7 @@ func TestSafeToRetry(t *testing.T) {
 	}
 	for _, c := range calls.All() { // turned away after an attempt that may have performed it
 		_, err := c.Do(t.Context(), service.Client(t, service.Nowhere, inTurn(503, 429)), calls.Documented(), c.Full,
-			payvault.WithReplay(), payvault.WithAttempts(2))
+			payvault.WithReplay(), payvault.WithMaxAttempts(2))
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
 		assert.Equal(t, c.Repeats, payvault.SafeToRetry(err), c.Name)
 	}
@@ -247,9 +247,10 @@ func TestSafeToRetry(t *testing.T) {
 func TestDelivery_String(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "unknown not sent answered unknown",
-		fmt.Sprint(payvault.Unknown, payvault.NotSent, payvault.Answered, payvault.Delivery(99)))
-	assert.Zero(t, payvault.Unknown, "what is not known is not taken for unsent")
-	assert.Equal(t, []payvault.Delivery{payvault.Unknown, payvault.NotSent, payvault.Answered}, []payvault.Delivery{
+		fmt.Sprint(payvault.DeliveryUnknown, payvault.DeliveryNotSent, payvault.DeliveryAnswered, payvault.Delivery(99)))
+	assert.Zero(t, payvault.DeliveryUnknown, "what is not known is not taken for unsent")
+	all := []payvault.Delivery{payvault.DeliveryUnknown, payvault.DeliveryNotSent, payvault.DeliveryAnswered}
+	assert.Equal(t, all, []payvault.Delivery{
 		payvault.Delivery(transport.Unknown), payvault.Delivery(transport.NotSent), payvault.Delivery(transport.Answered),
 	}, "the order of the transport")
 }

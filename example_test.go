@@ -33,7 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	card, err := client.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
-		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030),
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(12, 2030),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -147,7 +147,7 @@ func ExampleTokensService_Tokenize() {
 	srv, client := emulator()
 	defer srv.Close()
 	card, err := client.Tokens.Tokenize(context.Background(), &payvault.TokenizeRequest{
-		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(12, 2030),
+		CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(12, 2030),
 		EchoFields: payvault.Pairs{{Name: "order", Value: "17"}},
 	})
 	if err != nil {
@@ -163,7 +163,7 @@ func ExampleCustomersService_Create() {
 	customer, err := client.Customers.Create(context.Background(), &payvault.CustomerCreateRequest{
 		ID: "JANE1", FirstName: "Jane", LastName: "Doe",
 		BillingCards: []payvault.BillingCardRequest{
-			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031), Primary: new(true)},
+			{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.FormatExpDate(6, 2031), Primary: new(true)},
 		},
 	})
 	if err != nil {
@@ -234,7 +234,8 @@ func ExamplePayeesService_Create() {
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name: "Acme Supplies",
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"), DDANumber: payvault.NewSecret("000987654321"),
+			TypeID: payvault.ACHAccountTypeS, TRNumber: payvault.NewSecret("123456780"),
+			DDANumber: payvault.NewSecret("000987654321"),
 		},
 	})
 	if err != nil {
@@ -320,7 +321,7 @@ func ExampleDisputesService_Respond() {
 		log.Fatal(err)
 	}
 	defer func() { _ = evidence.Close() }()
-	err = client.Disputes.Respond(context.Background(), dispute.ID, &payvault.DisputeResponse{
+	err = client.Disputes.Respond(context.Background(), dispute.ID, &payvault.DisputeRespondRequest{
 		Type: payvault.DisputeOther, Message: "The signed receipt is attached.", Evidence: evidence,
 	})
 	fmt.Println(err)
@@ -331,7 +332,7 @@ func ExampleSubscriptionsService_Transactions() {
 	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustParseAmount("19.90")},
 	}})
 
 	page, err := client.Subscriptions.Transactions(context.Background(), subscription.ID, nil)
@@ -346,8 +347,8 @@ func ExampleSubscriptionsService_AllTransactions() {
 	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
-		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("5.10")},
+		{Time: time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustParseAmount("19.90")},
+		{Time: time.Date(2026, 2, 15, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustParseAmount("5.10")},
 	}})
 
 	from := payvault.Date{Year: 2026, Month: time.January, Day: 1}
@@ -366,7 +367,7 @@ func ExampleSubscriptionsService_TransactionPages() {
 	srv, client := emulator()
 	defer srv.Close()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{AmtTran: payvault.MustAmount("19.90")}, {AmtTran: payvault.MustAmount("5.10")},
+		{AmtTran: payvault.MustParseAmount("19.90")}, {AmtTran: payvault.MustParseAmount("5.10")},
 	}})
 
 	for page, err := range client.Subscriptions.TransactionPages(context.Background(), subscription.ID, nil) {
@@ -409,7 +410,7 @@ func ExampleAccountUpdaterService_Submit() {
 	srv, client := emulator()
 	defer srv.Close()
 	accepted, err := client.AccountUpdater.Submit(context.Background(), []payvault.AccountUpdaterCard{
-		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027), CardID: "mine-1"},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027), CardID: "mine-1"},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -422,7 +423,7 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	srv, client := emulator()
 	defer srv.Close()
 	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
-		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027)},
 	}, 250))
 	options := &payvault.SubmitAllOptions{Concurrency: 8}
 	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {

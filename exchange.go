@@ -172,7 +172,7 @@ func (out *outgoing) privateTexts(keys []string) []string {
 		}
 		for _, value := range values {
 			parts := strings.Split(value, ",")
-			if name == "filter" { // the field and the conditional may be named
+			if name == "filter" { // the field and the condition may be named
 				parts = parts[min(2, len(parts)):]
 			}
 			for _, part := range parts {

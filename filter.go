@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-querystring/query"
 )
 
-// Conditional is the middle part of a filter. The interface shows [CondBetweenDates] only; any other that the service
-// knows can be given as text.
-type Conditional string
+// Condition is the middle part of a filter. The interface shows [ConditionBetweenDates] only; any other that the
+// service knows can be given as text.
+type Condition string
 
-// CondBetweenDates takes two values, the first and the last day.
-const CondBetweenDates Conditional = "BETWEEN_DATES"
+// ConditionBetweenDates takes two values, the first and the last day.
+const ConditionBetweenDates Condition = "BETWEEN_DATES"
 
 // Order is the direction of a sort.
 type Order string
@@ -31,38 +31,38 @@ const (
 
 // Filter keeps the records that meet a condition. JSON, XML and YAML of it leave out the values, as logs do.
 type Filter struct {
-	Field       string // wire name, such as "customer_email"
-	Conditional Conditional
-	Values      []string `json:"-" xml:"-" yaml:"-"` // which may identify people
+	Field     string // wire name, such as "customer_email"
+	Condition Condition
+	Values    []string `json:"-" xml:"-" yaml:"-"` // which may identify people
 }
 
 // Where returns a filter on a field.
-func Where(field string, conditional Conditional, values ...string) Filter {
-	return Filter{Field: field, Conditional: conditional, Values: values}
+func Where(field string, condition Condition, values ...string) Filter {
+	return Filter{Field: field, Condition: condition, Values: values}
 }
 
 // BetweenDates returns a filter on a date or time field; from and to are days.
 func BetweenDates(field string, from, to Date) Filter {
-	return Where(field, CondBetweenDates, from.String(), to.String())
+	return Where(field, ConditionBetweenDates, from.String(), to.String())
 }
 
-// LogValue logs field and conditional. The values are left out: they may identify people.
+// LogValue logs field and condition. The values are left out: they may identify people.
 func (f Filter) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("field", f.Field), slog.String("conditional", string(f.Conditional)))
+	return slog.GroupValue(slog.String("field", f.Field), slog.String("condition", string(f.Condition)))
 }
 
-// Format writes field and conditional under every verb.
-func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Conditional) }
+// Format writes field and condition under every verb.
+func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
 // check refuses what the service could not tell apart: it separates the parts by commas.
 func (f Filter) check(path string, p *problems) {
-	parts := append([]string{f.Field, string(f.Conditional)}, f.Values...)
+	parts := append([]string{f.Field, string(f.Condition)}, f.Values...)
 	switch {
-	case f.Field == "", f.Conditional == "", len(f.Values) == 0:
-		p.add(path, "needs a field, a conditional and a value")
+	case f.Field == "", f.Condition == "", len(f.Values) == 0:
+		p.add(path, "needs a field, a condition and a value")
 	case slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(part, ",") }):
 		p.add(path, "contains a comma, which separates the parts of a filter")
-	case f.Conditional == CondBetweenDates && !isDateRange(f.Values):
+	case f.Condition == ConditionBetweenDates && !isDateRange(f.Values):
 		p.add(path, "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last")
 	}
 }
@@ -80,7 +80,7 @@ func isDateRange(values []string) bool {
 }
 
 func (f Filter) wire() string {
-	return f.Field + "," + string(f.Conditional) + "," + strings.Join(f.Values, ",")
+	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
 
 // filters is written as one query parameter each.
@@ -121,7 +121,7 @@ func (o ListOptions) LogValue() slog.Value {
 		slog.Int("count", o.Count), slog.Int("page", o.Page),
 	}
 	for _, f := range o.Filters {
-		attrs = append(attrs, slog.String("filter", f.Field+","+string(f.Conditional)))
+		attrs = append(attrs, slog.String("filter", f.Field+","+string(f.Condition)))
 	}
 	return slog.GroupValue(attrs...)
 }

@@ -23,8 +23,8 @@ type (
 	WebhookID string
 )
 
-// TypeID is an ACH account type. The interface shows [TypeACH] only.
-type TypeID string
+// ACHAccountType is an ACH account type. The interface shows [ACHAccountTypeS] only.
+type ACHAccountType string
 
-// TypeACH is the value used for ACH.
-const TypeACH TypeID = "S"
+// ACHAccountTypeS is the value used for ACH.
+const ACHAccountTypeS ACHAccountType = "S"

@@ -145,7 +145,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 		}
 		// The body, which may tell more, is not read yet.
 		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 {
-			result.Delivery = Unknown
+			result.Delivery = DeliveryUnknown
 		}
 		if a.Err != nil {
 			result.Err = safeCause(ctx, a.Err)

@@ -79,7 +79,7 @@ func TestObserver_panic(t *testing.T) {
 		assert.PanicsWithValue(t, "no key", func() { _, _ = named(t, name)(client) })
 		require.Len(t, d.ends, 1)
 		assert.EqualError(t, d.ends[0].Err, "payvault: "+want[1])
-		assert.Equal(t, payvault.Unknown, d.ends[0].Delivery)
+		assert.Equal(t, payvault.DeliveryUnknown, d.ends[0].Delivery)
 		assert.Equal(t, want[2], d.ends[0].ErrorClass())
 		assert.Contains(t, log.String(), want[0])
 		assert.Contains(t, log.String(), want[1])
@@ -103,13 +103,13 @@ func TestObserver_results(t *testing.T) {
 	}
 	assert.Equal(t, "connection", all[0].ErrorClass())
 	assert.Equal(t, []payvault.CallResult{
-		{Attempts: 1, Delivery: payvault.Unknown, Err: all[0].Err},
-		{StatusCode: 429, Attempts: 2, Delivery: payvault.Answered},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered},
-		{Attempts: 1, Delivery: payvault.Unknown, Err: all[3].Err},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.Answered, Code: "0"},
-		{Delivery: payvault.NotSent, Err: invalid},
-		{Attempts: 1, Delivery: payvault.Unknown, Err: lost},
+		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[0].Err},
+		{StatusCode: 429, Attempts: 2, Delivery: payvault.DeliveryAnswered},
+		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered},
+		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[3].Err},
+		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered, Code: "0"},
+		{Delivery: payvault.DeliveryNotSent, Err: invalid},
+		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: lost},
 	}, all)
 }
 
@@ -174,7 +174,9 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
-	refused := &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.Answered}
+	refused := &payvault.Error{
+		Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.DeliveryAnswered,
+	}
 	write := func(status int) *payvault.Error {
 		return &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: status}
 	}
@@ -193,7 +195,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		}}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.Answered,
+			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered,
 		}}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: read(429)}},
 		{"canceled", payvault.CallResult{Err: context.Canceled}},
@@ -237,7 +239,8 @@ func TestErrorClass_ofCalls(t *testing.T) {
 		})
 		client := service.Client(t, service.Nowhere, d.option(), service.Over(answers),
 			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		err := client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), payvault.WithAttempts(len(test.statuses)))
+		attempts := payvault.WithMaxAttempts(len(test.statuses))
+		err := client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), attempts)
 		require.Error(t, err)
 		require.Len(t, d.ends, 1)
 		assert.Equal(t, test.want, d.ends[0].ErrorClass(), "%v: %v", test.statuses, err)

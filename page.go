@@ -319,7 +319,7 @@ func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
 // walkError is the error of a list whose pages contradict each other.
 func walkError(op Operation, text string) error {
 	return &Error{
-		Op: op, Attempts: 1, Delivery: Unknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
 	}
 }
 

@@ -56,11 +56,11 @@ type PayeeAddress struct {
 
 // PayeeAccount is the ACH account of a payee.
 type PayeeAccount struct {
-	TypeID            TypeID    `json:"type_id,omitzero"`    // ACH account type
-	TRNumber          Secret    `json:"tr_number,omitzero"`  // routing number
-	DDANumber         Secret    `json:"dda_number,omitzero"` // account number
-	AccountholderName string    `json:"accountholder_name,omitzero"`
-	VerifiedDate      Timestamp `json:"verified_date,omitzero"` // assigned by the service; refused in requests
+	TypeID            ACHAccountType `json:"type_id,omitzero"`    // ACH account type
+	TRNumber          Secret         `json:"tr_number,omitzero"`  // routing number
+	DDANumber         Secret         `json:"dda_number,omitzero"` // account number
+	AccountholderName string         `json:"accountholder_name,omitzero"`
+	VerifiedDate      Timestamp      `json:"verified_date,omitzero"` // assigned by the service; refused in requests
 }
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.

@@ -68,7 +68,7 @@ const (
 //     without a code of the service (except 408), as they would to all other batches,
 //   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15
 //     minutes) or than ctx lasts,
-//   - the service refuses a batch with status 429, and RetryPolicy.MaxAttempts or [WithAttempts] is 1, so that the
+//   - the service refuses a batch with status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the
 //     walk does not wait; RetryPolicy.IgnoreOverload excludes this case,
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.

@@ -15,27 +15,27 @@ type TokenizeRequest struct {
 	DeveloperID string `json:"developer_id,omitzero"`
 	LocID       string `json:"loc_id,omitzero"` // store location
 	// Required for integrators; see also WithVendorID.
-	VendorID            int64    `json:"vendor_id,omitzero"`
-	CardholderName      string   `json:"cardholder_name,omitzero"`        // card or account holder
-	AVSAddress          string   `json:"avs_address,omitzero"`            // address for address verification
-	AVSZip              string   `json:"avs_zip,omitzero"`                // postal code for address verification
-	EmailAddress        []string `json:"email_address,omitempty"`         // email addresses
-	CardNumber          Secret   `json:"card_number,omitzero"`            // card number
-	ExpDate             string   `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
-	CVV2                Secret   `json:"cvv2,omitzero"`                   // card security code
-	CardID              string   `json:"card_id,omitzero"`                // the saved card to update; empty for a new one
-	CardSwipe           Secret   `json:"card_swipe,omitzero"`             // magnetic-stripe track data
-	ClientIP            string   `json:"client_ip,omitzero"`              // IP address of the client
-	TRNumber            Secret   `json:"tr_number,omitzero"`              // ACH routing number
-	DDANumber           Secret   `json:"dda_number,omitzero"`             // ACH account number
-	TypeID              TypeID   `json:"type_id,omitzero"`                // ACH account type
-	PayloadWalletOnePay Secret   `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
-	PayloadWalletTwoPay Secret   `json:"payload_wallet_two_pay,omitzero"` // of the second kind, which the operator enables
-	SingleUse           *bool    `json:"single_use,omitzero"`             // response setting; nil is not sent
-	EchoFields          Pairs    `json:"echo_fields,omitempty"`           // returned unchanged
-	SessionID           string   `json:"session_id,omitzero"`             // response setting
-	UserID              int64    `json:"user_id,omitzero"`                // response setting
-	ReportData          Pairs    `json:"report_data,omitempty"`           // kept for reports
+	VendorID            int64          `json:"vendor_id,omitzero"`
+	CardholderName      string         `json:"cardholder_name,omitzero"`        // card or account holder
+	AVSAddress          string         `json:"avs_address,omitzero"`            // address for address verification
+	AVSZip              string         `json:"avs_zip,omitzero"`                // postal code for address verification
+	EmailAddress        []string       `json:"email_address,omitempty"`         // email addresses
+	CardNumber          Secret         `json:"card_number,omitzero"`            // card number
+	ExpDate             string         `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
+	CVV2                Secret         `json:"cvv2,omitzero"`                   // card security code
+	CardID              string         `json:"card_id,omitzero"`                // the saved card to update, if any
+	CardSwipe           Secret         `json:"card_swipe,omitzero"`             // magnetic-stripe track data
+	ClientIP            string         `json:"client_ip,omitzero"`              // IP address of the client
+	TRNumber            Secret         `json:"tr_number,omitzero"`              // ACH routing number
+	DDANumber           Secret         `json:"dda_number,omitzero"`             // ACH account number
+	TypeID              ACHAccountType `json:"type_id,omitzero"`                // ACH account type
+	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted, of the first wallet kind
+	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // of the second; the operator enables it
+	SingleUse           *bool          `json:"single_use,omitzero"`             // response setting; nil is not sent
+	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // returned unchanged
+	SessionID           string         `json:"session_id,omitzero"`             // response setting
+	UserID              int64          `json:"user_id,omitzero"`                // response setting
+	ReportData          Pairs          `json:"report_data,omitempty"`           // kept for reports
 }
 
 func (r *TokenizeRequest) prepare(c *caller, p *problems) {

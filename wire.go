@@ -25,10 +25,10 @@ import (
 // card industry permits nobody to keep security codes and track data once a payment is authorized.
 //
 // Apart from secrets it writes what [encoding/json.Marshal] writes, with <, > and & as they are; text that is not UTF-8
-// is an error. A [Secret] in a field of type any is read back as a string, and the file of a [DisputeResponse] is not
-// in its JSON. What cannot be sent is an error that matches [ErrInvalidRequest], and so is any text with [REDACTED] in
-// it, such as that of a type of your own whose MarshalJSON has redacted a secret: it needs the method MarshalJSONTo of
-// JSON v2, which gets the options that write texts.
+// is an error. A [Secret] in a field of type any is read back as a string, and the file of a [DisputeRespondRequest] is
+// not in its JSON. What cannot be sent is an error that matches [ErrInvalidRequest], and so is any text with [REDACTED]
+// in it, such as that of a type of your own whose MarshalJSON has redacted a secret: it needs the method MarshalJSONTo
+// of JSON v2, which gets the options that write texts.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)

@@ -36,7 +36,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 			t.Parallel()
 			value := canary.Filled(typ, "plain")
 			switch value := value.(type) {
-			case *payvault.DisputeResponse:
+			case *payvault.DisputeRespondRequest:
 				value.Evidence = nil // a form part of its own
 			case *payvault.Page[payvault.Payee]:
 				value.Number = 0 // known from the request
@@ -318,7 +318,8 @@ func TestUnwritable(t *testing.T) {
 	cards := []payvault.AccountUpdaterCard{card(), {CardNumber: lost, ExpDate: "1230"}}
 	_, err = client.AccountUpdater.Submit(t.Context(), cards)
 	service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{"data[1].card_number": {isMark}})
-	err = client.Disputes.Respond(t.Context(), 5002, &payvault.DisputeResponse{Type: payvault.DisputeOther, Message: bad})
+	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: bad}
+	err = client.Disputes.Respond(t.Context(), 5002, response)
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
 
 	more := func(value any) payvault.ApplicationData {

@@ -184,7 +184,7 @@ func upload(tb testing.TB, impl, url, path string) call {
 		if err != nil {
 			return err
 		}
-		response := &payvault.DisputeResponse{Message: "see file", Evidence: file}
+		response := &payvault.DisputeRespondRequest{Message: "see file", Evidence: file}
 		return errors.Join(c.Disputes.Respond(ctx, 7, response), file.Close())
 	}
 }

@@ -27,7 +27,7 @@ func tokenize(req *payvault.TokenizeRequest) call {
 func newCard() *payvault.TokenizeRequest {
 	return &payvault.TokenizeRequest{
 		CardNumber: payvault.NewSecret("4111111111111111"),
-		ExpDate:    payvault.ExpDate(12, 2030),
+		ExpDate:    payvault.FormatExpDate(12, 2030),
 	}
 }
 
@@ -218,7 +218,7 @@ func saveUnknown(ctx context.Context, e *env) (any, error) {
 }
 
 // respond answers a dispute of a kind as often as it is told.
-func respond(kind payvaulttest.DisputeKind, times int, req *payvault.DisputeResponse) call {
+func respond(kind payvaulttest.DisputeKind, times int, req *payvault.DisputeRespondRequest) call {
 	return func(ctx context.Context, e *env) (any, error) {
 		id := e.srv.Disputes.Seed(payvaulttest.Dispute{Kind: kind}).ID
 		for range times - 1 {
@@ -234,13 +234,13 @@ func respondToUnknown(ctx context.Context, e *env) (any, error) {
 	return nil, e.client.Disputes.Respond(ctx, unknownID, givenUp())
 }
 
-func givenUp() *payvault.DisputeResponse {
-	return &payvault.DisputeResponse{Type: payvault.DisputeNoLongerDisputed}
+func givenUp() *payvault.DisputeRespondRequest {
+	return &payvault.DisputeRespondRequest{Type: payvault.DisputeNoLongerDisputed}
 }
 
 func respondFull(t *testing.T) call {
 	t.Helper()
-	return respond(payvaulttest.DisputeFirstTime, 1, filled[payvault.DisputeResponse](t, requestFiller(nil)))
+	return respond(payvaulttest.DisputeFirstTime, 1, filled[payvault.DisputeRespondRequest](t, requestFiller(nil)))
 }
 
 // seedSubscription adds a subscription with two transactions.
@@ -248,10 +248,10 @@ func seedSubscription(e *env) payvaulttest.Subscription {
 	at := time.Date(2026, 1, 31, 12, 5, 1, 0, time.FixedZone("", -8*60*60))
 	transaction := payvaulttest.Transaction{
 		Time: at, AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17",
-		CardholderFirstName: "Jane", CardholderLastName: "Doe", AmtTran: payvault.MustAmount("25.50"),
-		DisputeFlag: true, AmtRefunded: payvault.MustAmount("1.25"), FundedCurrency: "978",
+		CardholderFirstName: "Jane", CardholderLastName: "Doe", AmtTran: payvault.MustParseAmount("25.50"),
+		DisputeFlag: true, AmtRefunded: payvault.MustParseAmount("1.25"), FundedCurrency: "978",
 		BatchNumber: 12, MerchRefNum: "ref-1", BatchID: 700012, BatchDate: "2026-01-31", SettleDate: "2026-02-01",
-		AmtFunded: payvault.MustAmount("24.25"),
+		AmtFunded: payvault.MustParseAmount("24.25"),
 	}
 	earlier := transaction
 	earlier.Time = at.AddDate(0, 0, -1)
@@ -280,7 +280,7 @@ func transactionsOfNew(ctx context.Context, e *env) (any, error) {
 
 // transactionsOfPlain asks for transactions that were seeded without anything, and with an amount alone.
 func transactionsOfPlain(ctx context.Context, e *env) (any, error) {
-	transactions := []payvaulttest.Transaction{{}, {AmtTran: payvault.MustAmount("5")}}
+	transactions := []payvaulttest.Transaction{{}, {AmtTran: payvault.MustParseAmount("5")}}
 	sub := e.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: transactions})
 	return e.client.Subscriptions.Transactions(ctx, sub.ID, nil)
 }
@@ -359,7 +359,7 @@ func submitRefused(ctx context.Context, e *env) (any, error) {
 }
 
 func newUpdate(number payvault.Secret) payvault.AccountUpdaterCard {
-	return payvault.AccountUpdaterCard{CardNumber: number, ExpDate: payvault.ExpDate(12, 2030)}
+	return payvault.AccountUpdaterCard{CardNumber: number, ExpDate: payvault.FormatExpDate(12, 2030)}
 }
 
 // submitFull submits as many cards as a request takes.

@@ -109,7 +109,7 @@ func fillKnown(v reflect.Value, name string) bool {
 	case *payvault.Secret:
 		*v = payvault.NewSecret(textFor(name))
 	case *payvault.Amount:
-		*v = payvault.MustAmount("12.50")
+		*v = payvault.MustParseAmount("12.50")
 	case *payvault.Date:
 		*v = payvault.Date{Year: 2026, Month: time.January, Day: 31}
 	case *payvault.Timestamp:
@@ -168,7 +168,7 @@ func texts() map[string]string {
 		"customer_id":                 "jane01",
 		"cvv2":                        "123",
 		"dda_number":                  "0001234567",
-		"exp_date":                    payvault.ExpDate(12, 2030),
+		"exp_date":                    payvault.FormatExpDate(12, 2030),
 		"fulfillment_provider_flag":   string(payvault.FulfillmentThirdParty),
 		"merchant_id":                 "100001",
 		"rcode":                       "000",
@@ -178,7 +178,7 @@ func texts() map[string]string {
 		"tax_id_type":                 string(payvault.TaxIDEIN),
 		"tr_number":                   "011000015",
 		"trading_status":              string(payvault.TradingNonPublic),
-		"type_id":                     string(payvault.TypeACH),
+		"type_id":                     string(payvault.ACHAccountTypeS),
 	}
 }
 

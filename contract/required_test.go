@@ -38,8 +38,8 @@ func sends(t *testing.T) map[string]sender {
 			_, err := client.Applications.Create(ctx, filled[payvault.ApplicationCreateRequest](t, f))
 			return err
 		},
-		"DisputeResponse": func(ctx context.Context, client *payvault.Client, f filler) error {
-			return client.Disputes.Respond(ctx, 1, filled[payvault.DisputeResponse](t, f))
+		"DisputeRespondRequest": func(ctx context.Context, client *payvault.Client, f filler) error {
+			return client.Disputes.Respond(ctx, 1, filled[payvault.DisputeRespondRequest](t, f))
 		},
 		"SubscriptionCancelRequest": func(ctx context.Context, client *payvault.Client, f filler) error {
 			_, err := client.Subscriptions.Cancel(ctx, 1, filled[payvault.SubscriptionCancelRequest](t, f))
@@ -123,7 +123,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)
 	cards := limit(t, c.schema(t, "AccountUpdaterSubmitRequest").Value.Properties["data"].Value.MaxItems)
-	message := limit(t, c.schema(t, "DisputeResponse").Value.Properties["message"].Value.MaxLength)
+	message := limit(t, c.schema(t, "DisputeRespondRequest").Value.Properties["message"].Value.MaxLength)
 	for more, refused := range []string{"", "data"} {
 		submitMany := func(ctx context.Context, client *payvault.Client, f filler) error {
 			card := *filled[payvault.AccountUpdaterCard](t, f)
@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	}
 	for more, refused := range []string{"", "message"} {
 		long := requestFiller(map[string]any{"message": strings.Repeat("é", message+more)})
-		assertSends(t, sends(t)["DisputeResponse"], long, refused, "a message up to the limit, or one character more")
+		assertSends(t, sends(t)["DisputeRespondRequest"], long, refused, "a message up to the limit, or one character more")
 	}
 }
 

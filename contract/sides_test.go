@@ -45,7 +45,7 @@ func sdkSide(s source, c *contract) side {
 			{"DeliveryMethods", []string{"ApplicationDeliveryMethod"}, nil},
 			{"Ownership", []string{"ApplicationOwnership"}, nil},
 			{"Validation", []string{"ApplicationIncomplete"}, envelope},
-			{"DisputeResponse", []string{"DisputeResponse"}, nil},
+			{"DisputeRespondRequest", []string{"DisputeRespondRequest"}, nil},
 			{"Transaction", []string{"Transaction"}, nil},
 			{"SubscriptionCancelRequest", []string{"SubscriptionCancelRequest"}, nil},
 			{"Confirmation", []string{"Confirmation.data"}, nil},

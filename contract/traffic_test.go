@@ -191,7 +191,7 @@ func ownScenarios(t *testing.T) []scenario {
 	t.Helper()
 	ach := &payvault.TokenizeRequest{
 		TRNumber:  payvault.NewSecret("011000015"),
-		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH, CardholderName: "Jane Doe",
+		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.ACHAccountTypeS, CardholderName: "Jane Doe",
 	}
 	swipe := &payvault.TokenizeRequest{CardSwipe: payvault.NewSecret("%B4111111111111111^DOE/JANE^30121010000000000000?")}
 	unknownCard := newCard()
@@ -201,10 +201,10 @@ func ownScenarios(t *testing.T) []scenario {
 	withAccount := newCustomer()
 	withAccount.BillingCards = []payvault.BillingCardRequest{{
 		TRNumber:  payvault.NewSecret("011000015"),
-		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.TypeACH,
+		DDANumber: payvault.NewSecret("0001234567"), TypeID: payvault.ACHAccountTypeS,
 	}}
 	controlled := dataOf(t, payvault.BusinessCorporationPublic, payvault.PersonType{Control: true, User: true})
-	retrieval := &payvault.DisputeResponse{Message: "The signed receipt is attached.", Evidence: receipt()}
+	retrieval := &payvault.DisputeRespondRequest{Message: "The signed receipt is attached.", Evidence: receipt()}
 	return []scenario{
 		{"ACH account", payvault.OpTokensTokenize, tokenize(ach), 200, "000"},
 		{"swipe", payvault.OpTokensTokenize, tokenize(swipe), 200, "000"},
@@ -351,9 +351,9 @@ func (s scenario) checkAnswer(t *testing.T, c *contract, x exchange, err error) 
 	require.True(t, ok, "no *payvault.Error: %v", err)
 	assert.Equal(t, s.op, failed.Op)
 	assert.Equal(t, s.code, failed.Code)
-	delivery := payvault.Answered
+	delivery := payvault.DeliveryAnswered
 	if s.status >= http.StatusInternalServerError { // a gateway may give it, so it decides nothing
-		delivery = payvault.Unknown
+		delivery = payvault.DeliveryUnknown
 	}
 	assert.Equal(t, delivery, failed.Delivery)
 }

@@ -231,8 +231,8 @@ func TestFieldNames(t *testing.T) {
 	t.Parallel()
 	others := map[string]string{ // by decision
 		"Page.Items": "data", "Validation.Problems": "data", "tokenizeReply.Result": "rcode", "listQuery.Filters": "filter",
-		"DisputeResponse.EvidenceType":   "cbr_ce_type",
-		"DisputeResponse.AllocationType": "cbr_id_type", "DisputeResponse.Reason": "reason_desc",
+		"DisputeRespondRequest.EvidenceType":   "cbr_ce_type",
+		"DisputeRespondRequest.AllocationType": "cbr_id_type", "DisputeRespondRequest.Reason": "reason_desc",
 	}
 	for name, s := range sdkSource(t).structs {
 		for _, f := range wireFields(s) {

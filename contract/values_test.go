@@ -37,12 +37,12 @@ func TestConstants(t *testing.T) {
 		"ServicesProcess":     values["business_services_process"],
 		"FulfillmentProvider": values["fulfillment_provider_flag"],
 		"AuthTime":            values["business_services_auth_time"],
-		"TypeID":              shown("TokenizeRequest", "type_id"),
-		"DisputeResponseType": shown("DisputeResponse", "cbr_response_type"),
+		"ACHAccountType":      shown("TokenizeRequest", "type_id"),
+		"DisputeResponseType": shown("DisputeRespondRequest", "cbr_response_type"),
 		"Replay":              {"never", "with a card_id", "same", "read"},    // the SDK's own
 		"BatchStatus":         {"accepted", "refused", "unknown", "not sent"}, // likewise
 		"Order":               shownValues(c.doc.Components.Parameters["orderBy"].Value.Schema.Value),
-		"Conditional":         shownValues(c.doc.Components.Parameters["filterBy"].Value.Schema.Value),
+		"Condition":           shownValues(c.doc.Components.Parameters["filterBy"].Value.Schema.Value),
 		"ApplicationStatus":   shown("Application", "app_status"),
 		"TransactionStatus":   shown("Transaction", "tran_status"),
 		"Event": shownValues(

@@ -78,7 +78,7 @@ func code(r payvault.CallResult) attribute.KeyValue {
 // sentNothing reports whether there was no key for an attempt: then there was no HTTP request either, not even a
 // connection.
 func sentNothing(r payvault.CallResult) bool {
-	return r.StatusCode == 0 && r.Delivery == payvault.NotSent && r.ErrorClass() == "no_key"
+	return r.StatusCode == 0 && r.Delivery == payvault.DeliveryNotSent && r.ErrorClass() == "no_key"
 }
 
 func template(call payvault.CallInfo) []attribute.KeyValue {

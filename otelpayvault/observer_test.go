@@ -191,7 +191,7 @@ func TestErrorTypeOfACall(t *testing.T) {
 		for _, fault := range faults {
 			inject(t, r.server, fault)
 		}
-		err := r.client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), payvault.WithAttempts(len(faults)))
+		err := r.client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), payvault.WithMaxAttempts(len(faults)))
 		require.Error(t, err)
 		spans := r.spans.GetSpans()
 		attempt, call := spans[len(spans)-2], spans[len(spans)-1]

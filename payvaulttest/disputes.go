@@ -114,7 +114,7 @@ func (v *disputes) readResponse(parts []Part) (response DisputeResponse, _ error
 		}
 		value, wrong := openapi.Parse(part.Name, part.Content())
 		if wrong == nil {
-			wrong = v.document.records["DisputeResponse"].Check(part.Name, value)
+			wrong = v.document.records["DisputeRespondRequest"].Check(part.Name, value)
 		}
 		if maps.Copy(p, wrong); len(wrong) == 0 {
 			err := json.Unmarshal(part.Content(), &response)

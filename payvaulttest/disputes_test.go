@@ -37,7 +37,7 @@ func TestDisputeFirstTime(t *testing.T) {
 	dispute, ok := a.srv.Disputes.Get(id)
 	require.True(t, ok)
 	assert.Equal(t, &payvaulttest.DisputeResponse{
-		Message: "Ünser", Type: "CP", AmtTran: payvault.MustAmount("125.50"), BatchDate: "2026-01-16",
+		Message: "Ünser", Type: "CP", AmtTran: payvault.MustParseAmount("125.50"), BatchDate: "2026-01-16",
 		ReferenceNumber: "REF", EvidenceType: "X",
 		AllocationType: "Y", Reason: "Z", FileName: "proof.pdf", FileSize: int64(len(pdf)),
 		FileSHA256: sha256.Sum256([]byte(pdf)),

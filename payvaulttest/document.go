@@ -34,7 +34,7 @@ var theDocument = sync.OnceValue(func() *document {
 	for _, name := range []string{"ShippingAddress", "BillingCard"} { // which are maps in seeds
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}
-	for _, name := range []string{"BillingCard", "Customer", "DisputeResponse", "Transaction"} {
+	for _, name := range []string{"BillingCard", "Customer", "DisputeRespondRequest", "Transaction"} {
 		d.records[name] = d.Schema("components", "schemas", name)
 	}
 	for key, kind := range d.At("components", "schemas", "ApplicationData", "x-types") {

@@ -27,7 +27,7 @@ func newFuzzAPI(f *testing.F) api {
 	srv.Invoices.Seed(payvaulttest.Invoice{ID: "1"})
 	srv.Disputes.Seed(payvaulttest.Dispute{ID: 1})
 	srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 1, CustomerID: "C1", Transactions: []payvaulttest.Transaction{
-		{PGID: "a", AmtTran: payvault.MustAmount("1.50")}, {PGID: "b", AmtTran: payvault.MustAmount("-2")},
+		{PGID: "a", AmtTran: payvault.MustParseAmount("1.50")}, {PGID: "b", AmtTran: payvault.MustParseAmount("-2")},
 	}})
 	return api{srv: srv, key: all.APIKey}
 }

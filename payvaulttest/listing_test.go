@@ -18,7 +18,7 @@ import (
 
 const transactions = "/platform/subscription/transactions/77"
 
-func amount(text string) payvault.Amount { return payvault.MustAmount(text) }
+func amount(text string) payvault.Amount { return payvault.MustParseAmount(text) }
 
 // seedTransactions seeds five transactions with pg_ids a to e, in order of time. The times of c and d
 // are such that their instants and their texts sort differently.

@@ -79,5 +79,5 @@ func isUnknown(e *payvault.Error) bool {
 // and not looked up in its journal: the next walk does.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
-	return payvault.SafeToRetry(e) || e.Delivery == payvault.NotSent && !local
+	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local
 }

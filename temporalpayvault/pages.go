@@ -32,9 +32,9 @@ type ExportOptions struct {
 
 // Filter is a [payvault.Filter] in the input of a workflow, where its values can be read.
 type Filter struct {
-	Field       string
-	Conditional payvault.Conditional
-	Values      []string
+	Field     string
+	Condition payvault.Condition
+	Values    []string
 }
 
 // exportReport says how far an attempt has come. It is the heartbeat too, from which the next attempt goes on.
@@ -147,7 +147,7 @@ func (e *exporter) sink(
 // be read, may be that of a proxy. So Temporal asks for it some more times before the export pauses.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
-	aboutThePage := ok && refusal.Delivery != payvault.NotSent && !isAboutTheKey(refusal) &&
+	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&
 		(!payvault.SafeToRetry(err) || errors.Is(err, payvault.ErrMalformedResponse))
 	reason := err.Error()
 	if id != 0 {

@@ -219,7 +219,7 @@ func TestRate(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Customers.List(t.Context(), nil)
 	require.ErrorIs(t, err, payvault.ErrUnauthorized, "it is let through")
-	_, err = client.Customers.List(t.Context(), nil, payvault.WithAttempts(1))
+	_, err = client.Customers.List(t.Context(), nil, payvault.WithMaxAttempts(1))
 	require.ErrorIs(t, err, payvault.ErrRateLimited)
 	failed, ok := errors.AsType[*payvault.Error](err)
 	require.True(t, ok)

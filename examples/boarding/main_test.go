@@ -53,7 +53,7 @@ func TestSandboxRun(t *testing.T) {
 	require.NoError(t, err)
 	_, err = partner.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{
 		MerchantID: srv.Merchant().MerchantID, CardNumber: payvault.NewSecret("4111111111111111"),
-		ExpDate: payvault.ExpDate(12, 2030),
+		ExpDate: payvault.FormatExpDate(12, 2030),
 	})
 	require.NoError(t, err, "the client of a partner does for tokenizing too")
 }

@@ -57,7 +57,7 @@ type answer struct {
 	given    bool // some flag was
 	dispute  int64
 	file     string
-	response payvault.DisputeResponse
+	response payvault.DisputeRespondRequest
 }
 
 func parseAnswer(args []string) (answer, error) {

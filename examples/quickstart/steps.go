@@ -13,7 +13,7 @@ func (q *quickstart) tokenize(ctx context.Context) error {
 	card, err := q.merchant.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 		CardholderName: "Jane Doe",
 		CardNumber:     payvault.NewSecret("4111111111111111"),
-		ExpDate:        payvault.ExpDate(12, 2030),
+		ExpDate:        payvault.FormatExpDate(12, 2030),
 		CVV2:           payvault.NewSecret("123"),
 		EchoFields:     payvault.Pairs{{Name: "order", Value: "17"}},
 	})
@@ -26,7 +26,7 @@ func (q *quickstart) tokenize(ctx context.Context) error {
 		CardholderName: "Jane Doe",
 		TRNumber:       payvault.NewSecret("123456780"),
 		DDANumber:      payvault.NewSecret("000123456789"),
-		TypeID:         payvault.TypeACH,
+		TypeID:         payvault.ACHAccountTypeS,
 	})
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 		},
 		BillingCards: []payvault.BillingCardRequest{
 			{
-				CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(6, 2031),
+				CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.FormatExpDate(6, 2031),
 				CVV2: payvault.NewSecret("456"), Zip: "62701", Primary: new(true),
 			},
 		},
@@ -61,7 +61,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 	q.did(payvault.OpCustomersCreate, "%s %s is customer %s, card %s", customer.FirstName, customer.LastName,
 		customer.ID, customer.PrimaryCardNumber)
 
-	// The interface shows one conditional of filters only; what else a service knows can be given as text.
+	// The interface shows one condition of filters only; what else a service knows can be given as text.
 	newest := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 25}
 	if !q.isSandbox {
 		newest.Filters = []payvault.Filter{payvault.Where("customer_email", "EQUALS", email)}
@@ -81,7 +81,7 @@ func (q *quickstart) payees(ctx context.Context) error {
 		Name:  "Acme Supplies",
 		Email: []string{"billing@example.com"},
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.TypeACH, TRNumber: payvault.NewSecret("123456780"),
+			TypeID: payvault.ACHAccountTypeS, TRNumber: payvault.NewSecret("123456780"),
 			DDANumber: payvault.NewSecret("000987654321"), AccountholderName: "Acme Supplies",
 		},
 	})
@@ -138,7 +138,7 @@ func (q *quickstart) answerDispute(ctx context.Context) error {
 	if q.dispute == 0 {
 		return q.missing(payvault.OpDisputesRespond, "PAYVAULT_DISPUTE_ID")
 	}
-	err := q.merchant.Disputes.Respond(ctx, q.dispute, &payvault.DisputeResponse{
+	err := q.merchant.Disputes.Respond(ctx, q.dispute, &payvault.DisputeRespondRequest{
 		Message:  "The signed receipt is attached.",
 		Evidence: payvault.FileFromBytes("receipt.pdf", receipt),
 	})
@@ -185,8 +185,8 @@ func (q *quickstart) sendInvoice(ctx context.Context) error {
 
 func (q *quickstart) updateCards(ctx context.Context) error {
 	request, err := q.merchant.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
-		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027), CardID: "my-card-1"},
-		{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.ExpDate(2, 2027), CardID: "my-card-2"},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027), CardID: "my-card-1"},
+		{CardNumber: payvault.NewSecret("5454545454545454"), ExpDate: payvault.FormatExpDate(2, 2027), CardID: "my-card-2"},
 	})
 	if err != nil {
 		return err

@@ -49,8 +49,8 @@ func emulator() *target {
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{
 		CustomerID: "JANE1",
 		Transactions: []payvaulttest.Transaction{
-			{Time: time.Date(2026, 10, 1, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
-			{Time: time.Date(2026, 11, 1, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustAmount("19.90")},
+			{Time: time.Date(2026, 10, 1, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustParseAmount("19.90")},
+			{Time: time.Date(2026, 11, 1, 9, 30, 0, 0, time.UTC), AmtTran: payvault.MustParseAmount("19.90")},
 		},
 	})
 	return &target{

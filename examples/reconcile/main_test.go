@@ -55,10 +55,10 @@ func TestSandboxRun(t *testing.T) {
 	t.Cleanup(srv.Close)
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 12, 0, 0, 0, time.UTC) }
 	id := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
-		{Time: day(1), Status: "P", AmtTran: payvault.MustAmount("0.10")},
-		{Time: day(2), Status: "P", AmtTran: payvault.MustAmount("0.2"), AmtRefunded: payvault.MustAmount("0.005")},
-		{Time: day(3), Status: "V", AmtTran: payvault.MustAmount("9007199254740993.01")}, // more digits than a float has
-		{Time: day(4), Status: "P", AmtTran: payvault.MustAmount("77")},                  // after the last day
+		{Time: day(1), Status: "P", AmtTran: payvault.MustParseAmount("0.10")},
+		{Time: day(2), Status: "P", AmtTran: payvault.MustParseAmount("0.2"), AmtRefunded: payvault.MustParseAmount("0.005")},
+		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")}, // more digits than a float has
+		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},                  // after the last day
 	}}).ID
 	var out bytes.Buffer
 	args := []string{"-subscription", strconv.FormatInt(int64(id), 10), "-from", "2026-11-01", "-to", "2026-11-03"}

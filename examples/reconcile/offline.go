@@ -14,15 +14,15 @@ func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
 	for day := range 365 {
 		t := payvaulttest.Transaction{
 			Time: time.Date(2026, 1, 1+day, 9, 30, 0, 0, time.UTC), Status: "P", Currency: "840",
-			AmtTran: payvault.MustAmount("0.10"),
+			AmtTran: payvault.MustParseAmount("0.10"),
 		}
 		switch {
 		case day%30 == 0:
 			t.Status = "D"
 		case day%45 == 0:
-			t.Status, t.AmtRefunded = "R", payvault.MustAmount("0.03")
+			t.Status, t.AmtRefunded = "R", payvault.MustParseAmount("0.03")
 		case day%10 == 0:
-			t.Currency, t.AmtTran = "392", payvault.MustAmount("15") // a currency without decimals
+			t.Currency, t.AmtTran = "392", payvault.MustParseAmount("15") // a currency without decimals
 		}
 		transactions = append(transactions, t)
 	}

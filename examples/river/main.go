@@ -67,7 +67,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
 		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
-		stop := failed && batch.Status == payvault.BatchNotSent && e.Delivery == payvault.Answered &&
+		stop := failed && batch.Status == payvault.BatchNotSent && e.Delivery == payvault.DeliveryAnswered &&
 			!errors.Is(e, payvault.ErrRateLimited)
 		switch {
 		case !failed || batch.FromJournal:

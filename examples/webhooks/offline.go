@@ -33,13 +33,13 @@ func offline(ctx context.Context, out io.Writer) error {
 // happen makes each of the events occur once.
 func happen(ctx context.Context, srv *payvaulttest.Server) error {
 	_, err := srv.Client().AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
-		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.ExpDate(1, 2027)},
+		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027)},
 	})
 	if err != nil {
 		return err
 	}
 	subscription := srv.Subscriptions.Seed(
-		payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{AmtTran: payvault.MustAmount("19.90")}}},
+		payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{AmtTran: payvault.MustParseAmount("19.90")}}},
 	)
 	return srv.SetTransactionStatus(subscription.ID, subscription.Transactions[0].PGID, "S")
 }

@@ -104,7 +104,7 @@ func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) 
 func generate(path string, n int) error {
 	text := []byte("card_number,exp_date,card_id\n")
 	for i := range n {
-		text = fmt.Appendf(text, "4%015d,%s,card-%06d\n", i, payvault.ExpDate(1+i%12, 2027+i%4), i)
+		text = fmt.Appendf(text, "4%015d,%s,card-%06d\n", i, payvault.FormatExpDate(1+i%12, 2027+i%4), i)
 	}
 	return os.WriteFile(path, text, 0o600)
 }

@@ -238,7 +238,7 @@ func TestPaceOfABurst(t *testing.T) {
 func TestPaceOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
-		opts := []payvault.CallOption{payvault.WithAttempts(1)}
+		opts := []payvault.CallOption{payvault.WithMaxAttempts(1)}
 		s := refusing(times(9, "")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts}))
 		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attempts:]...))

@@ -96,7 +96,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		const n = 7
 		for _, first := range []int{0, 3, 6, 9} {
-			s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithAttempts(2))
+			s, options, opts := &fake{pages: n}, *ahead, append(make([]payvault.CallOption, 0, 8), payvault.WithMaxAttempts(2))
 			options.Page, options.Filters = first, []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}
 			seq := s.all(t, &options, opts...)
 			options.Filters[0].Values[0], options.Filters[0].Field = "X", "x"

@@ -98,12 +98,12 @@ func TestSubmitAll(t *testing.T) {
 	forEach(t, []int{-1, 0, 1, 3, 50, math.MaxInt}, func(t *testing.T, concurrency int) {
 		for _, n := range []int{0, 1, 99, 100, 101, 200, 250, 1234} {
 			var s fake
-			options, opts := atATime(concurrency), append(make([]payvault.CallOption, 0, 4), payvault.WithAttempts(2))
+			options, opts := atATime(concurrency), append(make([]payvault.CallOption, 0, 4), payvault.WithMaxAttempts(2))
 			if concurrency == 0 {
 				options = nil
 			}
 			seq := s.submitAll(t, stream(n, nil), options, opts...)
-			if opts[0] = payvault.WithAttempts(-1); options != nil {
+			if opts[0] = payvault.WithMaxAttempts(-1); options != nil {
 				options.Job = "changed"
 			}
 			synctest.Wait()
@@ -363,17 +363,17 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 		n    int // attempts
 		want string
 	}{
-		"context":      {nil, payvault.SubmitAllOptions{}, 1, "is nil"},
-		"Job":          {t.Context(), payvault.SubmitAllOptions{Journal: j.Journal}, 1, "is required with a Journal"},
-		"Journal":      {t.Context(), payvault.SubmitAllOptions{Job: j.Job}, 1, "is required with a Job"},
-		"WithAttempts": {t.Context(), *j, -1, "is not positive"},
-		"cards":        {t.Context(), *j, 1, "is nil"},
+		"context":         {nil, payvault.SubmitAllOptions{}, 1, "is nil"},
+		"Job":             {t.Context(), payvault.SubmitAllOptions{Journal: j.Journal}, 1, "is required with a Journal"},
+		"Journal":         {t.Context(), payvault.SubmitAllOptions{Job: j.Job}, 1, "is required with a Job"},
+		"WithMaxAttempts": {t.Context(), *j, -1, "is not positive"},
+		"cards":           {t.Context(), *j, 1, "is nil"},
 	} {
 		unread := stream(1, func(int) { assert.Fail(t, "the stream is read") })
 		if name == "cards" {
 			unread = nil
 		}
-		seq := new(fake).client(t).AccountUpdater.SubmitAll(test.ctx, unread, &test.o, payvault.WithAttempts(test.n))
+		seq := new(fake).client(t).AccountUpdater.SubmitAll(test.ctx, unread, &test.o, payvault.WithMaxAttempts(test.n))
 		for range 2 {
 			got := collect(seq)
 			require.Len(t, got, 1)
@@ -673,7 +673,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		if status == 0 {
 			s.answer = func(asked) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
 		}
-		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithAttempts(1)))
+		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
 		was := service.AsError(t, first[0].Err)
 		assert.Equal(t, want, j.known[0].Outcome)
 

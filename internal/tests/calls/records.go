@@ -45,7 +45,7 @@ func day(year int, month time.Month, d int) payvault.Date {
 }
 
 // withEvidence adds the file, which is a part of its own.
-func withEvidence(r payvault.DisputeResponse) *payvault.DisputeResponse {
+func withEvidence(r payvault.DisputeRespondRequest) *payvault.DisputeRespondRequest {
 	r.Evidence = payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf")))
 	return &r
 }
@@ -64,7 +64,7 @@ func fullListOptions() *payvault.ListOptions {
 
 // badListOptions have every problem that list options can have.
 func badListOptions() (*payvault.ListOptions, fields) {
-	where, dates := payvault.Where, payvault.CondBetweenDates
+	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{
 		OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
 		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", day(2026, 1, 1), day(2026, 3, 1))},
@@ -74,7 +74,7 @@ func badListOptions() (*payvault.ListOptions, fields) {
 		"Prefetch": {"is negative"}, "merchant_id": {ThirdNamed},
 	}
 	for problem, filters := range map[string][]payvault.Filter{
-		"needs a field, a conditional and a value": {where("", "EQUALS", "P"), where("a", "", "P"), where("a", "EQUALS")},
+		"needs a field, a condition and a value": {where("", "EQUALS", "P"), where("a", "", "P"), where("a", "EQUALS")},
 		"contains a comma, which separates the parts of a filter": {
 			where("a,b", "EQUALS", "P"), where("a", "EQ,UALS", "P"), where("a", "IN", "P", "Q,R"),
 		},

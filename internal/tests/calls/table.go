@@ -126,9 +126,9 @@ func Table() []Operation {
 		}, {
 			OperationInfo: info(payvault.OpDisputesRespond), GoName: "Disputes.Respond",
 			Stated: "POST /platform/dispute/{rec_id}/respond no -", Once: true,
-			Full:    withEvidence(request[payvault.DisputeResponse]("disputes/respond")),
-			Minimal: withEvidence(payvault.DisputeResponse{Message: "Example answer to a retrieval dispute"}),
-			Refused: &payvault.DisputeResponse{
+			Full:    withEvidence(request[payvault.DisputeRespondRequest]("disputes/respond")),
+			Minimal: withEvidence(payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute"}),
+			Refused: &payvault.DisputeRespondRequest{
 				Message: strings.Repeat("x", payvault.MaxDisputeMessage+1), BatchDate: day(2026, 13, 1),
 				Evidence: payvault.FileFromBytes("a.pdf", []byte("PK")),
 			},

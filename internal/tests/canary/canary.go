@@ -140,7 +140,7 @@ func fill(v reflect.Value, open any) {
 		[]byte(Raw),
 		http.Header{"X-Raw": {Raw}},
 		url.Values{"raw": {Raw}},
-		payvault.Filter{Field: "plain", Conditional: "plain", Values: []string{Raw}},
+		payvault.Filter{Field: "plain", Condition: "plain", Values: []string{Raw}},
 	} {
 		if t == reflect.TypeOf(value) {
 			v.Set(reflect.ValueOf(value))

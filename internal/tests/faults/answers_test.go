@@ -103,7 +103,7 @@ func (c *struckConn) Write(p []byte) (n int, err error) {
 // answer is one that comes as a complete response, with a code as the error has it.
 func answer(name string, status int, code, text string, is effect) *fault {
 	return &fault{
-		name: name, is: is, status: status, code: code, performs: ruleFor(is).delivery == payvault.Unknown,
+		name: name, is: is, status: status, code: code, performs: ruleFor(is).delivery == payvault.DeliveryUnknown,
 		serve: func(w http.ResponseWriter, _ *http.Request) { service.Say(w, status, text) },
 	}
 }

@@ -58,20 +58,20 @@ type rule struct {
 
 func ruleFor(e effect) rule {
 	return map[effect]rule{
-		unsent:      {always, payvault.NotSent, always, nil},
-		distrusted:  {never, payvault.NotSent, always, nil},
-		noKey:       {never, payvault.NotSent, always, nil},
-		lost:        {ifRepeated, payvault.Unknown, ifRepeated, nil},
-		turnedAway:  {always, payvault.Answered, always, nil},
-		heldOff:     {never, payvault.Answered, always, nil},
-		gatewayDown: {ifRepeated, payvault.Unknown, ifRepeated, nil},
-		failed:      {never, payvault.Unknown, ifRepeated, nil},
-		refused:     {never, payvault.Answered, never, nil},
-		rejected:    {never, payvault.Answered, never, nil},
-		malformed:   {never, payvault.Unknown, ifRepeated, payvault.ErrMalformedResponse},
-		tooLarge:    {never, payvault.Unknown, never, payvault.ErrResponseTooLarge},
-		cutRedirect: {ifRepeated, payvault.Unknown, never, nil},
-		redirected:  {never, payvault.Unknown, never, payvault.ErrMalformedResponse},
+		unsent:      {always, payvault.DeliveryNotSent, always, nil},
+		distrusted:  {never, payvault.DeliveryNotSent, always, nil},
+		noKey:       {never, payvault.DeliveryNotSent, always, nil},
+		lost:        {ifRepeated, payvault.DeliveryUnknown, ifRepeated, nil},
+		turnedAway:  {always, payvault.DeliveryAnswered, always, nil},
+		heldOff:     {never, payvault.DeliveryAnswered, always, nil},
+		gatewayDown: {ifRepeated, payvault.DeliveryUnknown, ifRepeated, nil},
+		failed:      {never, payvault.DeliveryUnknown, ifRepeated, nil},
+		refused:     {never, payvault.DeliveryAnswered, never, nil},
+		rejected:    {never, payvault.DeliveryAnswered, never, nil},
+		malformed:   {never, payvault.DeliveryUnknown, ifRepeated, payvault.ErrMalformedResponse},
+		tooLarge:    {never, payvault.DeliveryUnknown, never, payvault.ErrResponseTooLarge},
+		cutRedirect: {ifRepeated, payvault.DeliveryUnknown, never, nil},
+		redirected:  {never, payvault.DeliveryUnknown, never, payvault.ErrMalformedResponse},
 	}[e]
 }
 
@@ -131,8 +131,8 @@ func (c *cell) succeeds(o outcome) outcome {
 		return o
 	}
 	// An earlier attempt performed it, and the refusal of this one must not hide that.
-	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.Unknown.String()
-	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.Unknown})
+	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
+	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o
 }
 
@@ -149,7 +149,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.Unknown && c.call.Replay != payvault.ReplayRead { // which has no outcome to be unsure of
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // a read has no outcome
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })

@@ -82,7 +82,7 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, c.Op, e.Op)
 	assert.False(t, strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }), "%q", err)
 	assert.Less(t, len(err.Error()), 8000)
-	unsure := e.Delivery == payvault.Unknown && c.Replay != payvault.ReplayRead
+	unsure := e.Delivery == payvault.DeliveryUnknown && c.Replay != payvault.ReplayRead
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 

@@ -17,7 +17,7 @@ func TestBinaryEncoders(t *testing.T) {
 	t.Parallel()
 	type invoice struct{ Amount payvault.Amount }
 	type payment struct{ Card payvault.Secret }
-	due, paid := invoice{payvault.MustAmount("12.50")}, payment{payvault.NewSecret(canary.Secret)}
+	due, paid := invoice{payvault.MustParseAmount("12.50")}, payment{payvault.NewSecret(canary.Secret)}
 
 	text, err := cbor.Marshal(due)
 	require.NoError(t, err)

@@ -142,7 +142,7 @@ func TestValues(t *testing.T) {
 		Date   payvault.Date
 		None   payvault.Date
 	}
-	in := record{Amount: payvault.MustAmount("12.50"), Date: payvault.Date{Year: 2026, Month: time.March, Day: 14}}
+	in := record{Amount: payvault.MustParseAmount("12.50"), Date: payvault.Date{Year: 2026, Month: time.March, Day: 14}}
 	text, err := yaml.Marshal(in)
 	require.NoError(t, err)
 	assert.Equal(t, "amount: \"12.50\"\ndate: \"2026-03-14\"\nnone: \"\"\n", string(text))

@@ -49,8 +49,8 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 }
 
 // retrieval answers a retrieval dispute, and retrievalJSON is how.
-func retrieval(file *payvault.File) *payvault.DisputeResponse {
-	return &payvault.DisputeResponse{Message: "Example answer to a retrieval dispute", Evidence: file}
+func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
+	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
 
 func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min.json") }
@@ -58,7 +58,7 @@ func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min
 func evidence() []byte { return []byte(calls.Fixture("disputes/evidence.pdf")) }
 
 // respond sends a response to a service, and returns what arrived.
-func respond(t *testing.T, request *payvault.DisputeResponse) service.Seen {
+func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen {
 	t.Helper()
 	server := service.Answer(t, http.StatusOK, `{"code":0}`)
 	require.NoError(t, service.Client(t, server.URL).Disputes.Respond(t.Context(), 5002, request))
@@ -75,7 +75,7 @@ func TestDisputesRespond(t *testing.T) {
 		payvault.DisputeOther: nil, payvault.DisputeCompellingEvidence: large, payvault.DisputeAllocation: late,
 		payvault.DisputeNoLongerDisputed: nil,
 	} {
-		request := &payvault.DisputeResponse{Type: kind, Message: many}
+		request := &payvault.DisputeRespondRequest{Type: kind, Message: many}
 		if content != nil {
 			request.Evidence = payvault.FileFromBytes("a.pdf", content)
 		}
@@ -86,7 +86,7 @@ func TestDisputesRespond(t *testing.T) {
 
 func TestDisputesRespond_invalid(t *testing.T) {
 	t.Parallel()
-	type response = payvault.DisputeResponse
+	type response = payvault.DisputeRespondRequest
 	file := func(name string, content io.ReaderAt, size int64) *response {
 		return &response{Type: "OT", Evidence: &payvault.File{Name: name, Content: content, Size: size}}
 	}

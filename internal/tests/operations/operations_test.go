@@ -149,7 +149,7 @@ func TestWireForms(t *testing.T) {
 		for kind, request := range map[string]any{"request.json": o.Full, "request.min.json": o.Minimal} {
 			text := fixtureOf(o, request, kind)
 			switch r := request.(type) {
-			case *payvault.DisputeResponse:
+			case *payvault.DisputeRespondRequest:
 				r.Evidence = nil // which is a part of its own
 			case payvault.ApplicationData:
 				text = at(t, text, "data")
@@ -186,7 +186,7 @@ func at(t *testing.T, text, member string) string {
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		want := payvault.Error{Op: o.Op, StatusCode: http.StatusOK, Delivery: payvault.Answered, Attempts: 1}
+		want := payvault.Error{Op: o.Op, StatusCode: http.StatusOK, Delivery: payvault.DeliveryAnswered, Attempts: 1}
 		want.Code, want.Message = "12", "Example platform refusal with a detail"
 		want.Detail = "Example detail in data.message"
 		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
@@ -227,7 +227,8 @@ func TestForMerchant(t *testing.T) {
 		place := o.Stated[strings.LastIndex(o.Stated, " ")+1:]
 		if place == "-" {
 			result, err := o.Do(t.Context(), client, calls.Documented(), o.Full)
-			service.AssertError(t, err, payvault.Error{Op: o.Op, Delivery: payvault.NotSent}, payvault.ErrMerchantNotSupported)
+			want := payvault.Error{Op: o.Op, Delivery: payvault.DeliveryNotSent}
+			service.AssertError(t, err, want, payvault.ErrMerchantNotSupported)
 			assert.False(t, payvault.SafeToRetry(err))
 			assert.Nil(t, result)
 			assert.Empty(t, server.Seen())

@@ -67,7 +67,8 @@ func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 // AssertInvalid checks the error of a request that was not sent.
 func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
 	tb.Helper()
-	AssertError(tb, err, payvault.Error{Op: op, Fields: want, Delivery: payvault.NotSent}, payvault.ErrInvalidRequest)
+	refused := payvault.Error{Op: op, Fields: want, Delivery: payvault.DeliveryNotSent}
+	AssertError(tb, err, refused, payvault.ErrInvalidRequest)
 	assert.False(tb, payvault.SafeToRetry(err))
 }
 

@@ -102,7 +102,7 @@ func (c *caller) auditOutcome(o *outcome) {
 	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
 		turned += n.forbidden
 	}
-	if e.Delivery == payvault.NotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
+	if e.Delivery == payvault.DeliveryNotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
 		// A job that ends before it has asked its journal about a batch speaks of this life only.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
@@ -112,11 +112,11 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	// A RoundTripper that hedges may still be sending a copy of an earlier attempt, also of one that a 429 answered.
 	hidden := copiesUnseen(c.run.Caller) && (e.Attempts > 1 || n.turned > 0)
-	if e.Delivery == payvault.NotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
+	if e.Delivery == payvault.DeliveryNotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
 		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
 	}
 	alone := len(c.run.Calls) == 1 && c.plan.Form != formWalk && c.plan.Form != formBulk && n.turned == 0
-	if e.Delivery == payvault.NotSent && alone && c.run.Wire == wireHTTP1 && c.run.written() > 0 {
+	if e.Delivery == payvault.DeliveryNotSent && alone && c.run.Wire == wireHTTP1 && c.run.written() > 0 {
 		c.fail("it was not sent, but %d bytes were: %v", c.run.written(), o.err)
 	}
 	if c.kind.reads || n.performed == 0 {
@@ -125,7 +125,7 @@ func (c *caller) auditOutcome(o *outcome) {
 	if n.lied || other || copiesUnseen(c.run.Caller) {
 		return
 	}
-	if e.Delivery != payvault.Unknown {
+	if e.Delivery != payvault.DeliveryUnknown {
 		c.fail("batch %d: %v, but it was performed: %v", o.unit.batch, e.Delivery, o.err)
 	}
 	if !errors.Is(e, payvault.ErrOutcomeUnknown) {

@@ -163,7 +163,7 @@ func (c *caller) options(raw *payvault.Response) []payvault.CallOption {
 		opts = append(opts, payvault.WithReplay())
 	}
 	if c.plan.Attempts > 0 {
-		opts = append(opts, payvault.WithAttempts(c.plan.Attempts))
+		opts = append(opts, payvault.WithMaxAttempts(c.plan.Attempts))
 	}
 	return opts
 }

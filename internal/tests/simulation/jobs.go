@@ -221,7 +221,7 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
 		// A refusal for longer than it waits ends the job, and so does one that is not about the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
-		isAnswered := failed && e.Delivery == payvault.Answered
+		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
 		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) || isKeyRefused ||
 			isAnswered && (b.Status == payvault.BatchNotSent || e.Code == "" && e.StatusCode/100 == 4)

@@ -69,7 +69,7 @@ type requests struct {
 	payee       payvault.PayeeCreateRequest
 	application payvault.ApplicationCreateRequest
 	data        payvault.ApplicationData
-	dispute     payvault.DisputeResponse
+	dispute     payvault.DisputeRespondRequest
 	cancel      payvault.SubscriptionCancelRequest
 	invoice     payvault.InvoiceSendRequest
 	cards       []payvault.AccountUpdaterCard
@@ -97,7 +97,7 @@ func newRequests() *requests {
 		tokenize: payvault.TokenizeRequest{
 			CardholderName: "Jane Doe", CardNumber: card, ExpDate: "1230", CVV2: cvv,
 			CardSwipe: payvault.NewSecret(canarySwipe), PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
-			TRNumber: routing, DDANumber: account, TypeID: payvault.TypeACH,
+			TRNumber: routing, DDANumber: account, TypeID: payvault.ACHAccountTypeS,
 		},
 		customer: payvault.CustomerCreateRequest{
 			AutoGenerateCustomerID: true, FirmName: "Acme",
@@ -108,7 +108,7 @@ func newRequests() *requests {
 		},
 		payee: payvault.PayeeCreateRequest{
 			Name:    "Acme",
-			Account: payvault.PayeeAccount{TypeID: payvault.TypeACH, TRNumber: routing, DDANumber: account},
+			Account: payvault.PayeeAccount{TypeID: payvault.ACHAccountTypeS, TRNumber: routing, DDANumber: account},
 		},
 		application: payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42},
 		data: payvault.ApplicationData{
@@ -118,7 +118,7 @@ func newRequests() *requests {
 				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
 			},
 		},
-		dispute: payvault.DisputeResponse{
+		dispute: payvault.DisputeRespondRequest{
 			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", evidence),
 		},
 		cancel:  payvault.SubscriptionCancelRequest{CustomerID: "JANE1"},

@@ -67,7 +67,7 @@ type Call struct {
 	End      time.Duration      `json:"end,omitempty"`      // after which the caller's context ends; 0 for never
 	Deadline bool               `json:"deadline,omitempty"` // it ends by a deadline, else it is canceled
 	Replay   bool               `json:"replay,omitempty"`   // WithReplay
-	Attempts int                `json:"attempts,omitempty"` // WithAttempts
+	Attempts int                `json:"attempts,omitempty"` // WithMaxAttempts
 	Keys     []string           `json:"keys,omitempty"`     // of the key source: "" or one of keyFaults
 	Shared   bool               `json:"shared,omitempty"`   // the request is one value for several calls
 	Panic    string             `json:"panic,omitempty"`    // what of the caller's own code panics: one of panics

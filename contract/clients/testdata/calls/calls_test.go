@@ -199,7 +199,7 @@ func TestOapiCodegen(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, dispute.JSON200, string(dispute.Body))
 	answered, _ := srv.Disputes.Get(7102)
-	assert.Equal(t, payvault.MustAmount("12.50"), answered.Response.AmtTran, "the digits are kept")
+	assert.Equal(t, payvault.MustParseAmount("12.50"), answered.Response.AmtTran, "the digits are kept")
 
 	transactions, err := client.SubscriptionsTransactionsWithResponse(ctx, 5001, &oapi.SubscriptionsTransactionsParams{
 		Filter: &[]string{"tran_date,BETWEEN_DATES,2026-01-01,2026-02-28"},
