@@ -14,7 +14,7 @@ import (
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("held back for %v", e.After.Round(time.Millisecond))
+	return fmt.Sprintf("requests have to wait %v, longer than this call may", e.After.Round(time.Millisecond))
 }
 
 // Wait waits until the request may be sent. It fails in these cases:
