@@ -146,7 +146,7 @@ func guards() []guard {
 		{
 			"redaction of what is escaped", redact,
 			"if escapesHide || tagsHide {",
-			"if escapesHide && left == plain {",
+			"if (escapesHide || tagsHide) && text == \"\" {",
 		},
 		{
 			"observers are told no IDs", "exchange.go",
