@@ -159,7 +159,7 @@ func guards() []guard {
 			"R(&filled).prepare(c, p)",
 			"R(req).prepare(c, p)\n\t\tfilled = *req",
 		},
-		{"a page that repeats the one before", "page.go", "case repeats:", "case repeats && p.Number > 1000:"},
+		{"a page that repeats the one before", "page_walk.go", "case repeats:", "case repeats && p.Number > 1000:"},
 		{
 			"batches at a time", "submit_all.go",
 			"make(chan struct{}, o.Concurrency)",
