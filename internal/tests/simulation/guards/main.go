@@ -178,7 +178,7 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "bulk_walk.go",
-			"\t\tw.leaveOut(b, w.stopped())\n\tcase b.isOther",
+			"\t\tw.leaveOut(b, w.whyStopped())\n\tcase b.isOther",
 			"\t\treturn true\n\tcase b.isOther",
 		},
 		{
