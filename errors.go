@@ -92,10 +92,11 @@ func (d Delivery) String() string {
 }
 
 // Error is the type of every error of a call and of [NewClient]. Its text is one line with the operation, the status,
-// the code, the message and what is wrong with fields. Nothing of the request is put into it, no body, query, header
-// or path value, and texts of the service are cleared of its secrets, of the API keys, of the IDs in the path and of
-// the values of the query; the service may repeat other things, see docs/secrets.md. The raw answer is available
-// through [WithResponse].
+// the code, the message and what is wrong with fields. No value of the request is put into it, be it of the body, the
+// query, a header or the path. But if a body cannot be written, it names the place, where names of plain letters may be
+// yours, and the reason, which may be an error of your own MarshalJSON. Texts of the service are cleared of the secrets
+// of the request, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other
+// things, see docs/secrets.md. The raw answer is available through [WithResponse].
 //
 // Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
 // option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
