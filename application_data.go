@@ -72,10 +72,10 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a text that holds the set. One element needs no braces.
+// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number.
 func (s *AuthTimes) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
-	if raw.Kind() != '"' && !answer.IsNone(raw) {
+	if raw.Kind() != '"' && raw.Kind() != '0' && !answer.IsNone(raw) {
 		return errNotSet
 	}
 	*s = nil
@@ -254,9 +254,20 @@ func fieldOf(d *ApplicationData, key string) reflect.Value {
 	return reflect.Value{}
 }
 
-// readSaved reads a saved value into a field of ApplicationData. Null leaves the field as it is.
+// readSaved reads a saved value into a field of ApplicationData, or into another variable. Null leaves the variable as
+// it is. If the variable is a pointer, so does any value that stands for none: the next SaveData would send what the
+// pointer points to.
 func readSaved(raw jsontext.Value, into any) error {
+	variable := reflect.ValueOf(into)
+	if variable.Kind() != reflect.Pointer || variable.IsNil() {
+		return errors.New("cannot be read into what is not a pointer")
+	}
 	if len(raw) == 0 || raw.Kind() == 'n' {
+		return nil
+	}
+	_, isFlag := into.(**bool)
+	isFalse := isFlag && raw.Kind() == 'f'
+	if variable.Elem().Kind() == reflect.Pointer && answer.IsNone(raw) && !isFalse {
 		return nil
 	}
 	read := answer.Read
@@ -264,7 +275,7 @@ func readSaved(raw jsontext.Value, into any) error {
 		read = answer.ReadExactly
 	}
 	if read(raw, into) != nil {
-		want := reflect.TypeOf(into).Elem()
+		want := variable.Type().Elem()
 		if want.Kind() == reflect.Pointer {
 			want = want.Elem()
 		}
@@ -311,7 +322,8 @@ type SavedField struct {
 
 // Decode reads the value into a variable of the type that the field has in [ApplicationData], such as string, bool,
 // [Secret] or [Ownership], or of any other type that fits the JSON. In a variable of type any, numbers are
-// [encoding/json.Number]. Without a value it changes nothing. The error names the key.
+// [encoding/json.Number]. Without a value it changes nothing. In a variable that is
+// itself a pointer, "", false, [] and {} change nothing either, but false sets a *bool. The error names the key.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)

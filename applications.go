@@ -202,9 +202,7 @@ func problemsBeside(data jsontext.Value) map[string][]string {
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {
 		members = map[string]jsontext.Value{"": data}
 	}
-	if members["message"].Kind() == '"' {
-		delete(members, "message")
-	}
+	takeMessage(members)
 	e := &Error{Fields: map[string][]string{}}
 	for name, member := range members {
 		kind := member.Kind()

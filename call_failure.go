@@ -127,9 +127,8 @@ func (e *Error) readData(data jsontext.Value) {
 	if answer.Read(data, &members) != nil {
 		return
 	}
-	if message := members["message"]; e.Code != answer.Validation && message.Kind() == '"' {
-		e.Detail = answer.Text(message)
-		delete(members, "message")
+	if e.Code != answer.Validation {
+		e.Detail = takeMessage(members)
 	}
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {
@@ -144,6 +143,19 @@ func (e *Error) readData(data jsontext.Value) {
 	if len(fields) > 0 {
 		e.Fields = fields
 	}
+}
+
+// takeMessage removes the text in data.message from the members of data, and returns it. The case of the name does not
+// matter. It leaves a message that is not a text.
+func takeMessage(members map[string]jsontext.Value) string {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if strings.EqualFold(name, "message") && members[name].Kind() == '"' {
+			text := answer.Text(members[name])
+			delete(members, name)
+			return text
+		}
+	}
+	return ""
 }
 
 // messages returns the texts of a list, or of a single value, and reports whether all elements are JSON strings. An

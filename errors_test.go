@@ -40,6 +40,7 @@ func TestError_text(t *testing.T) {
 		{404, ``, `404 Not Found`},
 		{200, `{"code":7,"message":"No"}`, `200 OK: code 7: No`},
 		{409, `{"code":7,"message":"No","data":{"message":"Because"}}`, `409 Conflict: code 7: No: Because`},
+		{409, `{"code":7,"message":"No","data":{"Message":"Because"}}`, `409 Conflict: code 7: No: Because`},
 		{200, `{"code":7}`, `200 OK: code 7`},
 		{200, `{"rcode":"905","rmsg":"Declined"}`, `200 OK: code 905: Declined`},
 		{200, `{"code":7,"message":{"a":["b"]}}`, `200 OK: code 7: {"a":["b"]}`},

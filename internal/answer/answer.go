@@ -162,7 +162,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	case isElement: // an element of a list of records must be an object
 		err = errOtherKind
 	default:
-		err = setScalar(raw, target)
+		err = set(raw, target)
 	}
 	if err == nil {
 		return nil
@@ -178,14 +178,15 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The only
-// pointer to a list is that to the records of a page. For it, setScalar reads a value such as "" or false as null.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It always
+// makes the record that a pointer points to, and then asks for the record: PHP writes an empty record as [].
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:
 		return true
 	case reflect.Pointer:
-		return of.Elem().Kind() != reflect.Slice || kind == '[' || kind == 'n'
+		to := of.Elem()
+		return kind == 'n' || to.Kind() == reflect.Struct || isOfKind(kind, to)
 	case reflect.Map, reflect.Struct:
 		return kind == '{'
 	case reflect.Slice:

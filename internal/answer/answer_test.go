@@ -71,6 +71,8 @@ func TestRead(t *testing.T) {
 		},
 		{Flag: false}:           {`{"flag":"N"}`, `{"flag":0}`, `{"flag":"false"}`, `{"flag":""}`, `{"flag":null}`},
 		{Pointer: new(true)}:    {`{"pointer":"Y"}`, `{"pointer":true}`},
+		{Pointer: new(false)}:   {`{"pointer":"0"}`, `{"pointer":false}`},
+		{Pointer: nil}:          {`{"pointer":""}`, `{"pointer":[]}`, `{"pointer":{}}`},
 		{Texts: []string{"a"}}:  {`{"texts":["a"]}`, `{"texts":"a"}`},
 		{Texts: []string{"17"}}: {`{"texts":17}`, `{"texts":[17]}`},
 		{Texts: []string{}}:     {`{"texts":[]}`, `{"texts":""}`, `{"texts":{}}`, `{"texts":false}`},

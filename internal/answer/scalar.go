@@ -17,6 +17,20 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
+// set sets a variable from a value of another kind. A pointer becomes nil for a value that stands for none. For any
+// other value it points to a new variable.
+func set(raw jsontext.Value, target reflect.Value) error {
+	if target.Kind() != reflect.Pointer || IsNone(raw) {
+		return setScalar(raw, target)
+	}
+	variable := reflect.New(target.Type().Elem())
+	if err := setScalar(raw, variable.Elem()); err != nil {
+		return err
+	}
+	target.Set(variable)
+	return nil
+}
+
 // setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". A value
 // that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts.
 func setScalar(raw jsontext.Value, target reflect.Value) error {

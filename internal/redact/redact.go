@@ -19,8 +19,8 @@ const (
 )
 
 // separators are what may stand between the digits of a card number: blanks, dashes, dots, and characters that are not
-// seen.
-const separators = `[\s\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
+// seen, such as control characters.
+const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
 
 var (
 	// numbers matches runs of digits in its first group. Outside of the group it matches days of the calendar, so that
@@ -51,14 +51,22 @@ func New(secrets []string) Eraser {
 	return e
 }
 
-// Clean returns a text with a mark in place of what has to go. If an escape or a tag hides anything, even a part, or if
-// escapes are nested too deep to tell, the mark stands for the whole text. Something is hidden if it makes a
-// difference whether escapes and tags are read before the text is erased or after.
+// Clean returns a text with a mark in place of what has to go. The mark stands for the whole text if an escape or a tag
+// hides anything of that, even a part, or if escapes are nested too deep to tell. They hide something if it makes a
+// difference whether they are read before the text is erased or after.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
-	plain, left := plainOf(text), plainOf(cleared)
+	plain, left := text, cleared
+	for range rounds { // a reader may stop after any round
+		plain, left = unescape(plain), unescape(left)
+		escapesHide := e.erase(plain) != left
+		tagsHide := e.erase(withoutTags(plain)) != withoutTags(left)
+		if escapesHide || tagsHide {
+			return Mark
+		}
+	}
 	isTooDeep := plain != unescape(plain)
-	if isTooDeep || e.erase(plain) != left || e.erase(withoutTags(plain)) != withoutTags(left) {
+	if isTooDeep {
 		return Mark
 	}
 	return cleared

@@ -34,6 +34,7 @@ func TestApplicationsValidate(t *testing.T) {
 	}{
 		{200, `{"code":0}`, nil, nil},
 		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil, nil},
+		{200, `{"code":0,"data":{"Message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
 		// Whatever their shape is: with messages it does not pass.
@@ -158,6 +159,10 @@ func TestSavedField_Decode(t *testing.T) {
 		require.ErrorContains(t, err, "payvault: k cannot be read as ", value)
 		assert.NotContains(t, err.Error(), strings.Trim(value, `"`))
 	}
+	for _, into := range []any{true, nil, (*bool)(nil)} {
+		err := payvault.SavedField{Key: "k", Value: secret("true")}.Decode(into)
+		require.EqualError(t, err, "payvault: k cannot be read into what is not a pointer")
+	}
 	err := json.Unmarshal([]byte(`{"key":"k","value":"[REDACTED]"}`), new(payvault.SavedField))
 	require.EqualError(t, err, "a redacted secret, whose text is lost")
 }
@@ -181,6 +186,33 @@ func TestApplicationDataOf(t *testing.T) {
 	require.ErrorContains(t, err, "payvault: high_ticket cannot be read as payvault.Amount")
 	require.ErrorContains(t, err, "payvault: tax_id cannot be read as payvault.Secret")
 	assert.Equal(t, payvault.ApplicationData{}, data)
+}
+
+// TestApplicationDataOf_none: a saved value that stands for none sets no field. The next SaveData does not send false or
+// zero in its place. A toggle that is off is set.
+func TestApplicationDataOf_none(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {
+		var saved []payvault.SavedField
+		for _, key := range []string{
+			"processing_history", "card_brands", "card_volume", "fulfillment_delivery_method", "legal_name", "ownership",
+		} {
+			if none != `false` || key != "processing_history" {
+				saved = append(saved, payvault.SavedField{Key: key, Value: payvault.NewSecret(none)})
+			}
+		}
+		data, err := payvault.ApplicationDataOf(saved)
+		require.NoError(t, err, none)
+		assert.Equal(t, payvault.ApplicationData{}, data, none)
+	}
+	data, err := payvault.ApplicationDataOf([]payvault.SavedField{
+		{Key: "processing_history", Value: payvault.NewSecret("false")},
+		{Key: "business_services_auth_time", Value: payvault.NewSecret("1")},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, payvault.ApplicationData{
+		ProcessingHistory: new(false), BusinessServicesAuthTime: payvault.AuthTimes{payvault.AuthTime1},
+	}, data)
 }
 
 func TestApplicationsSaveData_invalid(t *testing.T) {
