@@ -112,8 +112,8 @@ func guards() []guard {
 		{"success by code, not by status", "call_reply.go", "err = into.result().Check(decider(op.Op))", ""},
 		{
 			"a code and an rcode that contradict each other", "internal/answer/codes.go",
-			"case SayBoth(own, other):",
-			"case SayBoth(own, other) && by > ByEither:",
+			"case Disagree(own, other):",
+			"case Disagree(own, other) && by > ByEither:",
 		},
 		{
 			"a code of a 5xx is no refusal", "errors.go",
