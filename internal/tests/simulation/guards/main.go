@@ -122,8 +122,8 @@ func guards() []guard {
 		},
 		{
 			"a redirect is no refusal", "errors.go",
-			"e.rejected() || e.StatusCode/100 == 4 && !isEarly",
-			"e.rejected() || e.StatusCode/100 == 4 && !isEarly || e.StatusCode/100 == 3",
+			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing",
+			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing || e.StatusCode/100 == 3",
 		},
 		{
 			"safe to retry only what is replayable", "errors.go",
