@@ -162,7 +162,7 @@ type ApplicationField struct {
 // MarshalJSON writes the list of pairs, with the mark of each [Secret] in it.
 func (d ApplicationData) MarshalJSON() ([]byte, error) { return marshalShown(d) }
 
-func (d ApplicationData) writeForm(enc *jsontext.Encoder) error {
+func (d ApplicationData) writeJSON(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, d.pairs())
 }
 
@@ -367,7 +367,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 // MarshalJSON writes the wire form, with the mark instead of the value.
 func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
 
-func (f SavedField) writeForm(enc *jsontext.Encoder) error {
+func (f SavedField) writeJSON(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, savedField[secretJSON]{f.Key, secretJSON{f.Value}, f.Type, f.Settings})
 }
 

@@ -41,11 +41,11 @@ func (b *AccountUpdaterBatch) Position(i int) int {
 type bulkBatch struct {
 	AccountUpdaterBatch
 
-	raw       Response // if the caller wants it
+	raw       Response // the answer, if the caller wants it
 	hasReason bool     // Err says why the walk has stopped
 }
 
-// next returns the batch after b, without cards.
+// next returns a batch without cards that begins where b ends.
 func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
 }
@@ -58,7 +58,8 @@ func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
-// outcome returns what a journal keeps of a batch.
+// outcome returns what a journal keeps of a batch that was sent. The service may have given a card number as the ID of
+// the request, so outcome replaces what may be one.
 func (b *bulkBatch) outcome() BatchOutcome {
 	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
@@ -69,12 +70,14 @@ func (b *bulkBatch) outcome() BatchOutcome {
 	return o
 }
 
-// isOther reports whether an earlier run has sent another number of cards in the batch.
+// isOther reports whether the journal knows that an earlier run has sent another number of cards in the batch. The
+// number 0 means that the journal does not know it.
 func (b *bulkBatch) isOther(known BatchState) bool {
 	return known.Outcome != nil && known.Outcome.Cards != 0 && known.Outcome.Cards != b.sent()
 }
 
-// takeFrom fills in what an earlier run has recorded.
+// takeFrom sets the status, the ID of the request and the error of a batch from what an earlier run has recorded. If
+// that run began the batch and recorded no end, the outcome is unknown.
 func (b *bulkBatch) takeFrom(known BatchState) {
 	b.FromJournal = true
 	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}

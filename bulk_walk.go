@@ -13,8 +13,9 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// bulkWalk is one pass over a stream of cards. One goroutine reads the stream and puts a job for each batch into the
-// window. The loop of the caller takes the batches from the window, in their order.
+// bulkWalk is one pass over a stream of cards. One goroutine runs read, which reads the stream and puts a job for each
+// batch into the window. Each job sends its batch in a goroutine of its own. The loop of the caller runs batches, which
+// takes the batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
 	journal Journal // nil for none
@@ -22,18 +23,18 @@ type bulkWalk struct {
 	opts    []CallOption
 	keepRaw bool // the caller wants the answers
 
-	// There are three contexts. ctx is the caller's. When it ends, or on stop, sending ends: batches that were not sent
-	// stay unsent. Requests in flight use the third one: a journal has to record how they end, so with a journal the
-	// context requests never ends.
+	// There are three contexts. ctx is the caller's. sending ends with ctx or by stop. Then no batch is sent any more, and
+	// none is sent again. requests is for the requests in flight. Without a journal it ends with ctx or by cutOff. With a
+	// journal it never ends, because the journal has to record the outcome of each request.
 	ctx      context.Context         //nolint:containedctx // of the caller
-	sending  context.Context         //nolint:containedctx // ends with ctx or by stop
+	sending  context.Context         //nolint:containedctx // see above
 	stop     context.CancelCauseFunc // ends sending; the first cause counts
-	requests context.Context         //nolint:containedctx // ends by cutOff
-	cutOff   func()                  // with a journal it does nothing
+	requests context.Context         //nolint:containedctx // see above
+	cutOff   func()                  // ends requests; with a journal it does nothing
 
 	ahead    *window.Window[*bulkBatch]
-	inFlight chan struct{}         // a semaphore of size Concurrency, for batches that wait or are sent
-	unknown  atomic.Int64          // batches of unknown outcome in a row
+	inFlight chan struct{}         // a semaphore of size Concurrency, for batches that are sent or wait for the rate limit
+	unknown  atomic.Int64          // batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error] // the first error of the journal
 
 	// The goroutine that reads the stream sets early and panicked before it ends.
@@ -42,7 +43,8 @@ type bulkWalk struct {
 	panicked any   // the value that the stream panicked with
 }
 
-// read cuts the stream into batches and starts them.
+// read reads the stream, cuts the cards into batches and starts each batch. It returns at the end of the stream, or
+// when the caller has left the loop. It keeps a panic of the stream in panicked.
 func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	defer w.ahead.End()
 	defer func() { w.panicked = recover() }()
@@ -55,21 +57,22 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		}
 		batch.End++
 		if batch.End-batch.Start == MaxAccountUpdaterCards {
-			next := batch.next()
+			next := batch.next() // before start, which gives the batch away: the caller may change it from then on
 			w.start(batch, valid)
 			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 		}
-		if w.ahead.IsStopped() {
+		if w.ahead.IsStopped() { // the caller has left the loop, and nobody wants the rest
 			return
 		}
 	}
-	w.early = w.stopped() // a stream that fails cancels the context and returns: its last cards may be missing
+	w.early = w.whyStopped() // a stream that fails cancels the context and returns: its last cards may be missing
 	if batch.End > batch.Start {
 		w.start(batch, valid)
 	}
 }
 
-// start waits for room and sends a batch in a goroutine of its own. A batch without valid cards is decided at once.
+// start waits for room and then sends the valid cards of a batch in a goroutine of its own. Without valid cards nothing
+// is sent, and the batch gets its error at once.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -84,15 +87,16 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// send waits for the rate limit and sends a batch. It starts over when the service refuses the batch with status 429.
-// It calls begin only after the wait: after begin, the journal takes the batch for one that was sent.
+// send waits for the rate limit, sends a batch and sets its status and its error. It starts over when the service
+// refuses the batch with status 429. It calls begin only after the wait: after begin, the journal takes the batch for
+// one that was sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // forget the refusal of the last attempt
+		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the call before
 		opts, err := w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)
 		if err != nil {
 			w.stop(err)
-			w.leaveOut(b, w.stopped())
+			w.leaveOut(b, w.whyStopped())
 			return
 		}
 		if !w.begin(b) {
@@ -110,7 +114,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 // begin records in the journal that a batch is about to be sent, and returns true. If the batch must not be sent, begin
 // sets its status and error and returns false.
 func (w *bulkWalk) begin(b *bulkBatch) bool {
-	if cause := w.stopped(); cause != nil {
+	if cause := w.whyStopped(); cause != nil {
 		w.leaveOut(b, cause)
 		return false
 	}
@@ -120,10 +124,10 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.stopped() == nil { // a journal may fail only because the walk has stopped
+		if w.whyStopped() == nil { // a journal may fail only because the walk has stopped
 			w.failJournal(err)
 		}
-		w.leaveOut(b, w.stopped())
+		w.leaveOut(b, w.whyStopped())
 	case b.isOther(known):
 		b.Status, b.Err, b.hasReason = BatchNotSent, otherCardsError(b.Index), true
 		w.stop(errors.New("the job " + otherCardsText(b.Index)))
@@ -135,8 +139,9 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// submit makes the call of a batch and sets its status, its error and the ID of its request. If the walk stopped before
-// the first attempt, the batch is left out. If it stopped before a later attempt, the error says why.
+// submit makes the call of a batch and sets its status, its error, the ID of its request and, if the caller wants it,
+// the answer. If the walk stopped before the first attempt, the batch is left out. If the walk stopped before a later
+// attempt, the error says why.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
 	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.sending = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
@@ -147,7 +152,7 @@ func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallO
 	if accepted != nil {
 		b.RequestID = accepted.RequestID
 	}
-	cause := w.stopped()
+	cause := w.whyStopped()
 	if e, failed := errors.AsType[*Error](err); failed && cause != nil {
 		switch {
 		case e.Attempts == 0:
@@ -175,11 +180,13 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is how many batches of unknown outcome in a row stop a walk. A large Concurrency raises it, since
-// one failure may hit all batches in flight.
+// mostUnknown is how many batches of unknown outcome in a row stop a walk. If 2 × Concurrency is more, that counts:
+// one failure may hit all batches in flight, and one failure alone must not stop the walk. In a row means in the order
+// in which batches end. A batch of any other status, also BatchNotSent, starts the count again.
 const mostUnknown = 10
 
-// stopIfHopeless stops the walk if the next batches would fare no better than b.
+// stopIfHopeless stops the walk if b, which was sent, shows that the next batches would fare no better: the service
+// refuses all of them, asks for a wait that a walk does not accept, or seems to be gone.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
@@ -195,8 +202,8 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 }
 
 // isTurnedAway reports whether e, the error of a batch that is not sent again, is a status 429 that stops the walk.
-// With a rate limit it always stops the walk: send would have started over if that were possible. With IgnoreOverload
-// there is no rate limit, and it stops the walk only if the service asks for too long a wait.
+// With a rate limit every 429 stops the walk: send would have started over if that were possible. With IgnoreOverload
+// there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
@@ -204,9 +211,9 @@ func (w *bulkWalk) isTurnedAway(e *Error) bool {
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }
 
-// stopped returns why nothing more is sent, or nil. If ctx has ended, it returns an error that is safe to match, not
-// the cause of ctx: that may be the error of another call.
-func (w *bulkWalk) stopped() error {
+// whyStopped returns why nothing more is sent, or nil if the walk goes on. If ctx has ended, it returns an error that
+// matches the end of ctx only. It does not match the cause of ctx, which may be the error of another call.
+func (w *bulkWalk) whyStopped() error {
 	cause := context.Cause(w.sending) // read it before ctx.Err: if ctx ends in between, the next line sees that
 	if end := w.ctx.Err(); end != nil {
 		return safeCause(w.ctx, end)
@@ -214,16 +221,17 @@ func (w *bulkWalk) stopped() error {
 	return cause
 }
 
-// leaveOut marks a batch as not sent, because the walk has stopped. With a journal its error is not safe to retry: the
-// journal was not asked, and an earlier run may have sent the batch.
+// leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal its error is not
+// safe to retry: an earlier run may have sent the batch. Another run of the job asks the journal about it.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil
 	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
 }
 
-// batches yields the batches in their order. If the last of them does not say why the walk has stopped, batches yields
-// one more, which has no cards and does.
+// batches yields the batches in their order. If the journal has failed, or if the walk had stopped when its stream
+// ended, somebody has to tell the caller: the last batch may be one that was sent. So if the last batch does not say
+// why the walk has stopped, batches yields one more, which has no cards and says it.
 func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	last := &bulkBatch{}
 	next := &bulkBatch{}
@@ -240,7 +248,7 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 	failure := w.failure.Load()
 	switch {
-	case w.panicked != nil: // leave panics
+	case w.panicked != nil: // the stream has panicked, and leave panics with the same value
 	case failure != nil && !errors.Is(last.Err, *failure):
 		w.leaveOut(next, *failure)
 		yield(next)

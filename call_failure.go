@@ -17,22 +17,24 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// transportError returns the error of a request that got no complete answer.
+// transportError returns the error of a call for which the transport returned err: no answer came, its body broke off
+// or was too large, or the wait for an attempt failed. r is what is known of the last attempt.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
-	if r.Delivery == transport.Answered { // a status without its body, or the context ended before the next attempt
+	if r.Delivery == transport.Answered { // by a failure, and then the wait for the next attempt failed
 		e.readFailure(r.Body)
 	}
 	e.cause = safeCause(ctx, err)
-	e.final = e.final || errors.Is(err, transport.ErrTooLarge)
+	e.final = e.final || errors.Is(err, transport.ErrTooLarge) // the same answer would be too large again
 	if held, ok := errors.AsType[*overload.HeldError](err); ok && ctx.Err() == nil {
 		e.RetryAfter, e.cause = held.After, fmt.Errorf("%w: %w", ErrRateLimited, held)
 	}
 	return e
 }
 
-// answerError returns the error of an answer that is not a success. malformed says what is wrong with the shape of the
-// answer. It becomes the cause only of a 2xx without a code that refuses the operation.
+// answerError returns the error of an answer that is not a success. malformed says why a 2xx cannot be taken for a
+// success; it is nil for any other status. It becomes the cause, unless the code refuses the operation: then the code
+// says enough.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
@@ -49,8 +51,10 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 }
 
 // resultError returns an error with what the transport knows. If an earlier attempt may have performed the operation
-// (Unsure), the delivery is unknown, even if the last attempt was refused. A redirect is final: the next call would be
-// redirected too.
+// (Unsure), the delivery is unknown, even if the last attempt was refused.
+//
+// A status 3xx is final by policy: it mostly comes from a wrong base URL or a proxy, and a new call changes neither. It
+// is no proof: a temporary redirect may pass. The policy also counts for 300 and 304, which redirect nothing.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -87,22 +91,23 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// readFailure sets the code, the message, the detail and the fields from the body, as far as it has them. If neither
-// the code nor the status says that the service decided, readFailure sets the delivery to unknown.
+// readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
+// fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
+// says that the service decided, readFailure sets the delivery to unknown.
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
 		f = failure{} // drop what was read before the error
 	}
-	message, rmsg := answer.Text(f.Message.Value), answer.Text(f.RMsg.Value)
-	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) {
-		e.Code, e.Message = string(f.RCode), cmp.Or(rmsg, message)
-	} else {
-		e.Code, e.Message = string(f.Code), cmp.Or(message, rmsg)
-	}
 	own, other, _ := f.Deciding(decider(e.Op))
-	if e.StatusCode < 300 && other.IsZero() && answer.SayBoth(own, other) {
-		e.Code = string(other) // a zero refuses nothing, so the answer will be malformed
+	e.Code = string(cmp.Or(own, other))
+	if e.StatusCode < 300 && answer.Disagree(own, other) && other.IsZero() {
+		e.Code = string(other) // zero refuses nothing, so the error is that of a malformed answer, not of a refusal
+	}
+	message, rmsg := answer.Text(f.Message.Value), answer.Text(f.RMsg.Value)
+	e.Message = cmp.Or(message, rmsg)
+	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // the text that belongs to the code comes first
+		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // in any other answer the data is the record
@@ -173,8 +178,9 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	return texts, areTexts
 }
 
-// clear removes the given secrets, and card numbers, from the texts of the service, which may repeat what it was sent.
-// A code that is too short for a card number stays as it is: it may have the digits of a security code by chance.
+// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. These are
+// texts of the service, which may repeat what it was sent. A code that is too short for a card number stays as it is:
+// it may have the digits of a security code by chance.
 func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {

@@ -186,8 +186,9 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger one is an
-// error that matches [ErrResponseTooLarge].
+// WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
+// error that matches [ErrResponseTooLarge]. With a status from 400 on the error is that of the status instead, and the
+// message and the code may be missing.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
 		if n <= 0 {

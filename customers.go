@@ -78,9 +78,10 @@ func (c *Customer) missing() string {
 	return ""
 }
 
-// settle wants the ID of a record of a list.
-func (c *Customer) settle() (missing string, ok bool) {
-	return c.missing(), c.missing() == ""
+// tidy returns customer_id and true if a record of a list has no ID. It changes nothing.
+func (c *Customer) tidy() (place string, needed bool) {
+	place = c.missing()
+	return place, place != ""
 }
 
 // ShippingAddress is an address of a customer, the same in requests and in results.
@@ -189,5 +190,5 @@ func (s *CustomersService) Pages(
 }
 
 func (s *CustomersService) list() list[Customer] {
-	return list[Customer]{s.caller, OpCustomersList, nil, (*Customer).settle}
+	return list[Customer]{s.caller, OpCustomersList, nil, (*Customer).tidy}
 }

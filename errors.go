@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/internal/redact"
 )
 
-// Sentinels for [errors.Is]. One error may match several: a lost answer of a gateway is both
+// Sentinels for [errors.Is]. One error may match several: a status 502 of a gateway, for example, matches
 // ErrUnavailable and ErrOutcomeUnknown.
 var (
 	// ErrInvalidRequest is a request that failed a local check. Nothing was sent.
@@ -34,7 +34,8 @@ var (
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. It is also a request
-	// that was not sent, since the service had asked to wait and the context would have ended before.
+	// that was not sent because it would have had to wait for the rate limit. The wait was longer than the [RetryPolicy]
+	// allows, or the context would have ended before.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
@@ -43,14 +44,15 @@ var (
 	ErrValidation = errors.New("validation failed")
 	// ErrUnavailable is an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrMalformedResponse is an answer that is not of the documented shape: not JSON, cut off, without a code or a
-	// documented ID, a redirect, with a value that cannot be read, or with a code and an rcode of which one says success
-	// and the other does not.
+	// ErrMalformedResponse is an answer that is not of the documented shape. It is a redirect, is not JSON, is cut off,
+	// has no code or lacks a documented ID, or has a value that cannot be read. Or it has a code and an rcode, and only
+	// one of them says success. The pages of a list that contradict each other match too.
 	ErrMalformedResponse = errors.New("malformed response")
-	// ErrResponseTooLarge is an answer larger than [WithMaxResponseBytes] allows.
+	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows. With
+	// a higher status the error is that of the status, and does not match: the status says enough without the body.
 	ErrResponseTooLarge = errors.New("response too large")
-	// ErrOutcomeUnknown is a request that was sent, at least in part, without a usable answer, in the last attempt or in
-	// one before it. An operation that only reads has no outcome to be unsure of, and never matches.
+	// ErrOutcomeUnknown is a request with [DeliveryUnknown]: the operation may have been performed. An operation that
+	// only reads has no outcome to be unsure of, and never matches.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -66,10 +68,11 @@ func sentinels() []error {
 type Delivery uint8
 
 const (
-	// DeliveryUnknown means that at least one attempt was sent, at least in part, and got no usable answer. The
-	// operation may have been performed. The error matches [ErrOutcomeUnknown], unless the operation only reads. If the
-	// last attempt was refused, status, code and sentinels are those of the refusal. The refusal does not prove that
-	// nothing happened: a second cancellation may be refused because the first one succeeded.
+	// DeliveryUnknown means that an attempt, the last one or one before it, got no usable answer, and that nothing proves
+	// that it did not reach the service. The operation may have been performed. The error matches [ErrOutcomeUnknown],
+	// unless the operation only reads. If the last attempt was refused, status, code and sentinels are those of the
+	// refusal. The refusal does not prove that nothing happened: a second cancellation may be refused because the first
+	// one succeeded.
 	DeliveryUnknown Delivery = iota
 	// DeliveryNotSent means that the operation cannot have been performed: too little of the request was written. Earlier
 	// attempts may have been sent, but the service refused them with status 429.
@@ -92,15 +95,16 @@ func (d Delivery) String() string {
 }
 
 // Error is the type of every error of a call and of [NewClient]. Its text is one line with the operation, the status,
-// the code, the message and what is wrong with fields. Nothing of the request is put into it, no body, query, header
-// or path value, and texts of the service are cleared of its secrets, of the API keys, of the IDs in the path and of
-// the values of the query; the service may repeat other things, see docs/secrets.md. The raw answer is available
-// through [WithResponse].
+// the code, the message and what is wrong with fields. No value of the request is put into it, be it of the body, the
+// query, a header or the path. But if a body cannot be written, it names the place, where names of plain letters may be
+// yours, and the reason, which may be an error of your own MarshalJSON. Texts of the service are cleared of the secrets
+// of the request, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other
+// things, see docs/secrets.md. The raw answer is available through [WithResponse].
 //
-// Fields has the problems that local checks found, keyed by wire path such as billing_cards[1].exp_date (an argument or
-// option without one goes by its Go name), or what the service says of fields: documented for code 2, and read for any
-// other code whose data holds nothing but lists of texts by name. Each is in the text of the error, up to 20 of them.
-// Texts and data of more than 64 KiB are left to the raw answer.
+// After a failed local check, Fields has what is wrong, by wire path such as billing_cards[1].exp_date. An argument or
+// option without a wire path goes by its Go name. After an answer, Fields has what the service says of fields, by name.
+// The service documents that for code 2. For any other code, Fields is set if data holds nothing but lists of texts by
+// name. The text of the error shows the first 20 fields. Texts and data of more than 64 KiB are left to the raw answer.
 //
 // You may make an Error yourself, in a fake. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that
 // [Operations] has for its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown
@@ -114,11 +118,13 @@ type Error struct {
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
-	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
+	RetryAfter time.Duration       // what the service (24 h at most) or the rate limit asks to wait; 0 for nothing
 
 	replay Replay // the class of the call; "" for the class of Op
-	final  bool   // SafeToRetry is false, mostly because the same call would fail again in the same way
-	cause  error
+	// final makes SafeToRetry false. These set it: a failed local check; a status 3xx; an answer that is too large, or
+	// that is complete and malformed; and a batch that a walk with a journal has left out.
+	final bool
+	cause error // see Unwrap
 }
 
 // Error returns one line of text.
@@ -144,7 +150,8 @@ func (e *Error) Error() string {
 	return line
 }
 
-// reason returns what the service said, and then the cause. If a local check failed, the cause comes first.
+// reason returns what the service said, and then the cause, on one line. If a local check failed, the cause comes
+// first, and then what is wrong with fields.
 func (e *Error) reason() string {
 	var said []string
 	for _, text := range []string{e.Message, e.Detail} {
@@ -178,7 +185,7 @@ func (e *Error) fieldsLine() string {
 			break
 		}
 		text := strings.Join(e.Fields[name], ", ")
-		if !strings.HasPrefix(text, name+" ") {
+		if !strings.HasPrefix(text, name+" ") { // many messages begin with the name of their field
 			text = name + " " + text
 		}
 		texts = append(texts, oneLine(text))
@@ -193,7 +200,8 @@ const longCause = 2000
 // oneLine returns the first 300 characters of a text on one line.
 func oneLine(text string) string { return lineOf(text, 300) }
 
-// lineOf returns the first characters of a text, at most most of them, with blanks for line breaks and the like.
+// lineOf returns the first characters of a text on one line. It returns at most the given number of them, and an
+// ellipsis if there are more. A character that cannot be printed, such as a line break, becomes a blank.
 func lineOf(text string, most int) string {
 	line := make([]rune, 0, min(len(text), most))
 	for _, r := range text {
@@ -225,8 +233,8 @@ func (e *Error) LogValue() slog.Value {
 		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
 }
 
-// Unwrap returns the cause: a sentinel of a local check or of a malformed answer, or the failure of the transport
-// (a context error, a [net.OpError], …).
+// Unwrap returns the cause: a sentinel of a local check, the reason why an answer is malformed, or the failure of the
+// transport (a context error, a [net.OpError], …). It returns nil if status and code say it all.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether e matches a sentinel that follows from its fields. The others are found in the cause.
@@ -280,10 +288,10 @@ func (e *Error) isLocal() bool {
 }
 
 // decided reports whether the service decided the last attempt, by a code or by a status from 400 to 499. Status 408
-// with an unknown delivery is no decision: the server gave up before it had the whole request.
+// with an unknown delivery proves nothing: servers end idle connections with it, so it may be older than the request.
 func (e *Error) decided() bool {
-	isEarly := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
-	return e.rejected() || e.StatusCode/100 == 4 && !isEarly
+	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
+	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing
 }
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help:

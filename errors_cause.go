@@ -15,12 +15,14 @@ import (
 )
 
 var (
-	errStopped    = errors.New("the walk was stopped")
+	// errStopped is the cause of a request of a walk that is not sent, or not sent again, because the walk has stopped.
+	errStopped = errors.New("the walk was stopped")
+	// errIncomplete is the cause of a status from 400 on if the body, which may have a message, is not there as a whole.
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of an error and does not match it: that may be the error of another call, which says
-// nothing about this one. It matches the end of a context only, if there is one.
+// shownError has the text of an error and does not match that error: it may be the error of another call, which says
+// nothing about this one. A shownError matches the end of a context only, if there is one.
 type shownError struct{ shown, end error }
 
 // Error returns the text of the error that is shown.
@@ -29,19 +31,20 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns the end of the context.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown takes an error of the caller's own code: that of a RoundTripper, a key source, a file or a context. What it
-// returns matches no error of another call and no sentinel of this package. For example, errgroup makes the error of
-// one call the cause of the end of all its siblings.
+// disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. It returns an error
+// with the same text that matches no error of another call and no sentinel of this package. Such code may return the
+// error of another call: errgroup, for example, makes the error of one call the cause of the context of all others. If
+// there is nothing to hide, disown returns the error itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
 	}
-	_, hides := errors.AsType[*Error](err)
+	_, isOfCall := errors.AsType[*Error](err)
 	for _, sentinel := range sentinels() {
-		hides = hides || errors.Is(err, sentinel)
+		isOfCall = isOfCall || errors.Is(err, sentinel)
 	}
 	switch {
-	case !hides:
+	case !isOfCall:
 		return err
 	case isOutsideCalls(err, context.DeadlineExceeded):
 		return &shownError{err, context.DeadlineExceeded}
@@ -51,7 +54,7 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls is [errors.Is], but does not look into the errors of calls.
+// isOutsideCalls reports whether err matches target, as [errors.Is] does, but without looking into errors of calls.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // it walks through them
 	case *Error:
@@ -64,9 +67,10 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause returns the cause of a failed call: one of the errors named here, or a hiddenError, which shows nothing. So
-// no URL, and no bytes of the request or the answer, can be in it. When the context has ended, err is not looked at,
-// because net/http returns the cause of the context as its own error.
+// safeCause gets the error of a failed request and returns the cause that the caller sees. That is one of the errors
+// named here, or a hiddenError, which shows nothing. So no URL, and no bytes of the request or the answer, can be in
+// it. If the context has ended, safeCause returns the end of the context and does not look at err, because net/http
+// returns the cause of the context as its own error.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
@@ -89,7 +93,7 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	for { // errors.As would find the url.Error, and with it the URL, in a hiddenError
+	for { // take off each url.Error: the caller could find it, and with it the URL, through the hiddenError
 		wrapped, ok := errors.AsType[*url.Error](err)
 		if !ok {
 			return &hiddenError{err}
@@ -123,8 +127,8 @@ func systemError(err error) error {
 	return nil
 }
 
-// hiddenError stands for an error whose text may quote what the peer wrote, as those of net/http do. It matches what
-// the error matches and shows nothing of it.
+// hiddenError stands for an error whose text may quote what the peer wrote, as the errors of net/http do. It matches
+// what that error matches and shows nothing of it.
 type hiddenError struct{ err error }
 
 // Error says no more than whether it was a timeout.

@@ -44,8 +44,8 @@ func ParsePairs(text string) (Pairs, error) {
 // MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
 func (p Pairs) MarshalJSON() ([]byte, error) { return marshalShown(p) }
 
-// writeForm writes a JSON string that holds the array.
-func (p Pairs) writeForm(enc *jsontext.Encoder) error {
+// writeJSON writes a JSON string that holds the array.
+func (p Pairs) writeJSON(enc *jsontext.Encoder) error {
 	objects := make([]map[string]any, len(p))
 	for i, pair := range p {
 		objects[i] = map[string]any{pair.Name: pair.Value}

@@ -93,18 +93,19 @@ func (s *SubscriptionsService) TransactionPages(
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
-	return list[Transaction]{s.caller, OpSubscriptionsTransactions, inPath(id), (*Transaction).settle}
+	return list[Transaction]{s.caller, OpSubscriptionsTransactions, inPath(id), (*Transaction).tidy}
 }
 
-// settle reports an empty record as missing. An rcode of 0 is what is left of 000 where it was sent as a number.
-func (t *Transaction) settle() (missing string, ok bool) {
+// tidy reports whether the record is empty. It also corrects an rcode of 0: a service that writes codes as numbers
+// cannot write 000.
+func (t *Transaction) tidy() (place string, needed bool) {
 	if *t == (Transaction{}) {
-		return "", false
+		return "", true
 	}
 	if t.RCode == "0" || t.RCode == "0.0" {
 		t.RCode = answer.RCodeSuccess
 	}
-	return "", true
+	return "", false
 }
 
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID

@@ -17,18 +17,19 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// MarshalWire returns the JSON that is sent for v, with the texts of its secrets: v is a request, a result, or a value
-// of your own that holds some. It is for a request that has to wait, in a queue for example; json.Unmarshal reads it
-// back. With json.Marshal the secrets would be lost.
+// MarshalWire returns the JSON that is sent for v, with the texts of its secrets. v is a request, a result, or a value
+// of your own that holds some. MarshalWire is for a request that has to wait, in a queue for example; json.Unmarshal
+// reads it back. With json.Marshal the secrets would be lost.
 //
 // What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
 // card industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes what [encoding/json.Marshal] writes, with <, > and & as they are; text that is not UTF-8
-// is an error. A [Secret] in a field of type any is read back as a string, and the file of a [DisputeRespondRequest] is
-// not in its JSON. What cannot be sent is an error that matches [ErrInvalidRequest], and so is any text with [REDACTED]
-// in it, such as that of a type of your own whose MarshalJSON has redacted a secret: it needs the method MarshalJSONTo
-// of JSON v2, which gets the options that write texts.
+// Apart from secrets it writes what [encoding/json.Marshal] writes, with <, > and & as they are. A [Secret] in a field
+// of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
+//
+// What cannot be sent is an error that matches [ErrInvalidRequest]. That includes text that is not UTF-8, and any text
+// with [REDACTED] in it. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type
+// needs the method MarshalJSONTo of JSON v2 instead, which gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -38,8 +39,8 @@ func MarshalWire(v any) ([]byte, error) {
 	return wire, nil
 }
 
-// marshal returns the wire form of v. If v cannot be written, marshal returns nil and adds the reason to p. A text with
-// [REDACTED] is refused: the service would store it as a card number.
+// marshal returns the JSON that is sent for v. If v cannot be written, marshal returns nil and adds the reason to p,
+// which may have problems already. A text with [REDACTED] is refused: the service would store it as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
 	if err == nil && hasMark(string(wire)) {
@@ -59,7 +60,8 @@ func marshal(v any, p *problems) []byte {
 	return nil
 }
 
-// byKeys is a body with a list of pairs. The key of a pair says more to the caller than its place in the list.
+// byKeys is a body with a list of pairs. The key of a pair says more to the caller than its place in the list. byKey
+// gets the names of a place, and returns them with the key in place of the index.
 type byKeys interface {
 	byKey(names []string) []string
 }
@@ -71,43 +73,45 @@ type byKeys interface {
 //nolint:gochecknoglobals // never changed
 var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
-		json.WithMarshalers(ownForms))
+		json.WithMarshalers(selfWriters))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
 		jsontext.PreserveRawStrings(false),            // a mark could hide in the escapes of a raw string
 		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors name no place
 		withSecrets(writeSecret))
 
-	// ownForms write types that are not written field by field, and json.Number, which v2 knows from Go 1.27 on.
-	ownForms = json.JoinMarshalers(
-		json.MarshalToFunc(func(enc *jsontext.Encoder, v ownForm) error { return v.writeForm(enc) }),
+	// selfWriters writes each selfWriter by its method. It also writes json.Number, which v2 knows from Go 1.27 on. An
+	// option WithMarshalers replaces the one before it, so each of them has selfWriters in it.
+	selfWriters = json.JoinMarshalers(
+		json.MarshalToFunc(func(enc *jsontext.Encoder, v selfWriter) error { return v.writeJSON(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
 			return enc.WriteValue(jsontext.Value(cmp.Or(n, "0")))
 		}),
 	)
 )
 
-// ownForm is a type that is not written field by field. It writes its content with the options of enc, so that the
-// option for secrets reaches the secrets in it.
-type ownForm interface {
-	writeForm(enc *jsontext.Encoder) error
+// selfWriter is a type that is not written field by field. Its method writes its JSON to enc, with the options of enc,
+// because these say how the secrets in it are written.
+type selfWriter interface {
+	writeJSON(enc *jsontext.Encoder) error
 }
 
-// marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each ownForm.
-func marshalShown(v ownForm) ([]byte, error) { return json.Marshal(v, shownForm) }
+// marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each selfWriter.
+func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownForm) }
 
 // secretJSON is a secret whose text is JSON. Without a text it is null.
 type secretJSON struct{ Secret }
 
-// withSecrets returns the option that writes each secret with the given function.
+// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
+// secret is JSON, as in a secretJSON.
 func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
 	return json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, s secretJSON) error { return write(enc, s.Secret, true) }),
-		ownForms,
+		selfWriters,
 	))
 }
 
-// writeSecret writes the text of a secret.
+// writeSecret writes the text of a secret. A text with the mark is an error.
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
@@ -146,10 +150,12 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable returns where and why a value cannot be written. It repeats no values, and no names that the caller chose.
-// The JSON packages wrap their errors in each other: it keeps the outermost place and the innermost reason.
+// unwritable returns where and why a value cannot be written. The JSON packages wrap their errors in each other.
+// unwritable keeps the outermost place and the innermost reason. The place is cut before the first name that does not
+// look like that of a field. So it may have a name that the caller chose, if that has plain letters only. The reason
+// may be the text of an error of the caller's own method, such as MarshalJSON. Otherwise it shows no value.
 func unwritable(err error) (place []string, reason string) {
-	var outermost jsontext.Pointer // for an error within a text, the place of that text
+	var outermost jsontext.Pointer // if the error is in JSON that a text holds, such as Pairs, the place of that text
 	for {
 		var pointer jsontext.Pointer
 		if e, ok := errors.AsType[*json.SemanticError](err); ok {

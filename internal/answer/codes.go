@@ -8,29 +8,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The codes that the document of the service shows.
+// The codes that the service documents.
 const (
 	Success      = "0"
 	Validation   = "2"
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error shows. A longer text is left out. To cut it
-// could leave half of a card number, which nobody would recognize as one.
+// MostSaid is the length of the longest text of an answer that an error shows. A longer text is left out as a whole: a
+// cut could leave half of a card number, which nobody would recognize as one.
 const MostSaid = 64 << 10
 
-// Errors of [Codes.Check].
+// Errors of [Codes.Check], which an answer without the code of a success gets.
 var (
 	ErrNoCode    = errors.New("no result code")
 	ErrOtherCode = errors.New("another result code than that of a success")
-	ErrBoth      = errors.New("it says both success and failure")
+	ErrDisagree  = errors.New("it says both success and failure")
 )
 
 // Code is the text of a code or an rcode; "" if there is none. If an answer has the same name twice, the value that is
 // not success counts.
 type Code string
 
-// UnmarshalJSON reads a text or a number. A value that stands for none, such as null, leaves the code as it is.
+// UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
+// integer. A value that stands for none, such as null, leaves the code as it is. So does any value that follows a code
+// that is not success. A value of another kind or a too long one is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -42,14 +44,15 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	}
 	*c = Code(Text(raw))
 	if raw.Kind() == '0' && *c != Success {
-		if number, isExact := Decimal(string(*c)); isExact && number.IsInt() { // such as 0.0
+		if number, isExact := Decimal(string(*c)); isExact && number.IsInt() {
 			*c = Code(number.Trunc(0).String())
 		}
 	}
 	return nil
 }
 
-// IsZero reports whether a code is the number 0 in any form, such as 00 or 0.0. Such a code may mean success.
+// IsZero reports whether a code is the number 0 in any form, such as 0, 000 or 0.0. Such a code refuses nothing. If it
+// is not written as documented, it is no success either.
 func (c Code) IsZero() bool {
 	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
 	return err == nil && number == 0
@@ -67,13 +70,13 @@ func (c *RCode) UnmarshalJSON(b []byte) error {
 	return (*Code)(c).UnmarshalJSON(b)
 }
 
-// Codes has the two codes that an answer may have.
+// Codes has the two codes that an answer may have. An operation documents one of them, which decides about success.
 type Codes struct {
 	Code  Code  `json:"code"`
 	RCode RCode `json:"rcode"`
 }
 
-// Decider says which of the two codes decides, because it is the documented one of the operation.
+// Decider says which of the two codes decides.
 type Decider int
 
 // The deciding codes.
@@ -83,7 +86,8 @@ const (
 	ByEither         // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that decides (own), the other code, and the value of own that means success.
+// Deciding returns the code that decides (own), the other code, and the value of own that means success. Either code
+// may be missing.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess
@@ -91,9 +95,11 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// SayBoth reports whether one of two codes says success and the other one failure. The values of the other code are not
-// documented for the operation, so it says failure only if it has a digit other than 0.
-func SayBoth(own, other Code) bool {
+// Disagree reports whether one of two codes says success and the other one failure. own is the code that is documented
+// for the operation: it says success if it is zero, and otherwise failure. The values of the other code are not
+// documented, so it says success if it is zero, failure if it has a digit other than 0, and otherwise nothing. A code
+// that is missing says nothing.
+func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":
 		return false
@@ -104,13 +110,14 @@ func SayBoth(own, other Code) bool {
 	}
 }
 
-// Check returns an error unless the codes say success.
+// Check returns nil if the codes say success: the code that decides is written as documented, and the other one says no
+// failure. Otherwise it returns one of the errors above.
 func (c Codes) Check(by Decider) error {
 	switch own, other, success := c.Deciding(by); {
 	case own == "":
 		return ErrNoCode
-	case SayBoth(own, other):
-		return ErrBoth
+	case Disagree(own, other):
+		return ErrDisagree
 	case string(own) != success:
 		return ErrOtherCode
 	}

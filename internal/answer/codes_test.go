@@ -28,12 +28,12 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":7,"code":0}`:               {ErrOtherCode, ErrNoCode, ErrOtherCode},
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
-		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrBoth, nil},
-		`{"code":0,"rcode":"Approved"}`:     {nil, ErrBoth, nil}, // a word of the documented code is no success
-		`{"code":0,"rcode":"051"}`:          {ErrBoth, ErrBoth, ErrBoth},
-		`{"code":5,"rcode":"000"}`:          {ErrBoth, ErrBoth, ErrBoth},
+		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
+		`{"code":0,"rcode":"Approved"}`:     {nil, ErrDisagree, nil}, // a word of the documented code is no success
+		`{"code":0,"rcode":"051"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
+		`{"code":5,"rcode":"000"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
 		`{"code":5,"rcode":"051"}`:          {ErrOtherCode, ErrOtherCode, ErrOtherCode},
-		`{"code":"OK","rcode":"000"}`:       {ErrBoth, nil, ErrBoth},
+		`{"code":"OK","rcode":"000"}`:       {ErrDisagree, nil, ErrDisagree},
 	} {
 		var codes Codes
 		_, err := ReadLenient([]byte(text), &codes)

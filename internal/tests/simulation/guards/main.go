@@ -112,8 +112,8 @@ func guards() []guard {
 		{"success by code, not by status", "call_reply.go", "err = into.result().Check(decider(op.Op))", ""},
 		{
 			"a code and an rcode that contradict each other", "internal/answer/codes.go",
-			"case SayBoth(own, other):",
-			"case SayBoth(own, other) && by > ByEither:",
+			"case Disagree(own, other):",
+			"case Disagree(own, other) && by > ByEither:",
 		},
 		{
 			"a code of a 5xx is no refusal", "errors.go",
@@ -122,8 +122,8 @@ func guards() []guard {
 		},
 		{
 			"a redirect is no refusal", "errors.go",
-			"e.rejected() || e.StatusCode/100 == 4 && !isEarly",
-			"e.rejected() || e.StatusCode/100 == 4 && !isEarly || e.StatusCode/100 == 3",
+			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing",
+			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing || e.StatusCode/100 == 3",
 		},
 		{
 			"safe to retry only what is replayable", "errors.go",
@@ -159,7 +159,7 @@ func guards() []guard {
 			"R(&filled).prepare(c, p)",
 			"R(req).prepare(c, p)\n\t\tfilled = *req",
 		},
-		{"a page that repeats the one before", "page.go", "case repeats:", "case repeats && p.Number > 1000:"},
+		{"a page that repeats the one before", "page_walk.go", "case repeats:", "case repeats && p.Number > 1000:"},
 		{
 			"batches at a time", "submit_all.go",
 			"make(chan struct{}, o.Concurrency)",
@@ -178,7 +178,7 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "bulk_walk.go",
-			"\t\tw.leaveOut(b, w.stopped())\n\tcase b.isOther",
+			"\t\tw.leaveOut(b, w.whyStopped())\n\tcase b.isOther",
 			"\t\treturn true\n\tcase b.isOther",
 		},
 		{

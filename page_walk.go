@@ -1,0 +1,265 @@
+package payvault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"example.com/payvault/internal/window"
+)
+
+// pageLimit is the highest page number of a walk. It ends a walk over a list to which the service claims no end.
+const pageLimit = 1 << 20
+
+// all returns an iterator over the records of the pages from o.Page on. It ends after an error.
+func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
+	pages := l.pages(ctx, o, opts)
+	return func(yield func(*T, error) bool) {
+		for p, err := range pages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range p.Items {
+				if !yield(&p.Items[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pages returns an iterator over the pages from o.Page on. Each use of the iterator is a walk of its own, with the
+// options as they are now: later changes to o do not matter.
+func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
+	var start ListOptions
+	if o != nil {
+		start = *o
+		start.Filters = slices.Clone(o.Filters)
+		for i := range start.Filters {
+			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
+		}
+	}
+	opts = slices.Clone(opts)
+	return func(yield func(*Page[T], error) bool) {
+		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
+		if changed := w.run(ctx); changed {
+			// A record may have moved between two pages. Go on after the last page that was yielded. With Prefetch 1 a page
+			// is asked for when the page before it has come. So added records make the walk miss none, and this run never
+			// returns true.
+			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
+			w.run(ctx)
+		}
+	}
+}
+
+// pageWalk is one walk over the pages of a list. Only fetch runs in other goroutines: it reads the options and sets
+// failed. Everything else belongs to the goroutine of the caller's loop.
+type pageWalk[T any] struct {
+	list     list[T]
+	options  ListOptions // Page is the first page to get
+	opts     []CallOption
+	response *Response // where the caller wants the answer of each page, or nil
+	yield    func(*Page[T], error) bool
+
+	ahead     *window.Window[fetched[T]]
+	next, end int         // the pages from next to end-1 may be asked for now
+	failed    atomic.Bool // a page that was asked for has failed, so no further page is asked for
+
+	previous *Page[T] // the last page that take has counted, with records of its own; nil before the first one
+	records  int      // of all pages up to previous, also of those before the first page of the walk
+	total    int      // the latest number of all records that the service claims; 0 if it claims none
+}
+
+// fetched is the result of asking for one page.
+type fetched[T any] struct {
+	page *Page[T]
+	raw  Response
+	err  error
+}
+
+// run gets the pages from options.Page on and yields them. It returns false when the walk has ended: after the last
+// page, after an error, or because the caller has left the loop. It returns true if the list has changed and the next
+// page may lack records. That page is not yielded.
+func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
+	ctx, cancel := cancelable(ctx)
+	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
+	w.failed.Store(false)
+	w.ahead = window.New[fetched[T]](w.options.Prefetch)
+	defer w.ahead.Wait()
+	defer cancel()
+	for number := w.options.Page; ; number++ {
+		f := w.get(ctx, number)
+		if f.err == nil && w.mayLackRecords(f.page) {
+			return true
+		}
+		if w.response != nil {
+			*w.response = f.raw
+		}
+		if f.err == nil {
+			f.err = w.take(f.page)
+		}
+		if f.err != nil {
+			w.yield(nil, f.err)
+			return false
+		}
+		isLast := w.isLast(f.page)
+		if !isLast {
+			w.end = f.page.fetchEnd()
+			w.fill(ctx)
+		}
+		if !w.yield(f.page, nil) || isLast {
+			return false
+		}
+	}
+}
+
+// fill starts to fetch pages in the background, up to w.end, until the window has no room.
+func (w *pageWalk[T]) fill(ctx context.Context) {
+	for w.next < w.end && w.ahead.HasRoom() && !w.failed.Load() {
+		number := w.next
+		w.next++
+		w.ahead.Start(func() fetched[T] { return w.fetch(ctx, number) })
+	}
+}
+
+// get returns the result for a page. It is called for one page after another. With Prefetch it takes the result from
+// the window, and otherwise it fetches the page now.
+func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
+	if w.options.Prefetch <= 0 {
+		return w.fetch(ctx, number)
+	}
+	w.fill(ctx)
+	f, _ := w.ahead.Pop() // its oldest job is this page: pages are started in order, and none is skipped
+	return f
+}
+
+// fetch gets one page: it waits for the rate limit and starts over after status 429. Its error names the page.
+func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
+	options, opts := w.options, w.opts
+	options.Page = number
+	if w.response != nil {
+		opts = append(slices.Clip(opts), WithResponse(&f.raw))
+	}
+	err := w.list.caller.callInTurn(ctx, w.list.op, opts, func(opts []CallOption) (err error) {
+		f.page, err = w.list.page(ctx, &options, opts)
+		return err
+	})
+	if err != nil {
+		w.failed.Store(true)
+		f.err = onPage(number, err)
+	}
+	return f
+}
+
+// mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it. Suppose that
+// the service answers page 2, then gets a new record, and then answers page 1. The record that has moved from page 1 to
+// page 2 is in neither answer.
+func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
+	isAhead := w.options.Prefetch > 1 && w.previous != nil
+	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
+}
+
+// take counts the records of a page, before it is yielded, and keeps a copy of the page as previous. It returns an
+// error if the walk would never end: if the page repeats the one before it, or if there are too many pages.
+func (w *pageWalk[T]) take(p *Page[T]) error {
+	copied := *p
+	copied.Items = withoutSlices(p.Items)
+	repeats := w.previous != nil && copied.repeats(w.previous)
+	if w.previous == nil {
+		w.records = w.recordsBefore(p)
+	}
+	w.previous = &copied
+	w.records += len(p.Items)
+	if p.TotalRecords > 0 {
+		w.total = p.TotalRecords
+	}
+	switch {
+	case repeats:
+		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case p.Number >= pageLimit && !w.isLast(p):
+		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
+	}
+	return nil
+}
+
+// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full,
+// so it needs the length of a full page. That is the length of the first page, or Count if the first page may be the
+// last of the list and thus shorter.
+func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
+	perPage := cmp.Or(w.options.Count, len(first.Items))
+	if first.Number+1 < first.TotalPages { // it is full too, and the service may give fewer records than Count
+		perPage = len(first.Items)
+	}
+	return first.Number * perPage
+}
+
+// isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
+// come. The number of pages alone is not enough, since some services round it down. take has to count p before.
+func (w *pageWalk[T]) isLast(p *Page[T]) bool {
+	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
+}
+
+// repeats reports whether p has the records of the previous page, because the service ignores the page number. The same
+// records also come twice if exactly one page of records was added in between. That is no repeat: TotalRecords has
+// grown by the length of the page.
+func (p *Page[T]) repeats(previous *Page[T]) bool {
+	added := p.TotalRecords - previous.TotalRecords
+	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
+}
+
+// fetchEnd returns the new value of pageWalk.end when p has come, and p is not the last page. Usually the walk may then
+// ask for all pages that the service claims. If it claims no TotalRecords, the walk may only ask for the page after p:
+// the walk would not notice that the list changes. It also may ask for that page if p is the last one that the service
+// claims, since some services claim too few.
+func (p *Page[T]) fetchEnd() int {
+	if p.TotalRecords <= 0 {
+		return p.Number + 2
+	}
+	return max(p.TotalPages, p.Number+2)
+}
+
+// withoutSlices returns a copy of the records with nil for each slice in them. The caller gets the same slices and may
+// change them. The other fields, which include the IDs, are enough to compare records.
+func withoutSlices[T any](records []T) []T {
+	copies := slices.Clone(records)
+	for i := range copies {
+		record := reflect.ValueOf(&copies[i]).Elem()
+		for _, field := range record.Fields() {
+			if field.Kind() == reflect.Slice {
+				field.SetZero()
+			}
+		}
+	}
+	return copies
+}
+
+// cancelable is context.WithCancel, except that it returns a nil context as it is. The first call then refuses it.
+func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		return nil, func() {}
+	}
+	return context.WithCancel(ctx)
+}
+
+// walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk
+// may end well: a service that claims no TotalRecords repeats a page also when one page of records was just added.
+func walkError(op Operation, text string) error {
+	return &Error{
+		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+	}
+}
+
+// onPage adds the number of the page to an error. It returns the error of a local check as it is: that counts for all
+// pages.
+func onPage(page int, err error) error {
+	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
+		return err
+	}
+	return fmt.Errorf("page %d: %w", page, err)
+}
