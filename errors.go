@@ -34,7 +34,8 @@ var (
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. It is also a request
-	// that was not sent, since the service had asked to wait and the context would have ended before.
+	// that was not sent after an earlier 429, because it would have to wait too long: longer than the retry policy
+	// allows, or beyond the end of the context.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
@@ -114,7 +115,9 @@ type Error struct {
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
-	RetryAfter time.Duration       // what the service asked to wait, 24 h at most; 0 if it did not
+	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. For a request that was not sent because of
+	// the rate limit, it is how long the request would have to wait.
+	RetryAfter time.Duration
 
 	replay Replay // the class of the call; "" for the class of Op
 	final  bool   // SafeToRetry is false, mostly because the same call would fail again in the same way
