@@ -192,6 +192,16 @@ func guards() []guard {
 			"\t\tw.submit(b, cards, opts)\n\t\tsent := b.Err\n\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tb.Err = sent\n",
 		},
 		{
+			"journal: an answer is recorded after the walk has ended", "bulk_walk.go",
+			"w.journal.End(w.requests,",
+			"w.journal.End(w.sending,",
+		},
+		{
+			"journal: an unknown outcome is recorded", "bulk_walk.go",
+			"\tif w.journal == nil {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
+			"\tif w.journal == nil || b.Status == BatchUnknown {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
+		},
+		{
 			"journal: a batch that waited is recorded anew", "bulk_walk.go",
 			"\t\tw.end(b)\n",
 			"\t\tw.end(b)\n" +
