@@ -57,7 +57,7 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
-// AuthTimes is a set, written {1,30,30+}.
+// AuthTimes is a set of elements. On the wire it is a text of the form {1,30,30+}.
 type AuthTimes []AuthTime
 
 // MarshalText writes the set, also for JSON.
@@ -105,19 +105,19 @@ const (
 	FulfillmentThirdParty FulfillmentProvider = "thirdparty"
 )
 
-// ApplicationData is the data of an application, one field per documented key, and Extra for other keys. Fields that
-// are empty are not sent, and neither are nil pointers: new(false) and new(payvault.MustParseAmount("0")) send what
-// would be taken for empty. An empty text that replaces a saved one goes into Extra, by the key of its field. Its JSON
-// form is the list of pairs {key, value} of the wire.
+// ApplicationData is the data of an application. It has a field for each documented key, and Extra for other keys.
+// Empty fields and nil pointers are not sent. To send false or zero, use new(false) and
+// new(payvault.MustParseAmount("0")). To replace a saved text by an empty one, put the key of its field into Extra. The
+// JSON form is the list of pairs {key, value} of the wire.
 //
-// Which keys the service requires is reported in [FieldSettings] and by [ApplicationsService.Validate]; it may depend
-// on the business type.
+// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] tell what
+// the service requires.
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
-	BusinessWebsites          string              `json:"business_websites"` // how several are written is not shown
+	BusinessWebsites          string              `json:"business_websites"` // how to write several is not documented
 	BusinessEmail             string              `json:"business_email"`
-	BusinessPhone             string              `json:"business_phone"` // the form is not shown
+	BusinessPhone             string              `json:"business_phone"` // the service does not document the form
 	BusinessAddress           ApplicationAddress  `json:"business_address"`
 	BusinessType              BusinessType        `json:"business_type"`
 	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
@@ -133,17 +133,17 @@ type ApplicationData struct {
 	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
 	BusinessServicesAuthTime  AuthTimes           `json:"business_services_auth_time"` // a set; written {1,30,30+}
 	CardBrands                *CardBrands         `json:"card_brands"`
-	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not shown
-	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not shown
-	TotalVolume               *Amount             `json:"total_volume"` // exact; unit and period are not shown
-	HighTicket                *Amount             `json:"high_ticket"`  // exact; the unit is not shown
+	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not documented
+	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not documented
+	TotalVolume               *Amount             `json:"total_volume"` // exact; unit and period are not documented
+	HighTicket                *Amount             `json:"high_ticket"`  // exact; the unit is not documented
 	FulfillmentProviderFlag   FulfillmentProvider `json:"fulfillment_provider_flag"`
 	FulfillmentDeliveryMethod *DeliveryMethods    `json:"fulfillment_delivery_method"`
 	DeliveryConfirmation      *bool               `json:"delivery_confirmation"` // nil is not sent
 	FulfillmentName           string              `json:"fulfillment_name"`
 	FulfillmentContact        string              `json:"fulfillment_contact"`
 	FulfillmentEmail          string              `json:"fulfillment_email"`
-	FulfillmentPhone          string              `json:"fulfillment_phone"` // the form is not shown
+	FulfillmentPhone          string              `json:"fulfillment_phone"` // the service does not document the form
 	FulfillmentAddress        ApplicationAddress  `json:"fulfillment_address"`
 	FulfillmentProcessFlag    *bool               `json:"fulfillment_process_flag"` // nil is not sent
 	BankRouting               Secret              `json:"bank_routing"`             // goes with BankAccountNumber
@@ -152,8 +152,8 @@ type ApplicationData struct {
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have, or for one that is to become empty: then
-// its Value is "". A value that must not be seen is best a [Secret].
+// ApplicationField is a pair for a key that [ApplicationData] does not have. It is also the way to empty a saved field:
+// then its Value is "". Use a [Secret] for a value that must not be seen.
 type ApplicationField struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
@@ -166,7 +166,7 @@ func (d ApplicationData) writeJSON(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, d.pairs())
 }
 
-// pairs returns those of the fields that are set, in the order of the interface.
+// pairs returns the fields that are set, in the order of the struct, and then Extra.
 func (d ApplicationData) pairs() []ApplicationField {
 	pairs := []ApplicationField{}
 	for field, value := range reflect.ValueOf(d).Fields() {
@@ -177,7 +177,7 @@ func (d ApplicationData) pairs() []ApplicationField {
 	return append(pairs, d.Extra...)
 }
 
-// wireValue returns the wire form of a field of ApplicationData: toggles and amounts are texts.
+// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is.
 func wireValue(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -190,7 +190,7 @@ func wireValue(v reflect.Value) any {
 	}
 }
 
-// byKey names a pair by its key instead of its place in the list.
+// byKey returns the path of a pair with its key in place of its index, and without "value".
 func (d ApplicationData) byKey(names []string) []string {
 	if len(names) == 0 {
 		return nil
@@ -210,8 +210,8 @@ type pair struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UnmarshalJSON reads a list of pairs, or null for none. A value that does not fit its field is an error that names
-// the key.
+// UnmarshalJSON reads a list of pairs, or null for an empty list. The error of a value that does not fit its field
+// names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	var pairs []pair
 	if string(b) != "null" && answer.Read(b, &pairs) != nil {
@@ -226,7 +226,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// setPair reads a pair into its field, or into Extra.
+// setPair reads a pair into its field. A pair without a field, and one with an empty text, goes into Extra.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
 		return errRedacted
@@ -284,8 +284,8 @@ func readSaved(raw jsontext.Value, into any) error {
 	return nil
 }
 
-// checkKeys refuses data without a field, and keys in Extra that are empty, given twice, or have a field of their own,
-// unless that field is to become empty.
+// checkKeys refuses data without a field. It refuses a key in Extra that is empty or given twice, and one that has a
+// field of its own, unless its value empties that field. It also refuses elements of the set that would break its form.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")
@@ -403,7 +403,7 @@ type ApplicationAddress struct {
 	Address1  string `json:"address1,omitzero"`
 	Address2  string `json:"address2,omitzero"`
 	City      string `json:"city,omitzero"`
-	State     string `json:"state,omitzero"`   // the form is not shown
+	State     string `json:"state,omitzero"`   // the service does not document the form
 	Zip       string `json:"zip,omitzero"`     // postal code
 	Zip4      string `json:"zip4,omitzero"`    // extension of the postal code
 	Country   string `json:"country,omitzero"` // numeric code
@@ -435,26 +435,26 @@ type Ownership struct {
 }
 
 // Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The
-// formats of the passport and driver's license dates, and what RelatedBusinesses, CbExp and LegalExp hold, are not
-// shown.
+// service documents neither the formats of the passport and driver's license dates, nor what RelatedBusinesses, CbExp
+// and LegalExp hold.
 type Owner struct {
 	Name                   OwnerName    `json:"name,omitzero"`
 	PersonType             *PersonType  `json:"personType,omitzero"` // nil is not sent
 	ID                     string       `json:"id,omitzero"`
 	ContactType            *ContactType `json:"contactType,omitzero"` // nil is not sent
-	Phone                  string       `json:"phone,omitzero"`       // the form is not shown
+	Phone                  string       `json:"phone,omitzero"`       // the service does not document the form
 	Email                  string       `json:"email,omitzero"`
 	DOB                    Date         `json:"dob,omitzero"`                      // date of birth
 	SSN                    Secret       `json:"ssn,omitzero"`                      // social security number
 	Passport               Secret       `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string       `json:"passport_expiration_date,omitzero"` // the form is not shown
-	PassportIssueDate      string       `json:"passport_issue_date,omitzero"`      // the form is not shown
+	PassportExpirationDate string       `json:"passport_expiration_date,omitzero"` // see above
+	PassportIssueDate      string       `json:"passport_issue_date,omitzero"`      // see above
 	DLNumber               Secret       `json:"dl_number,omitzero"`                // driver's license
 	DLState                string       `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // the form is not shown
-	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the form is not shown
+	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // see above
+	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // see above
 	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
-	// Raw JSON; its shape is not shown.
+	// Raw JSON; the service does not document its shape.
 	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
 	CbExp             string               `json:"cbExp,omitzero"`
 	Legal             *bool                `json:"legal,omitzero"` // nil is not sent

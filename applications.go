@@ -29,7 +29,7 @@ func (r *ApplicationCreateRequest) prepare(_ *caller, p *problems) {
 	require(p, "sales_rep", r.SalesRep)
 }
 
-// ApplicationStatus is the app_status of an application. The interface shows [ApplicationIncomplete] only.
+// ApplicationStatus is the app_status of an application. The service documents [ApplicationIncomplete] only.
 type ApplicationStatus string
 
 // ApplicationIncomplete is the status of an application that has just been created.
@@ -59,7 +59,7 @@ type Application struct {
 	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
-// Pricing is the pricing of an application. The interface does not show what a plan contains, so it stays JSON.
+// Pricing is the pricing of an application. The service does not document what a plan contains, so it stays JSON.
 type Pricing struct {
 	ID   int64              `json:"pricing_id,omitzero"` // pricing_id
 	Plan stdjson.RawMessage `json:"plan,omitempty"`      // raw JSON
@@ -100,23 +100,21 @@ func (r *savedReply) read(body []byte, lenient bool) (unread []string, err error
 	return unread, nil
 }
 
-// Validation is the answer of [ApplicationsService.Validate]: the messages about each field that does not pass, keyed
-// by field name, whatever the code of the answer is. Messages that name no field have the key "".
+// Validation is the answer of [ApplicationsService.Validate]. Problems has the messages about each field that does not
+// pass, by the name of the field. Messages that name no field have the key "".
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
 
-// OK reports whether all fields pass; only then can the application be submitted. What an answer with code 0 has beside
-// its data, and data.message, are no messages about fields.
+// OK reports whether all fields pass. Only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
-// Create starts an application and returns it with its ID. A nil request and one without a channel ID or sales
-// representative fail before anything is sent, with [ErrInvalidRequest]. It does not take a merchant_id: through
-// [Client.ForMerchant] it fails with [ErrMerchantNotSupported]. A refusal is [ErrRejected], or [ErrForbidden] where the
-// service gives status 403 to an account that is no partner's. An answer without an app_id is [ErrMalformedResponse].
+// Create starts an application and returns it with its ID. A request without a channel ID or sales representative fails
+// before anything is sent. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// [ErrMerchantNotSupported].
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
-// there may be an application that nobody knows the ID of.
+// there may be an application whose ID nobody knows.
 //
 // POST /platform/application/add.
 func (s *ApplicationsService) Create(
@@ -125,9 +123,9 @@ func (s *ApplicationsService) Create(
 	return do[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// SaveData saves the fields of data that are set, and returns every saved field with its type and settings. Data
-// without any field, a routing number without an account number or the other way round, a date that is not in the
-// calendar, and keys in Extra that have a field of their own fail before anything is sent. It is replayable.
+// SaveData saves the fields of data that are set. It returns every saved field with its type and settings. These fail
+// before anything is sent: data without any field, a routing number without an account number or the other way round, a
+// date that is not in the calendar, and keys in Extra that have a field of their own. It is replayable.
 //
 // POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(
@@ -148,8 +146,9 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the answer tells what is missing. Only where code 2 comes without messages about fields, or with more than 64 KiB of
-// them, it is an error, [ErrValidation], since an empty list would say OK. It is replayable.
+// the answer tells what is missing. It does so by code 2 with messages about fields, and with HTTP status 400, 422 or
+// one below 300. Code 2 with another status is an error. So is code 2 without messages, or with more than 64 KiB of
+// them: an empty Validation would say that all is well. It is replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -164,7 +163,8 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	return &Validation{Problems: r.problems}, nil
 }
 
-// validationReply also takes the answer with code 2 and its messages, of whatever HTTP status, which is not shown.
+// validationReply is the success of Validate. That is also an answer with code 2 and messages about fields. The service
+// does not document its HTTP status, so accept takes any that a refused request may have.
 type validationReply struct {
 	envelope
 
@@ -184,19 +184,21 @@ func (r *validationReply) missing() (place string, needed bool) {
 	return "", false
 }
 
+// accept keeps the messages of a refusal and reports whether the refusal is the answer.
 func (r *validationReply) accept(e *Error, private []string) bool {
 	isAnswer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest ||
 		e.StatusCode == http.StatusUnprocessableEntity
 	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	e.clear(private) // and not of the ID in the path, which may be a number that a field has to be
+	e.clear(private) // but not of the ID in the path: a message may name the same number as a limit of a field
 	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
 }
 
-// problemsBeside returns the messages that stand in the data of a success, cleared of card numbers: every text, list or
-// object that is not empty, except for data.message, by the name of its member. One that has no name is under "".
+// problemsBeside returns the messages in the data of an answer with code 0, by the name of their member. They are every
+// text, list or object that is not empty, except for data.message. If the data itself is a text or a list, its name is
+// "". Card numbers are cleared.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {
@@ -226,6 +228,7 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
+// byKey returns the path of a field with its key in place of its index in the list of pairs.
 func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names
@@ -233,6 +236,7 @@ func (b *applicationDataBody) byKey(names []string) []string {
 	return b.Data.byKey(names[1:])
 }
 
+// prepare checks that the account has both numbers, that dates are in the calendar, and that keys are used once.
 func (b *applicationDataBody) prepare(_ *caller, p *problems) {
 	d := &b.Data
 	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {

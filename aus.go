@@ -20,15 +20,15 @@ type AccountUpdaterCard struct {
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
 }
 
-// Check returns nil if the card can be sent. Otherwise it returns an *[Error] that matches [ErrInvalidRequest] and
-// names the fields. The number has to be 12 to 19 digits and the expiration date MMYY, and the CardID has to be valid
-// UTF-8.
+// Check returns nil if the card can be sent. The number has to be 12 to 19 digits, the expiration date MMYY, and the
+// CardID valid UTF-8. Otherwise Check returns an *[Error] that matches [ErrInvalidRequest] and names the fields.
 func (c AccountUpdaterCard) Check() error {
 	var p problems
 	c.check(&p)
 	return p.err(OpAccountUpdaterSubmit)
 }
 
+// check adds a problem for each field that cannot be sent.
 func (c AccountUpdaterCard) check(p *problems) {
 	number := c.CardNumber.Reveal()
 	switch {
@@ -49,7 +49,7 @@ func (c AccountUpdaterCard) check(p *problems) {
 	}
 }
 
-// markedText is the problem of a text that holds the mark of a [Secret], such as one that json.Marshal wrote.
+// markedText is the problem of a text that holds the mark of a [Secret], as json.Marshal writes it.
 const markedText = "cannot be written as JSON: a redacted secret, whose text is lost"
 
 // accountUpdaterBody is the body of a submission.
@@ -57,6 +57,7 @@ type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
 }
 
+// prepare checks the number of cards, and each card. The paths of its problems begin with the index of the card.
 func (b *accountUpdaterBody) prepare(_ *caller, p *problems) {
 	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
@@ -87,8 +88,8 @@ func (r *AccountUpdaterSubmission) missing() string {
 	return ""
 }
 
-// Submit submits 1 to 100 cards. It fails before anything is sent if there are more, or none, or if a card fails
-// [AccountUpdaterCard.Check].
+// Submit submits 1 to 100 cards. Another number of cards, and a card that fails [AccountUpdaterCard.Check], fails
+// before anything is sent.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //

@@ -16,6 +16,7 @@ import (
 // CallOption changes one call.
 type CallOption func(*callOptions)
 
+// callOptions is what the options of a call set.
 type callOptions struct {
 	response *Response
 	replay   bool
@@ -29,11 +30,12 @@ type callOptions struct {
 	sending       context.Context //nolint:containedctx // ends when it is over
 }
 
+// newCallOptions applies the options of a call. It refuses nothing: the call itself reports the problems.
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}
 	}
-	var o callOptions // in memory of its own, since the options take its address
+	var o callOptions // only here, so that a call without options allocates nothing: the options take its address
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)
@@ -42,17 +44,17 @@ func newCallOptions(opts []CallOption) callOptions {
 	return o
 }
 
-// WithResponse stores the raw answer in r when the call ends, with an error too. Of an iterator it
-// stores that of the page or batch whose item is being yielded.
+// WithResponse stores the raw answer in r when the call ends, even with an error. An iterator stores the answer of the
+// page or batch that it is yielding.
 func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.response = r } }
 
-// WithReplay states that repeating this call is harmless, so that it is repeated like a replayable operation
-// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504. When an attempt is lost and the next
-// one is refused, the first may have performed the operation: the error has the status and the code of the refusal, and
-// matches [ErrOutcomeUnknown].
+// WithReplay states that repeating this call is harmless. So it is repeated like a replayable operation after a lost
+// connection, a timeout of an attempt, and statuses 502, 503 and 504. If an attempt is lost and the next one is
+// refused, the first may have performed the operation. Then the error has the status and the code of the refusal, and
+// also matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
-// WithMaxAttempts sets how often this call is tried at most, the first time included.
+// WithMaxAttempts limits the attempts of this call, the first included.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {
@@ -62,10 +64,9 @@ func WithMaxAttempts(n int) CallOption {
 	}
 }
 
-// WithHeader adds a header to the requests of this call. Refused are Authorization, Host, Accept, Accept-Encoding,
-// User-Agent (see [WithUserAgent]), Content-*, the headers of the connection itself, and Idempotency-Key and
-// X-Idempotency-Key: the interface documents no such header, and net/http would take it as leave to send a request
-// twice.
+// WithHeader adds a header to the requests of this call. It refuses Authorization, Host, Accept, Accept-Encoding,
+// User-Agent (see [WithUserAgent]), Content-* and the headers of the connection itself. It also refuses Idempotency-Key
+// and X-Idempotency-Key: the service documents no such header, and net/http would then send a request twice.
 func WithHeader(key, value string) CallOption {
 	key = http.CanonicalHeaderKey(key)
 	return func(o *callOptions) {
@@ -107,8 +108,8 @@ type Response struct {
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	// JSON pointers to what could not be read of the answer of an operation that was performed, and to what was missing
-	// and only informs; 20 at most.
+	// JSON pointers to values of the answer that could not be read, although the operation was performed. They also name
+	// documented values that are missing and that the caller can do without. There are 20 at most.
 	Unread []string
 }
 

@@ -35,7 +35,8 @@ func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: DeliveryNotSent, final: true, cause: ErrMerchantNotSupported}
 }
 
-// checkExpDate refuses a date that is not of the form MMYY. It accepts an empty one: the service decides about that.
+// checkExpDate refuses an expiration date that is not of the form MMYY. It accepts an empty one: the service decides
+// whether it needs one.
 func checkExpDate(path, text string, p *problems) {
 	if text == "" {
 		return
@@ -46,14 +47,15 @@ func checkExpDate(path, text string, p *problems) {
 	}
 }
 
-// checkDate refuses a date that is not in the calendar. It accepts the zero Date: the service decides about that.
+// checkDate refuses a date that is not in the calendar. It accepts the zero Date: the service decides whether it needs
+// one.
 func checkDate(path string, d Date, p *problems) {
 	if d != (Date{}) && !d.Valid() {
 		p.add(path, errNotDate.Error())
 	}
 }
 
-// isNil reports whether v is nil, or a nil pointer or function of some type.
+// isNil reports whether v is nil, or an interface that holds a nil pointer or a nil function.
 func isNil(v any) bool {
 	rv := reflect.ValueOf(v)
 	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()

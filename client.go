@@ -17,9 +17,8 @@ import (
 // Version is the version of this package, as the User-Agent header names it.
 const Version = "0.1.0"
 
-// Client calls the service. It is safe for concurrent use; make one per API key and share it, so that its
-// connections are shared too. No call changes what is passed to it. [NewClient] makes it: methods of the zero
-// value panic.
+// Client calls the service. It is safe for concurrent use. Make one per API key with [NewClient] and share it, so that
+// its connections are shared too. No call changes its arguments. Methods of the zero Client panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -38,10 +37,10 @@ type Client struct {
 // kept as a prefix. The API key is that of a merchant, or the vendor API key of a partner; it is sent to the host of
 // baseURL only.
 //
-// NewClient does no I/O and reads no environment. It refuses, with an error that matches [ErrInvalidRequest]: an empty
-// key or one with control characters, a base URL that is not absolute http or https or that has user
-// information, a query or a fragment, plain http to a host that is not loopback (see [WithInsecureHTTP]), and
-// options that make no sense.
+// NewClient does no I/O and reads no environment. It refuses these with an error that matches [ErrInvalidRequest]: a
+// key that is empty or has control characters, a base URL that is not absolute http or https or that has user
+// information, a query or a fragment, plain http to a host that is not loopback (see [WithInsecureHTTP]), and options
+// with values that they do not take.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, opt := range opts {
@@ -64,7 +63,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		MaxAttempts: cfg.policy.MaxAttempts, MinBackoff: cfg.policy.MinBackoff, MaxBackoff: cfg.policy.MaxBackoff,
 		MaxRetryAfter: cfg.policy.MaxRetryAfter,
 	}
-	var paces map[Operation]*overload.Pace // none for Call: which calls are one operation is not known
+	var paces map[Operation]*overload.Pace // Client.Call has none: nobody knows which of its calls are one operation
 	if !cfg.policy.IgnoreOverload {
 		cfg.transport.Budget = new(overload.Budget)
 		paces = make(map[Operation]*overload.Pace, len(operations))
@@ -81,6 +80,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}}), nil
 }
 
+// newClient returns a client whose services share a caller.
 func newClient(c *caller) *Client {
 	client := &Client{caller: c}
 	client.Tokens = &TokensService{c}
@@ -95,11 +95,10 @@ func newClient(c *caller) *Client {
 	return client
 }
 
-// ForMerchant returns a client that acts for another merchant. It shares all with c: the key, the connections, and what
-// spares a service that refuses requests; docs/partners.md says more. Operations that take a merchant_id, which are
-// those of Tokens, Customers, Payees and Subscriptions, send id; a request that names yet another merchant fails. All
-// other operations, and [Client.Call], fail before anything is sent with an error that matches
-// [ErrMerchantNotSupported].
+// ForMerchant returns a client that acts for another merchant. It shares the key, the connections, the budget of
+// retries and the rate limits with c; see docs/partners.md. The operations of Tokens, Customers, Payees and
+// Subscriptions send id as the merchant_id, and fail if the request names yet another merchant. All other operations,
+// and [Client.Call], fail before anything is sent with an error that matches [ErrMerchantNotSupported].
 func (c *Client) ForMerchant(id MerchantID) *Client {
 	return newClient(&caller{core: c.caller.core, actsFor: &id})
 }
@@ -119,7 +118,7 @@ func (c *Client) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// hostPort returns host and port of a URL, the port of the scheme if it names none.
+// hostPort returns the host and the port of a URL. If the URL has no port, that is the port of its scheme.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -128,8 +127,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// checkBaseURL returns nil and adds problems if the URL cannot be used. It never repeats the URL, which may hold a
-// password.
+// checkBaseURL parses a base URL and adds a problem if the URL cannot be used. No problem repeats the URL, because it
+// may hold a password.
 func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
 	u, err := url.Parse(text)
 	switch {

@@ -13,6 +13,7 @@ import (
 // Option sets up a client in [NewClient].
 type Option func(*config)
 
+// config is what the options of a client set.
 type config struct {
 	transport   transport.Config
 	merchant    MerchantID
@@ -34,35 +35,32 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient takes the Transport and the Timeout of hc, which is left unchanged, but for what net/http sets up in a
-// Transport before its first request. The timeout is that of one attempt; a longer one than that of [WithTimeout]
-// changes nothing. Redirects are not followed and cookies are not kept, whatever hc says. Without a Transport, or
-// without this option, the client has a connection pool of its own. That keeps 128 idle connections to the service,
-// for 45 seconds: as many as there are callers at a time should be kept, or they reconnect all the time, as with the 2
-// of net/http's own pool. It wants TLS 1.2 or newer, and uses a proxy of the environment (HTTPS_PROXY and NO_PROXY, as
-// net/http reads them) for https only, by CONNECT. A Transport of your own decides by itself on proxies, on the
-// version of TLS and on what else it reads.
+// WithHTTPClient makes the client use the Transport and the Timeout of hc. The timeout is that of one attempt; a longer
+// one than that of [WithTimeout] changes nothing. The client never follows redirects and never keeps cookies.
 //
-// The own pool speaks HTTP/1.1, on which net/http sends nothing again that was written. It limits the headers of an
-// answer to 1 MiB. With any other RoundTripper, and with an [http.Transport] that can speak HTTP/2, the body of a
-// request can be read once and there is no GetBody, so that net/http has no means to send it again by itself. The SDK
-// itself repeats a request that was not sent. A POST without a body gets an empty one of this kind, which goes out
-// chunked on HTTP/1.1.
+// Without a Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
+// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. It requires TLS 1.2
+// or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
+// HTTPS_PROXY and NO_PROXY name. It speaks HTTP/1.1, because net/http never sends a request again that it has written
+// on HTTP/1.1. A Transport of your own decides on all of that by itself.
 //
-// Whether a request was sent follows from the hooks of [net/http/httptrace], and from whether its body was read. A
-// RoundTripper that calls no hooks proves nothing: the outcome is unknown. Without a body only an [http.Transport]
-// proves anything, and only without a TLSNextProto of your own.
+// If the RoundTripper is not an [http.Transport], or is one that can speak HTTP/2, a request has no GetBody and its
+// body can be read once. So net/http cannot send it again. The SDK itself repeats a request that was not sent. A POST
+// without a body gets an empty body of this kind; HTTP/1.1 sends it chunked.
 //
-// What cannot be guaranteed:
+// The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of its body. A
+// RoundTripper that calls no hooks proves nothing, so the outcome is unknown. For a request without a body only an
+// [http.Transport] without a TLSNextProto of your own proves anything.
 //
-//   - That a request is performed once, if a RoundTripper sends it more than once, goes on with it after it has
-//     returned, or stands in the place of HTTP by [http.Transport.RegisterProtocol].
-//   - The same on HTTP/2, if a RoundTripper builds the request anew, as a signer does that calls [http.NewRequest] or
-//     sets [http.NoBody]. That gives net/http the means to send it twice. Set headers of the request or of its Clone
-//     instead.
-//   - That a RoundTripper works which has to send the body again, such as one for digest authentication: it finds no
-//     GetBody.
-//   - That a call ends with its context, if the RoundTripper, or the body of its response, does not.
+// Some RoundTrippers break what the SDK promises:
+//
+//   - One that sends a request more than once, or goes on with it after it has returned, may have it performed twice.
+//     So may one that replaces HTTP by [http.Transport.RegisterProtocol].
+//   - On HTTP/2, one that builds the request anew, as by [http.NewRequest] or [http.NoBody], lets net/http send it
+//     twice. A signer should set headers of the request or of its Clone instead.
+//   - One that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
+//   - One that does not end with the context, or whose response body does not, makes a call last longer than its
+//     context.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {
@@ -93,8 +91,8 @@ func WithRetryPolicy(p RetryPolicy) Option {
 	}
 }
 
-// WithTimeout limits one attempt, from asking the key source to the last byte of the answer; 60 s by default. A
-// body gets a second more for each 256 KiB that is sent. The context of a call limits all its attempts together.
+// WithTimeout limits one attempt, from asking the key source to the last byte of the answer. The default is 60 s. An
+// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {
@@ -104,10 +102,11 @@ func WithTimeout(perAttempt time.Duration) Option {
 	}
 }
 
-// WithKeySource asks source for the API key on each attempt, so that keys can rotate; the apiKey of [NewClient] is
-// then not used and may be empty. When source fails, the call fails with that error as a cause, and that attempt
-// sends nothing. The function is called concurrently; it should cache, and return when its context ends, which has the
-// deadline of the attempt: a key that comes later counts as none.
+// WithKeySource asks source for the API key on each attempt, so that keys can rotate. The apiKey of [NewClient] is then
+// not used and may be empty. If source fails, the attempt sends nothing, and the call fails with that error as a cause.
+//
+// Calls call source concurrently, so it should cache the key. Its context has the deadline of the attempt. It should
+// return when that ends: a key that comes later is not used.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {
@@ -145,14 +144,20 @@ func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
 }
 
-// WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call", with operation,
-// status, code, attempts, delivery and duration; how long an attempt waited for the rate limit, and whether it was the
-// last because the budget of retries was spent; what could not be read; and if there is an error also error_class (see
-// [CallResult.ErrorClass]) and error. They hold no ID, query, body or header of the request, but error has what the
-// service says, cleared of secrets, keys, IDs in the path and values of the query; see docs/secrets.md for what it may
-// still repeat. Attempts are logged at Debug, and so is a call that succeeds; a call that fails, or whose answer could
-// not be read as a whole, at Warn; one that fails with an unknown outcome at Error. When a walk waits out a refusal
-// with status 429, it makes the call again, and each of these calls has its record.
+// WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call". Their attributes are:
+//
+//   - operation, status, code, attempts, delivery, duration
+//   - waited: how long an attempt waited for the rate limit
+//   - budget_spent: an attempt was the last one because the budget of retries is spent
+//   - unread: places of the answer that could not be read
+//   - error_class and error, if it failed; see [CallResult.ErrorClass]
+//
+// They hold no ID, query, body or header of the request. The error has what the service says, cleared of secrets, keys,
+// IDs in the path and values of the query; docs/secrets.md says what it may still repeat.
+//
+// An attempt and a call that succeeds are logged at Debug. A call that fails, or whose answer could not be read as a
+// whole, is logged at Warn, and one with an unknown outcome at Error. A walk that waits after a 429 makes a new call,
+// so each of these calls has a record.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -162,13 +167,13 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o about every call; see package otelpayvault for traces and metrics of OpenTelemetry. Of several
-// observers each is told, in the order in which they were given.
+// WithObserver tells o about every call. A client may have several observers; they are called in the order in which
+// they were given. Package otelpayvault has one for traces and metrics of OpenTelemetry.
 func WithObserver(o Observer) Option {
 	return func(c *config) { c.observers = append(c.observers, o) }
 }
 
-// allObservers has the logger first, so that its records come while the spans of the others are open.
+// allObservers returns the observers with the logger first: its records come while the spans of the others are open.
 func (c *config) allObservers() observers {
 	if c.logger == nil {
 		return c.observers
@@ -198,7 +203,7 @@ func WithMaxResponseBytes(n int64) Option {
 	}
 }
 
-// WithInsecureHTTP allows plain http to any host. Keys and card data then travel unencrypted: it is for test
+// WithInsecureHTTP allows plain http to any host. Keys and card data then travel unencrypted, so use it in test
 // networks only.
 func WithInsecureHTTP() Option {
 	return func(c *config) { c.insecureHTTP = true }

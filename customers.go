@@ -17,7 +17,7 @@ type CustomerCreateRequest struct {
 	FirstName              string `json:"customer_first_name,omitzero"`
 	LastName               string `json:"customer_last_name,omitzero"`
 	FirmName               string `json:"customer_firm_name,omitzero"`
-	Phone                  string `json:"customer_phone,omitzero"` // the form is not shown
+	Phone                  string `json:"customer_phone,omitzero"` // the service does not document the form
 	Email                  string `json:"customer_email,omitzero"`
 	ReferenceID            string `json:"reference_id,omitzero"`
 	Comments               string `json:"comments,omitzero"`
@@ -28,6 +28,7 @@ type CustomerCreateRequest struct {
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
+// prepare fills in what the client has, and checks the IDs, the name, the merchants and the expiration dates.
 func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
@@ -98,7 +99,7 @@ type ShippingAddress struct {
 	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"shipping_country,omitzero"`      // name
 	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
-	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent, or was not told
+	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent; in a result, the service did not say
 	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // requests only
 }
 
@@ -110,7 +111,7 @@ type BillingCardRequest struct {
 	TypeID      ACHAccountType `json:"type_id,omitzero"`     // ACH account type
 	TRNumber    Secret         `json:"tr_number,omitzero"`   // ACH routing number
 	DDANumber   Secret         `json:"dda_number,omitzero"`  // ACH account number
-	CardID      string         `json:"card_id,omitzero"`     // a card ID; what it does in a request is not shown
+	CardID      string         `json:"card_id,omitzero"`     // a card ID; its effect in a request is not documented
 	FirstName   string         `json:"billing_first_name,omitzero"`
 	LastName    string         `json:"billing_last_name,omitzero"`
 	FirmName    string         `json:"billing_firm_name,omitzero"`
@@ -121,8 +122,8 @@ type BillingCardRequest struct {
 	State       string         `json:"billing_state,omitzero"`
 	Zip         string         `json:"billing_zip,omitzero"`          // postal code
 	Zip4        string         `json:"billing_zip4,omitzero"`         // extension of the postal code
-	Country     string         `json:"billing_country,omitzero"`      // the form is not shown
-	CountryCode string         `json:"billing_country_code,omitzero"` // the form is not shown
+	Country     string         `json:"billing_country,omitzero"`      // the service does not document the form
+	CountryCode string         `json:"billing_country_code,omitzero"` // the service does not document the form
 	Verify      *bool          `json:"verify,omitzero"`               // nil is not sent
 	Primary     *bool          `json:"primary,omitzero"`              // nil is not sent
 	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // when acting for another merchant
@@ -143,10 +144,10 @@ type BillingCard struct {
 	State        string      `json:"billing_state,omitzero"`
 	Zip          string      `json:"billing_zip,omitzero"`          // postal code
 	Zip4         string      `json:"billing_zip4,omitzero"`         // extension of the postal code
-	Country      string      `json:"billing_country,omitzero"`      // the form is not shown
-	CountryCode  string      `json:"billing_country_code,omitzero"` // the form is not shown
+	Country      string      `json:"billing_country,omitzero"`      // the service does not document the form
+	CountryCode  string      `json:"billing_country_code,omitzero"` // the service does not document the form
 	Primary      bool        `json:"primary,omitzero"`
-	CardType     string      `json:"card_type,omitzero"`     // for example a two-letter code; allowed values are not shown
+	CardType     string      `json:"card_type,omitzero"`     // such as a two-letter code; the values are not documented
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
 }
 
@@ -172,15 +173,16 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 	return s.list().page(ctx, opt, opts)
 }
 
-// All walks over all customer profiles from opt.Page on. The walk is lazy, can be started again, and ends with its
-// first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. It is replayable.
+// All walks over all customer profiles from opt.Page on. It asks for a page when the loop needs it. It ends with its
+// first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. A new loop starts again. It
+// is replayable.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, opt, opts)
 }
 
-// Pages walks as All does, and yields whole pages: for a program that notes how far it has come.
+// Pages walks as All does but yields whole pages. It is for a program that notes how far it has come.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) Pages(

@@ -35,23 +35,24 @@ const (
 const MaxDisputeMessage = 5000
 
 // DisputeRespondRequest is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
-// dispute, for which Message and Evidence are required. The full sets of required and optional fields per dispute type
-// are not shown.
+// dispute, for which Message and Evidence are required. The service does not document all required and optional fields
+// per dispute type.
 type DisputeRespondRequest struct {
 	Message string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
 	Type    DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
-	// Amount of the transaction; its unit is not shown.
+	// Amount of the transaction; the service does not document its unit.
 	AmtTran         Amount `json:"amt_tran,omitzero"`
 	BatchDate       Date   `json:"batch_date,omitzero"`       // YYYY-MM-DD; goes with CP
 	ReferenceNumber string `json:"reference_number,omitzero"` // goes with CP
-	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // allowed values are not shown
-	AllocationType  string `json:"cbr_id_type,omitzero"`      // allowed values are not shown
+	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // the service does not document the values
+	AllocationType  string `json:"cbr_id_type,omitzero"`      // the service does not document the values
 	Reason          string `json:"reason_desc,omitzero"`      // goes with ID
-	// Evidence is a PDF of supporting documents. It is a form part of its own and no part of the JSON form: attach it
-	// again to a response that has waited in a queue.
+	// Evidence is a PDF of supporting documents. It is a part of the form and not of the JSON, so that JSON leaves it out:
+	// attach it again to a response that was kept as JSON.
 	Evidence *File `json:"-"`
 }
 
+// prepare checks the length of the message, the date and the file, and that a retrieval dispute has both.
 func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
@@ -69,14 +70,14 @@ func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	}
 }
 
-// inForm sends a response and its file as the parts of a form.
+// inForm returns the content of a request that sends a response and its file as parts of a form.
 func (r *DisputeRespondRequest) inForm(c *caller, p *problems) content {
 	content := jsonBody(r)(c, p)
 	content.form = r.form
 	return content
 }
 
-// form puts the JSON text of a response and its file into the parts of a form.
+// form returns a form with the JSON text of a response and its file.
 func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
@@ -85,21 +86,19 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	return formdata.New([][2]string{{"disputeResponse", string(text)}}, file)
 }
 
-// File is a document to upload. Content is read with ReadAt while a call lasts, more than once if the request is
-// repeated, and is never closed by a call. A call waits for a ReadAt that is under way, also when its context has
-// ended.
+// File is a document to upload. A call reads Content with ReadAt, more than once if it repeats the request, and never
+// closes it. A call waits for a ReadAt that is under way, even if its context has ended.
 //
-// The call fails with [ErrOutcomeUnknown] if the content ends before Size, as a file does that is truncated during the
-// call, or if ReadAt fails or panics. The upload then stops before the end of the form, so that the service never gets
-// a form that looks complete.
+// If the content ends before Size, because the file is truncated during the call, the call fails with
+// [ErrOutcomeUnknown]. So it does if ReadAt fails or panics. The upload then stops before the end of the form, so that
+// the service never gets a form that looks complete.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // of the whole document
 	Size    int64       // in bytes
 }
 
-// OpenFile opens a file for reading. Close it after the call. It is no call of the service, and its errors are those of
-// package os.
+// OpenFile opens a file for reading. Close it after the call. Its errors are those of package os.
 func OpenFile(path string) (*File, error) {
 	f, err := os.Open(path) //nolint:gosec // the caller's own file is the point
 	if err != nil {
@@ -121,7 +120,7 @@ func FileFromBytes(name string, content []byte) *File {
 	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// Close closes the content if it can be closed, as that of [OpenFile].
+// Close closes the content if it has a Close method, as the content of [OpenFile] has.
 func (f *File) Close() error {
 	if f == nil {
 		return nil
@@ -169,10 +168,10 @@ func (f *File) check(p *problems) {
 	}
 }
 
-// Respond answers a dispute. Only first-time and retrieval disputes can be answered over the API, and accepting a
-// dispute is an operation that the interface does not show. A message that is too long, a date that is not in the
-// calendar, a file that is not a PDF, and a retrieval answer without message or file fail before anything is sent. The
-// file is streamed: memory does not depend on its size.
+// Respond answers a first-time or retrieval dispute; the service takes no other answers over the API, and does not
+// document how a dispute is accepted. These fail before anything is sent: a message that is too long, a date that is
+// not in the calendar, a file that is not a PDF, and a retrieval answer without message or file. The file is streamed,
+// so memory does not depend on its size.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //

@@ -15,7 +15,7 @@ type (
 	DisputeID int64
 )
 
-// String identifiers. The interface does not show their type; a number in text form is as good as any other text.
+// String identifiers. The service does not document their type. A number is written as text.
 type (
 	// InvoiceID is the ID of an invoice.
 	InvoiceID string
@@ -23,7 +23,7 @@ type (
 	WebhookID string
 )
 
-// ACHAccountType is an ACH account type. The interface shows [ACHAccountTypeS] only.
+// ACHAccountType is an ACH account type. The service documents [ACHAccountTypeS] only.
 type ACHAccountType string
 
 // ACHAccountTypeS is the value used for ACH.

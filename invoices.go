@@ -22,14 +22,13 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 	}
 }
 
-// Send sends a saved invoice to email addresses and phone numbers; its state becomes outstanding, and afterwards only
-// its from_contact and business_contact can be updated. With a nil request it names no recipients. An ID that is empty
-// or a dot segment and a phone number that is not positive fail before anything is sent, with [ErrInvalidRequest]. It
-// does not take a merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
+// Send sends a saved invoice to email addresses and phone numbers. The state of the invoice becomes outstanding, and
+// afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. An ID that
+// is empty or a dot segment and a phone number that is not positive fail before anything is sent. It does not take a
+// merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// messages may be on their way: a second call may send them again, or be refused, with [ErrRejected], [ErrNotFound] or
-// [ErrConflict].
+// messages may be on their way, and a second call may send them again.
 //
 // POST /platform/invoice/{invoice_id}/send.
 func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSendRequest, opts ...CallOption) error {

@@ -26,11 +26,11 @@ type Journal interface {
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
-// JobName names a job by its cards: it returns the SHA-256 of everything that cards holds, such as a file. So a file
-// that has changed is another job, and all of its cards are sent. Add what else tells jobs apart, such as the merchant.
+// JobName returns the SHA-256 of cards, such as a file, as the name of a job. So a file that has changed is another
+// job, and all of its cards are sent. Add what else tells jobs apart, such as the merchant.
 //
-// Keep the name as private as the cards: somebody who has it can find the numbers of a small file by trying all of
-// them.
+// Keep the name as private as the cards: from the name of a small file, somebody can find its numbers by trying all
+// numbers.
 func JobName(cards io.Reader) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, cards); err != nil {
@@ -39,7 +39,7 @@ func JobName(cards io.Reader) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// BatchState is what a journal knows of a batch; the zero value if it has not been begun.
+// BatchState is what a journal knows of a batch. The zero value is a batch that has not been begun.
 type BatchState struct {
 	Begun   bool          // it may have been sent, so it is not sent again
 	Outcome *BatchOutcome // nil if it was begun and never ended, so that its outcome is unknown

@@ -14,20 +14,21 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// Observer is told about every call, for traces, metrics and the like; see [WithObserver]. A page of an iterator and a
-// batch of [AccountUpdaterService.SubmitAll] are a call each. Functions that are nil are left out; the others are
-// called concurrently if calls are, in the goroutine of the call, which waits for them.
+// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator and each
+// batch of [AccountUpdaterService.SubmitAll] is a call. Functions that are nil are left out. The others run in the
+// goroutine of the call, which waits for them. Concurrent calls call them concurrently.
 type Observer struct {
-	// Start is called before anything is checked or sent, and returns the context for the rest of the call: that of
-	// its HTTP requests, and of Attempt and End. It has to be derived from ctx.
+	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
+	// for Attempt and End. That context has to be derived from ctx.
 	Start func(ctx context.Context, call CallInfo) context.Context
 	// Attempt is called after each attempt.
 	Attempt func(ctx context.Context, call CallInfo, result CallResult)
-	// End is called once, when the outcome is known, also when the call panics.
+	// End is called once, when the outcome of the call is known. It is also called if the call panics.
 	End func(ctx context.Context, call CallInfo, result CallResult)
 }
 
-// CallInfo tells what a call does. Nothing in it identifies a record or a person, and its values are few.
+// CallInfo tells what a call does. Nothing in it identifies a record or a person. Each field has few different values,
+// so metrics can use them as labels.
 type CallInfo struct {
 	Op     Operation // such as "invoices.send"
 	Method string    // of HTTP
@@ -38,30 +39,31 @@ type CallInfo struct {
 // CallResult tells what came of a call, or of one attempt.
 type CallResult struct {
 	StatusCode int // HTTP status; 0 if no response arrived
-	// Platform code or tokenize rcode, text of the service on one line; "" for an attempt, whose body is not decoded.
+	// Platform code, or rcode of Tokenize: a text of the service, on one line. It is "" for an attempt, because the body
+	// of an attempt is not decoded.
 	Code     string
-	Attempts int           // how many there were; for an attempt its number, from 1
+	Attempts int           // how many attempts there were; for an attempt its number, from 1
 	Delivery Delivery      // whether the request reached the service
-	Duration time.Duration // of a call all of it, waits included
+	Duration time.Duration // of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
-	Waited   time.Duration // of an attempt: how long it was held back before, after status 429 to others
-	// BudgetSpent is set for an attempt that would be followed by another if the budget of retries were not spent.
+	Waited   time.Duration // of an attempt: how long it waited for the rate limit, after a 429 to this call or another
+	// BudgetSpent is set for an attempt that was the last one only because the budget of retries is spent.
 	BudgetSpent bool
-	Err         error // what the caller gets, with what the service says; for an attempt why no complete answer came
+	Err         error // the error that the call returns; for an attempt why no complete answer came
 }
 
-// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. Of several that apply it
-// is the first of these:
+// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. If several apply, it
+// returns the first of these:
 //
 //   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
 //   - outcome_unknown: the operation may have been performed, whatever the reason; an attempt has the reason instead
-//   - rate_limited: status 429, or not sent because of one that other calls got
+//   - rate_limited: status 429, or not sent because of the rate limit
 //   - no_key, canceled, timeout
 //   - rejected: the service gave a code, with a status below 500
 //   - response_too_large, malformed_response
 //   - status: HTTP status 400 or above, without a code or from 500 on
-//   - stopped: not sent or not repeated, because the walk of SubmitAll was over
-//   - panic: of a key source or a transport
+//   - stopped: not sent or not repeated, because SubmitAll had stopped
+//   - panic: a key source or a transport panicked
 //   - certificate, dns, connection
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
@@ -93,7 +95,7 @@ func (r CallResult) ErrorClass() string {
 	return connectionClass(r.Err)
 }
 
-// connectionClass returns the class of an error that came without an answer, and is no end of the context.
+// connectionClass returns the class of an error that came without an answer. The end of the context is not among them.
 func connectionClass(err error) string {
 	switch {
 	case errors.Is(err, errStopped):
@@ -118,10 +120,10 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// observers are told in their order.
+// observers are called in the order in which they were given.
 type observers []Observer
 
-// start returns the context for the rest of the call.
+// start calls all Start functions and returns the context for the rest of the call.
 func (os observers) start(ctx context.Context, call CallInfo) context.Context {
 	for _, o := range os {
 		if o.Start != nil {
@@ -133,7 +135,7 @@ func (os observers) start(ctx context.Context, call CallInfo) context.Context {
 	return ctx
 }
 
-// attempts returns what the transport tells about each attempt; nil if nobody asks.
+// attempts returns the function that the transport calls after each attempt. It is nil if there are no observers.
 func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.Attempt) {
 	if len(os) == 0 {
 		return nil
@@ -143,7 +145,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 			StatusCode: a.Status, Attempts: a.Number, Delivery: Delivery(a.Delivery), Duration: a.Duration,
 			Waited: a.Waited, BudgetSpent: a.Spent,
 		}
-		// The body, which may tell more, is not read yet.
+		// A status outside of 2xx and 4xx does not tell the outcome, and the body is not decoded here.
 		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 {
 			result.Delivery = DeliveryUnknown
 		}
@@ -166,7 +168,8 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 	}
 }
 
-// callResult sums a call up.
+// callResult makes the result for End: from what the transport knows, from the codes of the answer, and from the error
+// that the call returns.
 func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
 	result := CallResult{
 		StatusCode: r.Status, Attempts: r.Attempts, Delivery: Delivery(r.Delivery), Duration: duration, Unread: unread,
@@ -196,6 +199,8 @@ func logTo(l *slog.Logger) Observer {
 	}
 }
 
+// callLevel returns the level at which a call is logged: Error if its outcome is unknown, Warn if it failed or its
+// answer was not read as a whole, and Debug otherwise.
 func callLevel(r CallResult) slog.Level {
 	switch {
 	case r.Err == nil && len(r.Unread) > 0:
@@ -208,6 +213,7 @@ func callLevel(r CallResult) slog.Level {
 	return slog.LevelWarn
 }
 
+// logResult logs one record about a call or an attempt. WithLogger documents its attributes.
 func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message string, call CallInfo, r CallResult) {
 	if !l.Enabled(ctx, level) {
 		return
@@ -217,7 +223,7 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		text := r.Err.Error()
-		if _, own := errors.AsType[*Error](r.Err); !own { // of an attempt: a key source's text, for one
+		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // the error of an attempt, such as that of a key source
 			text = oneLine(text)
 		}
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))

@@ -31,9 +31,8 @@ const (
 // Replay is what performing an operation twice does.
 type Replay string
 
-// The classes of replay. Every operation is repeated if no connection was had or the service turned it away with
-// status 429; after a lost connection, a timeout of the attempt and statuses 502, 503 and 504 only one that is not of
-// class ReplayNever.
+// The classes of replay. The SDK repeats every operation that got no connection or status 429. After a lost connection,
+// a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its class is ReplayNever.
 const (
 	ReplayNever      Replay = "never"          // it may move money, send a message or store data once more
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever

@@ -15,15 +15,15 @@ var errNotPairs = errors.New("not a JSON array of single-pair objects")
 // kept and names may repeat.
 type Pairs []Pair
 
-// Pair is one name with its value. The interface does not say which values are allowed; numbers
-// are read as [encoding/json.Number].
+// Pair is one name with its value. The service does not document which values it allows. Numbers are read as
+// [encoding/json.Number].
 type Pair struct {
 	Name  string // of the pair
 	Value any    // what JSON takes
 }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
-// another form is an error, such as an object with two pairs, even if both have the same name.
+// another form is an error. An object with two pairs is one of these, even if both have the same name.
 func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {

@@ -18,6 +18,7 @@ type PayeeCreateRequest struct {
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
+// prepare sets the merchant, and checks the name and what only the service sets.
 func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
@@ -30,7 +31,7 @@ func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 type Payee struct {
 	ID      PayeeID      `json:"payee_id,omitzero"`
 	Name    string       `json:"payee_name,omitzero"`
-	Phone   string       `json:"payee_phone,omitzero"` // results only; the form is not shown
+	Phone   string       `json:"payee_phone,omitzero"` // results only; the service does not document the form
 	Email   []string     `json:"payee_email,omitempty"`
 	Address PayeeAddress `json:"payee_address,omitzero"`
 	Account PayeeAccount `json:"payee_account,omitzero"`
@@ -50,8 +51,8 @@ type PayeeAddress struct {
 	City        string `json:"city,omitzero"`
 	State       string `json:"state,omitzero"`
 	Zip         string `json:"zip,omitzero"`          // postal code
-	CountryCode string `json:"country_code,omitzero"` // the form is not shown
-	Country     string `json:"country,omitzero"`      // the form is not shown
+	CountryCode string `json:"country_code,omitzero"` // the service does not document the form
+	Country     string `json:"country,omitzero"`      // the service does not document the form
 }
 
 // PayeeAccount is the ACH account of a payee.
@@ -72,18 +73,17 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 	return do[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent, with
-// [ErrInvalidRequest].
+// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// payee may be gone: a second call that is refused, with [ErrRejected] or [ErrNotFound], may say just that.
+// payee may be gone: then a second call may be refused because the first one succeeded.
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
 	return doOnly(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
-// merchantQuery makes the query of an operation that takes nothing else in it.
+// merchantQuery returns the query of an operation whose only parameter is the merchant_id.
 func merchantQuery(c *caller, _ *problems) content {
 	query := url.Values{}
 	if c.actsFor != nil {

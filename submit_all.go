@@ -10,18 +10,18 @@ import (
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
 type SubmitAllOptions struct {
-	// Concurrency is how many requests are in flight; 4 if it is not positive. That leaves the service and the
-	// connections to other callers, and still sends 60,000 cards a second where a request takes 5 ms. The speed grows in
-	// proportion: 32 requests send eight times as many cards. Up to 128 requests find idle connections in the client's
-	// own pool. More than 10,000 are taken for 10,000.
+	// Concurrency is how many requests are in flight; 4 if it is not positive, and 10,000 at most. If a request takes 5
+	// ms, 4 requests send 60,000 cards a second, and 32 send eight times as many. The client's own pool keeps connections
+	// for 128 requests.
 	Concurrency int
-	// Journal lets a later run go on where this one ends, however it ends. Without one every walk sends all cards.
+	// Journal lets a later run go on where this one ends, even if the process is killed. Without one every walk sends all
+	// cards.
 	Journal Journal
-	// Job names the cards in the Journal, and is required with one, and only then. It has to be the same in each run of
-	// the same cards, in the same order, for the same service and merchant. Under another name all cards are sent. Other
-	// cards under the same name are taken for those that were sent before, so make the name from the cards: see
-	// [JobName]. A batch with another number of cards than in an earlier run ends the walk: its error matches
-	// ErrInvalidRequest and has the field Job.
+	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
+	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
+	// cards are sent again. Other cards under the same name are not sent, because they are taken for those of the earlier
+	// run. So make the name from the cards: see [JobName]. A batch with another number of cards than in an earlier run
+	// ends the walk with an error that matches ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -30,33 +30,35 @@ const (
 	maxConcurrency     = 10_000
 )
 
-// SubmitAll cuts cards into requests of 100 and keeps some of them in flight. It yields every batch once and in the
-// order of the stream, with the RequestID or with the error, as soon as that batch and those before it are decided.
-// Invalid arguments are one batch without cards, with the error, and the stream is not read.
+// SubmitAll cuts cards into batches of 100, sends each batch as a request, and keeps some requests in flight. It yields
+// every batch once, in the order of the stream, with the RequestID or with the error. It yields a batch as soon as that
+// batch and all before it are decided. If an argument is invalid, it reads no card and yields one batch without cards
+// that has the error.
 //
-// A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. A batch of nothing
-// but such cards is yielded as not sent, with an error that matches [ErrInvalidRequest]; the journal is not told of it.
+// A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. If no card of a batch
+// can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
+// record it.
 //
-// A batch whose outcome is unknown is never sent again by itself. With [WithReplay], which says that this does no harm,
-// a lost request is repeated.
+// A batch of unknown outcome is never sent again by itself. [WithReplay] says that repeating does no harm; with it a
+// lost request is repeated.
 //
 // # Journal
 //
-// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields what the
-// journal knows as FromJournal and sends the rest. A batch that a killed process had begun and not ended is of unknown
-// outcome for good. There are at most Concurrency of them, since a batch that waits for the rate limit has not begun.
-// Without a Journal, the outcomes that were not yielded yet are lost with the process.
+// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields the batches
+// that the journal knows, with FromJournal set, and sends the rest. The outcome of a batch that a killed process had
+// begun and not ended stays unknown. There are at most Concurrency of them, because a batch that waits for the rate
+// limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the process.
 //
 // # Stream
 //
-// The stream is read in a goroutine of its own, each time from its beginning. It has to end with ctx: the loop waits
-// for it. When the stream returns, the cards that it has given are taken for all cards. So with a Journal, a stream
-// that fails half way, as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch
-// is sent with too few cards, and the others of that batch never are. Without a Journal it is enough to look at the
-// error of the stream after the loop.
+// The stream is read in a goroutine of its own, each time from its beginning. It has to end with ctx, because the loop
+// waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails half way,
+// as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few
+// cards, and the missing cards of that batch are never sent. Without a Journal it is enough to look at the error of the
+// stream after the loop.
 //
-// Memory does not grow with the stream. 2 × Concurrency − 1 batches may have been read that were not yielded yet, and
-// one more is being read. With [WithResponse] each of them may hold an answer, of at most [WithMaxResponseBytes].
+// Memory does not grow with the stream. At most 2 × Concurrency − 1 batches are read and not yet yielded, and one more
+// is being read. With [WithResponse] each of them may hold an answer of at most [WithMaxResponseBytes].
 //
 // # End
 //
@@ -64,23 +66,24 @@ const (
 //
 //   - ctx ends,
 //   - the journal fails, or knows another number of cards in a batch,
-//   - the service answers with status 401 or 403, or something else answers with another status from 400 to 499 and
-//     without a code of the service (except 408), as they would to all other batches,
-//   - the service refuses a batch with status 429 and asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15
-//     minutes) or than ctx lasts,
-//   - the service refuses a batch with status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the
-//     walk does not wait; RetryPolicy.IgnoreOverload excludes this case,
+//   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
+//     other batches would get it too,
+//   - a batch gets status 429, and the wait that it asks for is longer than RetryPolicy.MaxBulkRetryAfter (15 minutes)
+//     or than ctx lasts,
+//   - a batch gets status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the walk does not wait
+//     (with RetryPolicy.IgnoreOverload the walk goes on),
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
 //     and somebody has to look up each of them.
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
-// within the time of one attempt, and are not repeated. But without a Journal they are cut off when ctx ends, which
-// leaves their outcome unknown. If no batch has the reason, a last one without cards has it. With a Journal
-// an earlier run may have sent these batches, so [SafeToRetry] is false for their errors: run the job again.
+// within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
+// their outcome unknown. If no batch has the reason of the stop, a last batch without cards has it. With a Journal an
+// earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run the
+// job again.
 //
-// Leaving the loop ends the walk as the end of ctx does, and waits for the stream to give its next card or to return.
-// So cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source
-// or the journal comes out of the loop, after the batches before it.
+// Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
+// cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or
+// the journal comes out of the loop, after the batches before it.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(
@@ -117,7 +120,7 @@ func (s *AccountUpdaterService) SubmitAll(
 	}
 }
 
-// checkWalk finds what would fail in every batch.
+// checkWalk returns the error that every batch would have, or nil.
 func (s *AccountUpdaterService) checkWalk(ctx context.Context, o SubmitAllOptions, p problems) error {
 	if s.caller.actsFor != nil {
 		return merchantError(OpAccountUpdaterSubmit)

@@ -10,7 +10,7 @@ import (
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
 type SubscriptionsService struct{ caller *caller }
 
-// TransactionStatus is the status of a transaction. The interface shows [TransactionStatusP] only.
+// TransactionStatus is the status of a transaction. The service documents [TransactionStatusP] only.
 type TransactionStatus string
 
 // TransactionStatusP is seen on an approved subscription transaction.
@@ -72,9 +72,9 @@ func (s *SubscriptionsService) Transactions(
 	return s.list(id).page(ctx, opt, opts)
 }
 
-// AllTransactions walks over all transactions of a subscription from opt.Page on. The walk is lazy, can be started
-// again, and ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
-// other. It is replayable.
+// AllTransactions walks over all transactions of a subscription from opt.Page on. It asks for a page when the loop
+// needs it. It ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
+// other. A new loop starts again. It is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
@@ -83,7 +83,8 @@ func (s *SubscriptionsService) AllTransactions(
 	return s.list(id).all(ctx, opt, opts)
 }
 
-// TransactionPages walks as AllTransactions does, and yields whole pages: for a program that notes how far it has come.
+// TransactionPages walks as AllTransactions does but yields whole pages. It is for a program that notes how far it has
+// come.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) TransactionPages(
@@ -109,12 +110,10 @@ func (t *Transaction) tidy() (place string, needed bool) {
 }
 
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID
-// that is not positive, a nil request and one without a customer ID fail before anything is sent, with
-// [ErrInvalidRequest].
+// that is not positive and a request without a customer ID fail before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it
-// may have been canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound]
-// or [ErrConflict], may come from the first one having succeeded.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
+// subscription may be canceled: then a second call may be refused because the first one succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

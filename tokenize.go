@@ -5,8 +5,8 @@ import "context"
 // TokensService stores card and ACH payment data under card IDs.
 type TokensService struct{ caller *caller }
 
-// TokenizeRequest is payment data to store. Only a merchant ID is documented as required; which other fields each
-// kind of tokenize needs is not shown.
+// TokenizeRequest is payment data to store. Only the merchant ID is documented as required. The service does not
+// document which other fields a card, an ACH account or a wallet needs.
 type TokenizeRequest struct {
 	// Required; text on the wire; see also WithMerchantID and Client.ForMerchant.
 	MerchantID MerchantID `json:"merchant_id,string"`
@@ -38,6 +38,7 @@ type TokenizeRequest struct {
 	ReportData          Pairs          `json:"report_data,omitempty"`           // kept for reports
 }
 
+// prepare fills in what the client has, and checks the merchant ID and the expiration date.
 func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {
@@ -63,11 +64,11 @@ type TokenizeResponse struct {
 	EchoFields string `json:"echo_fields,omitzero"` // as sent; see ParsePairs
 }
 
-// tokenizeReply is the one success shape without an envelope.
+// tokenizeReply is the success of Tokenize. Its values stand beside the code and not in data.
 type tokenizeReply struct {
 	envelope
 
-	updates bool // the card of a CardID, which the caller knows
+	updates bool // the request has a CardID, so the caller can go on without one in the answer
 
 	RMsg       string `json:"rmsg"`
 	PGID       string `json:"pg_id"`
@@ -89,12 +90,12 @@ func (r *tokenizeReply) missing() (string, bool) {
 
 // Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates
 // the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything
-// is sent; an rcode other than 000 is an error that matches [ErrRejected].
+// is sent. An rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service: a
-// second call may store the data once more, under another CardID, and no operation lists the cards that belong to no
-// customer. After [ErrOutcomeUnknown], where a stored card that nobody uses does no harm, call again, or pass
-// [WithReplay]; see [SafeToRetry].
+// With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service; see
+// [SafeToRetry]. A second call may store the data once more, under another CardID, and no operation lists the cards
+// that belong to no customer. If a stored card that nobody uses does no harm, call again after [ErrOutcomeUnknown], or
+// pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

@@ -12,23 +12,22 @@ import (
 // WebhooksService attaches event kinds to webhooks.
 type WebhooksService struct{ caller *caller }
 
-// Event is the name of an event kind. The interface does not show the full list.
+// Event is the name of an event kind. The service does not document the full list.
 type Event string
 
-// The events that the interface shows.
+// The events that the service documents.
 const (
 	EventTransactionStatusUpdated       Event = "transaction_status_updated"
 	EventAccountUpdaterRequestCreated   Event = "account_updater_request_created"
 	EventAccountUpdaterRequestCompleted Event = "account_updater_request_completed"
 )
 
-// AddEvent attaches an event kind to a webhook, whose notification_url is then called when it occurs. An ID or event
-// that is empty or a dot segment fails before anything is sent, with [ErrInvalidRequest]; any other name of an event is
-// left to the service. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// AddEvent attaches an event kind to a webhook. The service then calls the notification_url of the webhook when such an
+// event occurs. An ID or event that is empty or a dot segment fails before anything is sent. The service decides about
+// all other names of events. It does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. A refusal is [ErrRejected],
-// or [ErrNotFound] where the service answers an ID that it does not know with 404.
+// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(
@@ -39,9 +38,9 @@ func (s *WebhooksService) AddEvent(
 	}, opts)
 }
 
-// Notification is a call of a notification_url as it arrived. The interface shows neither the shape of its body nor
-// any signature, so both are handed over untouched. They may hold anything, so that JSON, XML and YAML leave them out:
-// to keep a notification, keep its fields.
+// Notification is a call of a notification_url as it arrived. The service documents neither the shape of its body nor a
+// signature, so header and body are not changed. They may hold anything, so JSON, XML and YAML of a Notification leave
+// them out. To keep a notification, keep its two fields.
 type Notification struct {
 	Header http.Header `json:"-" xml:"-" yaml:"-"` // as it arrived
 	Body   []byte      `json:"-" xml:"-" yaml:"-"` // as it arrived, all of it
