@@ -118,7 +118,9 @@ type Error struct {
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
-	RetryAfter time.Duration       // what the service (24 h at most) or the rate limit asks to wait; 0 for nothing
+	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. For a request that was not sent because of
+	// the rate limit, it is how long the request would have to wait.
+	RetryAfter time.Duration
 
 	replay Replay // the class of the call; "" for the class of Op
 	// final makes SafeToRetry false. These set it: a failed local check; a status 3xx; an answer that is too large, or

@@ -7,8 +7,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// answerCount counts answers by the second. It needs no lock, since it counts every answer, also while there is no
-// limit.
+// answerCount counts answers by the second. It counts every answer of an operation, also while there is no limit, so it
+// uses atomics instead of a lock.
+//
+// Races are tolerated where a second begins. Answers may be counted in the wrong second. The count of a second may be
+// lost, because an answer whose time was read before comes last and sets the counter back. Then recent returns too
+// little, and the first rate is too low for a few seconds.
 type answerCount struct {
 	second     atomic.Int64 // the second, in Unix time, that thisSecond counts
 	thisSecond atomic.Int64
@@ -27,8 +31,8 @@ func (c *answerCount) recent() rate.Limit {
 	return rate.Limit(max(c.thisSecond.Load(), c.lastSecond.Load()))
 }
 
-// moveTo begins a new second if now is not in the second that is counted. Of two goroutines that call it at the same
-// time, one does so.
+// moveTo begins a new second if now is not in the second that is counted. If several goroutines call it at the same
+// time, only one of them begins the second. The others go on before it has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()
@@ -36,7 +40,7 @@ func (c *answerCount) moveTo(now time.Time) {
 		return
 	}
 	counted := c.thisSecond.Swap(0)
-	if second != before+1 { // there was no answer in the second before this one
+	if second != before+1 { // counted is of an older second; the last second had no answer
 		counted = 0
 	}
 	c.lastSecond.Store(counted)

@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// This file has the queue of the requests that wait for the rate limit. The queue has two lanes: single calls wait for
-// the turn, and requests of walks first wait for walkTurn. The request that holds the turn waits for the limiter.
+// This file has the queue of the requests that wait for the rate limit. The queue has two lanes. Single calls, and all
+// retries inside a call, wait for turn. Walks wait for walkTurn before they wait for turn. The request that holds turn
+// waits until the limiter has a token for it and no pause is left.
 
-// HeldError is returned for a request that is not sent because it would have to wait longer than its caller accepts.
-// After is that wait.
+// HeldError is returned for a request that is not sent because it would have to wait too long. After is how long. There
+// are two cases:
+//   - The service has asked for a longer wait than the caller accepts.
+//   - The context of the request ends before the wait does. The wait may be for the service or for the rate limit.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
@@ -31,9 +34,9 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 		return Place{}, err
 	}
 	defer func() { p.turn <- struct{}{} }()
-	deadline, limited := ctx.Deadline()
+	deadline, hasDeadline := ctx.Deadline()
 	for delay := p.take(); delay > 0; delay = p.take() {
-		if limited && time.Until(deadline) < delay {
+		if hasDeadline && time.Until(deadline) < delay {
 			return Place{}, &HeldError{delay}
 		}
 		// The rate may rise during the wait, so the loop computes the delay anew each second.
@@ -45,7 +48,22 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// WaitInWalk is Wait for a request of a walk. Walks may have many requests that wait. Only one of them at a time
+// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns how long.
+//
+// Cancel gives back a token that was not free yet. It does not give back a token that was free at once. So a take
+// during a pause may use up a token, and the first request after the pause may come up to one turn late.
+func (p *Pace) take() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reservation := p.limiter.Reserve()
+	delay := max(reservation.Delay(), time.Until(p.until))
+	if delay > 0 {
+		reservation.Cancel()
+	}
+	return delay
+}
+
+// WaitInWalk is Wait for a walk, before it makes a call. Many requests of walks may wait. Only one of them at a time
 // competes with single calls, so that single calls get their turns beside any walk.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
@@ -61,8 +79,8 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 	return place, err
 }
 
-// receive waits for a value from a channel: a turn, or the end of a delay. It returns an error as soon as mayWait does,
-// or when ctx ends.
+// receive waits for a value from a channel: a turn, or the end of a delay. It returns an error when ctx ends, or as
+// soon as mayWait returns one. It asks mayWait again each time that p.until moves.
 func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
 	for {
 		postponed, err := p.mayWait(ctx, longest)
@@ -79,17 +97,22 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 	}
 }
 
-// mayWait returns an error if the request must not wait until p.until. Otherwise it returns a channel that is closed
-// when p.until moves to a later time. The error of an ended context is ctx.Err, not its cause, which may be the error
-// of another call.
+// mayWait returns a HeldError if the request must not wait until p.until. It returns the error of ctx if ctx has ended,
+// but not the cause of ctx, which may be the error of another call. Otherwise it returns a channel that is closed when
+// p.until moves to a later time.
+//
+// longest is compared with askedUntil: a caller that accepts a wait of 30 seconds also accepts the random addition. The
+// deadline is compared with until: before until no request is sent.
 func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	deadline, limited := ctx.Deadline()
-	if time.Until(p.askedUntil) > longest || limited && p.until.After(deadline) {
+	deadline, hasDeadline := ctx.Deadline()
+	asksTooMuch := time.Until(p.askedUntil) > longest
+	endsBefore := hasDeadline && p.until.After(deadline)
+	if asksTooMuch || endsBefore {
 		return nil, &HeldError{time.Until(p.until)}
 	}
 	return p.postponed, nil

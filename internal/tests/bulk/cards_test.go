@@ -106,7 +106,7 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 		check(false)
 		check(true)
 		for i, n := range map[int]int{0: 98, 1: 100, 2: 99, 4: 49} {
-			assert.Equal(t, n, j.known[i].Outcome.Cards, "the cards that were sent")
+			assert.Equal(t, n, j.outcome(i).Cards, "the cards that were sent")
 		}
 		s.assertSent(t, 0, 3, 4, 99, 100, 200, 201, 300, 400, 449)
 	})

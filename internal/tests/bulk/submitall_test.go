@@ -599,6 +599,15 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
+// outcome returns what the journal knows of a batch that has ended.
+func (j *journal) outcome(i int) payvault.BatchOutcome {
+	j.t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	require.NotNil(j.t, j.known[i].Outcome, "batch %d is not recorded as ended", i)
+	return *j.known[i].Outcome
+}
+
 // run does the job over n cards.
 func (j *journal) run(s *fake, n int) []batch {
 	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
@@ -626,11 +635,9 @@ func TestJournal(t *testing.T) {
 		}}
 		var got []batch
 		for b := range s.submitAll(t, stream(n, nil), j.options(5)) {
-			j.mu.Lock()
-			assert.Equal(t, &payvault.BatchOutcome{
+			assert.Equal(t, payvault.BatchOutcome{
 				Status: payvault.BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID,
-			}, j.known[b.Index].Outcome)
-			j.mu.Unlock()
+			}, j.outcome(b.Index))
 			got = append(got, *b)
 		}
 		assert.ElementsMatch(t, batchesOf(n), got)
@@ -667,7 +674,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
 	} {
 		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
-		want := &payvault.BatchOutcome{
+		want := payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.text,
 		}
 		if status == 0 {
@@ -675,7 +682,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		}
 		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
 		was := service.AsError(t, first[0].Err)
-		assert.Equal(t, want, j.known[0].Outcome)
+		assert.Equal(t, want, j.outcome(0))
 
 		s.answer, s.cards = nil, nil
 		again := j.run(&s, 37)
@@ -707,7 +714,7 @@ func TestJournalOfANumber(t *testing.T) {
 	} {
 		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
-		assert.Equal(t, want, j.known[0].Outcome.RequestID)
+		assert.Equal(t, want, j.outcome(0).RequestID)
 	}
 }
 
@@ -828,7 +835,11 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 		go func() {
 			defer cancel()
 			for range 1000 {
-				<-time.After(33 * time.Millisecond)
+				select {
+				case <-time.After(33 * time.Millisecond):
+				case <-ctx.Done(): // the loop was left
+					return
+				}
 				synctest.Wait()
 				flying := s.flying.Load()
 				if flying == 0 {
@@ -866,7 +877,7 @@ func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 		})
 		got := j.run(s, 100)
 		assert.Len(t, s.seen, 1)
-		assert.Equal(t, payvault.BatchAccepted, j.known[0].Outcome.Status)
+		assert.Equal(t, payvault.BatchAccepted, j.outcome(0).Status)
 		if how == "sent" {
 			assert.Equal(t, earlier(100), got)
 		} else {
@@ -898,7 +909,7 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 		assert.NotContains(t, observed[0].Error(), "canceled", "what observers have is not changed after the call")
 		require.ErrorContains(t, got[0].Err,
 			"status 503 Service Unavailable: the walk was stopped: context canceled (outcome unknown)")
-		assert.Equal(t, payvault.BatchUnknown, j.known[0].Outcome.Status)
+		assert.Equal(t, payvault.BatchUnknown, j.outcome(0).Status)
 	})
 }
 

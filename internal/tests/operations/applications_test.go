@@ -188,8 +188,8 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationDataOf_none: a saved value that stands for none sets no field. The next SaveData does not send false or
-// zero in its place. A toggle that is off is set.
+// TestApplicationDataOf_none: a saved value that stands for none sets no field. The next SaveData does not send false
+// or zero in its place. A toggle that is off is set.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {

@@ -20,18 +20,21 @@ type journal struct {
 	calls int
 }
 
-// entry is the journal as one life has it.
+// entry is the journal as one life has it. The mutex of the journal guards begun and failed.
 type entry struct {
 	*journal
 
 	caller *caller
 	life   *life
+	begun  map[int]bool // batches that this life has begun
+	failed map[int]bool // batches for which the journal has failed in this life
 }
 
 var errJournal = errors.New("the journal fails")
 
-// write does one step of the journal, which may be slow, fail, and fail though it has been done.
-func (e *entry) write(what string, batch int, f func()) error {
+// write does one step of the journal, which may be slow, fail, and fail though it has been done. It does nothing once
+// ctx has ended.
+func (e *entry) write(ctx context.Context, what string, batch int, f func()) error {
 	plan := e.caller.plan
 	e.life.event()
 	e.mu.Lock()
@@ -43,12 +46,17 @@ func (e *entry) write(what string, batch int, f func()) error {
 	e.mu.Unlock()
 	if fault == "slow" {
 		e.caller.run.strike("journal: " + fault)
-		<-time.After(time.Duration(1+batch%3) * time.Second)
+		_ = pause(ctx, time.Duration(1+batch%3)*time.Second)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.life.isDead() {
 		return errDead
+	}
+	if err := ctx.Err(); err != nil {
+		e.caller.run.strike("journal: its context has ended")
+		e.caller.run.trace("journal", "call %d, batch %d: %s %v", e.caller.n, batch, what, err)
+		return err
 	}
 	if fault == "fails" || fault == "fails when done" {
 		e.caller.run.strike("journal: " + fault)
@@ -56,6 +64,7 @@ func (e *entry) write(what string, batch int, f func()) error {
 		e.life.mu.Lock()
 		e.life.failed = true
 		e.life.mu.Unlock()
+		e.failed[batch] = true
 	}
 	if fault == "fails" {
 		return errJournal
@@ -69,15 +78,16 @@ func (e *entry) write(what string, batch int, f func()) error {
 }
 
 // Begin implements [payvault.Journal].
-func (e *entry) Begin(_ context.Context, job string, batch int) (state payvault.BatchState, err error) {
+func (e *entry) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	e.check(job)
-	err = e.write("begin", batch, func() {
+	err = e.write(ctx, "begin", batch, func() {
 		state = e.known[batch]
 		if state.Outcome != nil && state.Outcome.Status == payvault.BatchNotSent {
 			state = payvault.BatchState{}
 		}
 		if !state.Begun {
 			e.known[batch] = payvault.BatchState{Begun: true}
+			e.begun[batch] = true
 		}
 	})
 	e.life.event()
@@ -88,9 +98,9 @@ func (e *entry) Begin(_ context.Context, job string, batch int) (state payvault.
 }
 
 // End implements [payvault.Journal].
-func (e *entry) End(_ context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
+func (e *entry) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	e.check(job)
-	err := e.write("end, "+string(outcome.Status), batch, func() {
+	err := e.write(ctx, "end, "+string(outcome.Status), batch, func() {
 		if !e.known[batch].Begun {
 			e.caller.fail("batch %d ended and had not begun", batch)
 		}
@@ -152,11 +162,12 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 	c.life = l
 	c.mu.Unlock()
 	own := *opt
-	own.Journal, own.Job = &entry{kept, c, l}, jobName
+	entry := &entry{journal: kept, caller: c, life: l, begun: map[int]bool{}, failed: map[int]bool{}}
+	own.Journal, own.Job = entry, jobName
 	before := c.sent()
 	defer base.CloseIdleConnections()
-	c.submitAll(ctx, client, &own, l)
-	c.auditLife(l, kept, before)
+	c.submitAll(ctx, client, &own, entry)
+	c.auditLife(entry, before)
 }
 
 // sent are the batches that may not be sent again.
@@ -170,28 +181,50 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a life has sent nothing again, and that it has left nothing open in the journal if nothing
-// was in its way.
-func (c *caller) auditLife(l *life, kept *journal, before map[int]bool) {
+// auditLife checks that a life has sent nothing again, that it has ended what it began, and that it has reached all
+// batches if nothing was in its way.
+func (c *caller) auditLife(e *entry, before map[int]bool) {
+	l := e.life
 	for batch := range before {
 		if now := c.run.note(unit{c.n, batch}, nil); now.lives[l.number] > 0 && !copiesUnseen(c.run.Caller) {
 			c.fail("batch %d was sent again in life %d", batch, l.number)
 		}
 	}
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	if l.isDead() || l.failed || c.plan.End > 0 || c.left || c.limited {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l.isDead() {
 		return
 	}
+	isWhole := !l.failed && c.plan.End == 0 && !c.left && !c.limited
 	for batch := range c.plan.Length {
-		if kept.known[batch].Outcome == nil && (!kept.known[batch].Begun || l.number == 0) {
+		known := e.known[batch]
+		if e.begun[batch] && known.Outcome == nil && !e.failed[batch] || isWhole && !known.Begun {
 			c.fail("batch %d is open in the journal at the end of life %d", batch, l.number)
 		}
 	}
 }
 
-// submitAll goes through the batches of a job once, in a life or without one.
-func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, l *life) {
+// auditRecord checks that the journal has the outcome that the caller is told: what was answered is recorded.
+func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b.Status == payvault.BatchNotSent || b.FromJournal || e.failed[b.Index] {
+		return
+	}
+	outcome := e.known[b.Index].Outcome
+	if outcome == nil || outcome.Status != b.Status || (outcome.RequestID == "") != (b.RequestID == "") {
+		c.fail("batch %d is %s with request ID %q, and the journal has %+v", b.Index, b.Status, b.RequestID, outcome)
+	}
+}
+
+// submitAll goes through the batches of a stream once. The entry is nil without a journal.
+func (c *caller) submitAll(
+	ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, kept *entry,
+) {
+	var l *life
+	if kept != nil {
+		l = kept.life
+	}
 	var raw payvault.Response
 	var read atomic.Int64
 	total := (c.plan.Length-1)*batchSize + 37
@@ -217,6 +250,9 @@ func (c *caller) submitAll(ctx context.Context, client *payvault.Client, opt *pa
 		}
 		if b.FromJournal && (l == nil || l.number == 0) {
 			c.fail("batch %d is of an earlier run, but there was none", b.Index)
+		}
+		if kept != nil {
+			c.auditRecord(kept, b)
 		}
 		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
 		// A refusal for longer than it waits ends the job, and so does one that is not about the batch.

@@ -146,7 +146,7 @@ func guards() []guard {
 		{
 			"redaction of what is escaped", redact,
 			"if escapesHide || tagsHide {",
-			"if escapesHide && left == plain {",
+			"if (escapesHide || tagsHide) && text == \"\" {",
 		},
 		{
 			"observers are told no IDs", "exchange.go",
@@ -190,6 +190,16 @@ func guards() []guard {
 			"journal: a batch is recorded before it is sent", "bulk_walk.go",
 			"\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tw.submit(b, cards, opts)\n",
 			"\t\tw.submit(b, cards, opts)\n\t\tsent := b.Err\n\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tb.Err = sent\n",
+		},
+		{
+			"journal: an answer is recorded after the walk has ended", "bulk_walk.go",
+			"w.journal.End(w.requests,",
+			"w.journal.End(w.sending,",
+		},
+		{
+			"journal: an unknown outcome is recorded", "bulk_walk.go",
+			"\tif w.journal == nil {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
+			"\tif w.journal == nil || b.Status == BatchUnknown {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
 		},
 		{
 			"journal: a batch that waited is recorded anew", "bulk_walk.go",

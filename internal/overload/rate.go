@@ -1,0 +1,98 @@
+package overload
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// This file computes the rate, with four fields of Pace:
+//   - limiter has the rate.
+//   - knownRate is the rate that the service is taken to permit: the rate after the last cut that came after an answer.
+//     The rate first grows fast up to knownRate, and then slowly.
+//   - cutAt is the time of the last cut. Only requests that were sent after it were sent at the present rate, so only
+//     their outcomes count.
+//   - answersSinceCut is the number of their answers.
+//
+// All functions need mu.
+
+// These figures come from simulations: with one client and with several that share a limit, and with limits that permit
+// a burst and limits that do not. Rates are in requests per second.
+const (
+	// A refusal multiplies the rate by one of three factors, see cut.
+	rateCut   = 0.8
+	steadyCut = 0.9 // if the rate was probably right, see cutFactor
+	blindCut  = 0.5 // if no answer came since the last cut
+
+	firstRate  = 1   // least rate that is assumed before the first refusal
+	lowestRate = 0.1 // no further refusal cuts the rate below this
+
+	// Each answer adds to the rate.
+	searchGrowth = math.Ln2 // added up to knownRate; that doubles the rate in a second
+	steadyFor    = 10       // so many answers after a cut do not raise the rate above knownRate
+	steadyGrowth = 0.05     // least that each further answer adds
+)
+
+// turnTime returns the time between two requests at the present rate.
+func (p *Pace) turnTime() time.Duration {
+	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
+}
+
+// isSentAfterCut reports whether a request was sent at the present rate, not at the higher rate before the last cut.
+func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
+
+// raise raises the rate after an answer: fast up to knownRate, then slowly.
+func (p *Pace) raise(place Place) {
+	r := p.limiter.Limit()
+	wasUnlimited := place.at.IsZero()
+	switch {
+	case wasUnlimited: // it was in flight at the first refusal; its answer too shows what the service permits
+		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
+		return
+	case !p.isSentAfterCut(place):
+		return
+	}
+	// One answer at most doubles the rate. At the lowest rate searchGrowth would raise it eightfold.
+	more := min(searchGrowth, r, max(0, p.knownRate-r))
+	p.answersSinceCut++
+	if p.answersSinceCut > steadyFor {
+		more = max(more, steadyGrowth)
+	}
+	p.limiter.SetLimit(r + more)
+}
+
+// cut lowers the rate after a refusal. The first refusal sets the first rate, from the number of answers of late. after
+// is the Retry-After of the refusal, or 0.
+func (p *Pace) cut(now time.Time, after time.Duration) {
+	isFirst := !p.limited.Load()
+	switch {
+	case isFirst:
+		p.answers.moveTo(now) // so that recent does not return the count of an older second
+		p.limiter = rate.NewLimiter(rateCut*max(p.answers.recent(), firstRate), 1)
+		p.limiter.Allow() // the refused request has had the first turn
+		p.knownRate = rate.Inf
+	case p.answersSinceCut == 0: // knownRate stays: nothing was learned about it
+		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
+	default:
+		p.knownRate = max(p.cutFactor(after)*p.limiter.Limit(), lowestRate)
+		p.limiter.SetLimit(p.knownRate)
+	}
+	p.cutAt, p.answersSinceCut = now, 0
+	// Requests that were sent together are refused together. All their refusals use the jitter of the one cut. If each
+	// drew its own, the longest would count. Then each client with many requests would wait almost the longest time, and
+	// all clients would come back at once.
+	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
+}
+
+// cutFactor returns the factor of a cut after at least one answer. It is steadyCut if the rate is probably right,
+// because many answers came at it. Then two requests only came too close to each other. It is rateCut in these cases:
+//   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove it right.
+//   - The refusal has a Retry-After. It costs that wait, so it has to be rare.
+func (p *Pace) cutFactor(after time.Duration) rate.Limit {
+	if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
+		return steadyCut
+	}
+	return rateCut
+}
