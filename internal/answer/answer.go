@@ -145,9 +145,10 @@ type reader struct {
 	unread  []string // places of values that were left out
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. By
-// [jsonskip.Err] it leaves a value of the documented kind to the decoder. A value that it cannot read is noted in
-// unread, or is an error if the pass is not lenient or the value is the whole text.
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. It returns
+// [jsonskip.Err] for a value of the documented kind: then the decoder reads it, and calls value again for what is
+// within. Other values are read here, if that is tolerated. The place of a value that cannot be read is noted in
+// unread. It is an error if the pass is not lenient, or if the value is the whole text.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -159,11 +160,11 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct
+	isElement := parent == '[' && target.Kind() == reflect.Struct // a record in a list of records
 	switch {
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
-	case isElement: // an element of a list of records must be an object
+	case isElement: // null or "" is no record: a list with it would seem to have one record more
 		err = errOtherKind
 	default:
 		err = set(raw, target)
@@ -182,8 +183,9 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It always
-// makes the record that a pointer points to, and then asks for the record: PHP writes an empty record as [].
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It never
+// reads an integer: setInteger does, quoted or not. For a pointer to a record the decoder makes the record first. Then
+// it calls value for the record itself, whose value may be [] instead of an object: PHP writes an empty record so.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

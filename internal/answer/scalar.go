@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a value of another kind. A pointer becomes nil for a value that stands for none. For any
-// other value it points to a new variable.
+// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer: then a value that
+// stands for none makes it nil, and any other value sets a new variable that it points to.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -32,7 +32,8 @@ func set(raw jsontext.Value, target reflect.Value) error {
 }
 
 // setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". A value
-// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts.
+// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts. Any other
+// value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
