@@ -12,9 +12,9 @@ import (
 
 var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
-// Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It keeps
-// its scale, holds up to 19 digits, and is a JSON number on the wire; quoted numbers and null are read
-// too. The zero value is 0. Arithmetic is that of [decimal.Decimal].
+// Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It keeps its scale,
+// holds up to 19 digits, and is a JSON number on the wire. Quoted numbers are read too. The zero value is 0, and is
+// read from a value that stands for none, such as null or an empty string. Arithmetic is that of [decimal.Decimal].
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
@@ -78,7 +78,7 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 // a decimal comma.
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
-// UnmarshalJSON reads a JSON number, a quoted number, also as 1,234.50, or none: null, false or an empty string.
+// UnmarshalJSON reads a JSON number, or a quoted number, also as 1,234.50. A value that stands for none is 0.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	if text == "" {

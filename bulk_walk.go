@@ -23,9 +23,9 @@ type bulkWalk struct {
 	opts    []CallOption
 	keepRaw bool // the caller wants the answers
 
-	// There are three contexts. ctx is the caller's. sending ends with ctx or by stop. Then no batch is sent any more, and
-	// none is sent again. requests is for the requests in flight. Without a journal it ends with ctx or by cutOff. With a
-	// journal it never ends, because the journal has to record the outcome of each request.
+	// There are three contexts. ctx is the caller's. sending ends with ctx or by stop. Then no batch is sent any more,
+	// and none is sent again. requests is for the requests in flight. Without a journal it ends with ctx or by cutOff.
+	// With a journal it never ends, because the journal has to record the outcome of each request.
 	ctx      context.Context         //nolint:containedctx // of the caller
 	sending  context.Context         //nolint:containedctx // see above
 	stop     context.CancelCauseFunc // ends sending; the first cause counts
@@ -182,7 +182,8 @@ func (w *bulkWalk) failJournal(err error) {
 
 // mostUnknown is how many batches of unknown outcome in a row stop a walk. If 2 × Concurrency is more, that counts:
 // one failure may hit all batches in flight, and one failure alone must not stop the walk. In a row means in the order
-// in which batches end. A batch of any other status, also BatchNotSent, starts the count again.
+// in which batches end. Only batches count whose request was made. One of any other status, also BatchNotSent after a
+// refusal, starts the count again.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if b, which was sent, shows that the next batches would fare no better: the service

@@ -33,8 +33,8 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 }
 
 // answerError returns the error of an answer that is not a success. malformed says why a 2xx cannot be taken for a
-// success; it is nil for any other status. It becomes the cause, unless the code refuses the operation: then the code
-// says enough.
+// success; it is nil for any other status. malformed becomes the cause, unless the code refuses the operation: then the
+// code says enough.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)

@@ -16,8 +16,8 @@ var (
 	errNotCompact = errors.New("not a date and time of 14 digits")
 )
 
-// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value is no date: it is
-// written as an empty string and read from one or from null.
+// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value is no date: it is written as an
+// empty string and read from a value that stands for none, such as null or an empty string.
 type Date struct {
 	Year  int        // such as 2026
 	Month time.Month // from time.January on
@@ -78,7 +78,8 @@ func (d *Date) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// dayForm is a day, with what may stand behind it: a time, an offset or both. YYYYMMDD stands alone.
+// dayForm matches YYYY-MM-DD, the first group, with what may stand behind it: a time, an offset or both. It also
+// matches YYYYMMDD, the second group, which stands alone.
 var dayForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)` +
 	`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?` +
 	`(?: ?(?:[Zz]|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?$|^(\d{8})$`)
@@ -89,7 +90,7 @@ func isNoDay(text string) bool {
 	return isNone && dayForm.MatchString(text)
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time or an offset behind it, and YYYYMMDD. An empty string, null, false,
+// UnmarshalJSON reads YYYY-MM-DD, also with a time or an offset behind it, and YYYYMMDD. A value that stands for none,
 // 0, 0000-00-00 and 0001-01-01 are no date.
 func (d *Date) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
@@ -110,8 +111,8 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form. It is read
 // with or without seconds and a fraction, with a blank for the T, and with the offset as Z, UTC, +07:00, +0700 or +07;
-// without an offset it is no instant and cannot be read. The zero value is no time: it is read from an empty string,
-// from null, false and 0, and from the days 0000-00-00 and 0001-01-01.
+// without an offset it is no instant and cannot be read. The zero value is no time: it is read from a value that stands
+// for none, from 0, and from the days 0000-00-00 and 0001-01-01.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -131,7 +132,9 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseInstant reads six layouts: two of the time, with three of the offset.
+// parseInstant reads six layouts: a time with or without seconds, with three forms of the offset. First it brings the
+// text into one form: with a T and a Z in upper case, and without blanks. Then it chooses the layout by the lengths of
+// the time and of the offset. A text of another form does not fit the layout that it gets, and is an error.
 func parseInstant(text string) (time.Time, error) {
 	const day, minutes, seconds = "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"
 	if len(text) > len(day) && text[len(day)] == ' ' {
@@ -141,18 +144,18 @@ func parseInstant(text string) (time.Time, error) {
 	if before, isUTC := strings.CutSuffix(text, "UTC"); isUTC {
 		text = before + "Z"
 	}
-	clock := strings.TrimRight(text, "0123456789:") // up to the sign of the offset, or its Z
-	layout := seconds
+	clock := strings.TrimRight(text, "0123456789:") // day and time, with the Z or the sign of the offset
+	layout := seconds                               // also reads a fraction
 	if len(clock) == len(minutes)+len("Z") {
 		layout = minutes
 	}
-	switch len(text) - len(clock) {
+	switch len(text) - len(clock) { // the length of the offset without its sign
 	case len("07"):
 		layout += "Z07"
 	case len("0700"):
 		layout += "Z0700"
-	default:
-		layout += "Z07:00" // refuses a text without an offset
+	default: // "Z" and "07:00"; a text without an offset does not fit either
+		layout += "Z07:00"
 	}
 	parsed, err := time.Parse(layout, text)
 	_, east := parsed.Zone()
@@ -163,8 +166,8 @@ func parseInstant(text string) (time.Time, error) {
 	return parsed, nil
 }
 
-// CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The
-// interface shows no time zone for it, so the caller supplies one.
+// CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The service
+// does not document its time zone, so the caller supplies one.
 type CompactTime string
 
 // In returns the instant at which clocks in loc showed the time. Anything but 14 digits that form a

@@ -264,8 +264,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// replayClass returns the class of the call, which says what it does to perform the operation twice. An Error that the
-// caller made has the class of its Op.
+// replayClass returns the class of the call. It says whether performing the operation twice does harm. An Error that
+// the caller made has the class of its Op.
 func (e *Error) replayClass() Replay {
 	if e.replay != "" {
 		return e.replay
@@ -317,7 +317,7 @@ func SafeToRetry(err error) bool {
 	case DeliveryUnknown:
 	}
 	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
-	return isHarmless && (isTurnedAway || !e.decided())
+	return isHarmless && (isTurnedAway || !e.decided()) // any other refusal would come again
 }
 
 var errPanic = errors.New("panic")

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-querystring/query"
 )
 
-// Condition is the middle part of a filter. The interface shows [ConditionBetweenDates] only; any other that the
-// service knows can be given as text.
+// Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Any other that it knows
+// can be given as text.
 type Condition string
 
 // ConditionBetweenDates takes two values, the first and the last day.
@@ -54,7 +54,8 @@ func (f Filter) LogValue() slog.Value {
 // Format writes field and condition under every verb.
 func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
-// check refuses what the service could not tell apart: it separates the parts by commas.
+// check adds a problem for a filter without one of its parts, for a part with a comma, and for days that are no range.
+// Commas separate the parts, so the service could not tell apart the parts of a filter that has more of them.
 func (f Filter) check(path string, p *problems) {
 	parts := append([]string{f.Field, string(f.Condition)}, f.Values...)
 	switch {
@@ -67,6 +68,7 @@ func (f Filter) check(path string, p *problems) {
 	}
 }
 
+// isDateRange reports whether values are two days of the form YYYY-MM-DD, the first not after the last.
 func isDateRange(values []string) bool {
 	if len(values) != 2 {
 		return false
@@ -79,6 +81,7 @@ func isDateRange(values []string) bool {
 	return values[0] <= values[1]
 }
 
+// wire returns the value of the query parameter.
 func (f Filter) wire() string {
 	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
@@ -94,23 +97,22 @@ func (fs filters) EncodeValues(key string, v *url.Values) error {
 	return nil
 }
 
-// ListOptions selects, sorts and pages a list. Empty fields are not sent, and the defaults of the
-// service apply, which the interface does not show; Page is always sent, but for nil options of a single page, which
-// send nothing but the merchant of [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
+// ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply, which
+// it does not document. Page is always sent. Only a single page with nil options sends nothing but the merchant of
+// [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
 	Filters    []Filter   // all of them apply
-	Count      int        // records per page; the largest is not shown
+	Count      int        // records per page; the service does not document the largest
 	Page       int        // zero-based index of the page, for an iterator of the first one
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
-	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is
-	// used up. When the totals of the service show that the list has changed, the iterator goes on one page after
-	// another, so that it misses no record; see docs/paging.md. Memory is bounded by that many pages besides the one
-	// in use. A page of 100 customers takes less than 1 MB; with the default of [WithMaxResponseBytes] none takes more
-	// than 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB: with one that is not
-	// trusted, choose fewer.
+	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is used up.
+	// When the totals of the service show that the list has changed, the iterator goes on one page after another, as
+	// without Prefetch; see docs/paging.md. Memory is bounded by that many pages besides the one in use. A page of 100
+	// customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page takes more than 300 MB, whatever
+	// the service answers. So a hostile service can make 32 pages take 10 GB: if you do not trust it, choose fewer.
 	Prefetch int
 }
 
@@ -129,7 +131,7 @@ func (o ListOptions) LogValue() slog.Value {
 // Format writes what LogValue logs, under every verb.
 func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.LogValue().String()) }
 
-// maxPage leaves a walk room to count on.
+// maxPage is the highest page number that a call may ask for. It leaves a walk room to add 2 to it.
 const maxPage = math.MaxInt - 2
 
 // listQuery is the wire form of ListOptions.
@@ -142,7 +144,7 @@ type listQuery struct {
 	MerchantID MerchantID `url:"merchant_id,omitempty"`
 }
 
-// content checks the options, which may be nil, and makes the query.
+// content adds what is wrong with the options to p, and returns the query. The options may be nil.
 func (o *ListOptions) content(c *caller, p *problems) content {
 	var q listQuery
 	if o != nil {
@@ -160,6 +162,7 @@ func (o *ListOptions) content(c *caller, p *problems) content {
 	return content{query: values}
 }
 
+// check adds a problem for each option that the service cannot have, except for the filters.
 func (o *ListOptions) check(p *problems) {
 	if o.OrderBy != "" && o.OrderBy != Ascending && o.OrderBy != Descending {
 		p.add("order_by", "is neither asc nor desc")

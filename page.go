@@ -22,7 +22,7 @@ type pageReply[T any] struct {
 	TotalRecords int `json:"totalRecords"`
 	// Data shows after reading what the answer has:
 	//   - a list: Data points to it, and it is not nil, even if it is empty.
-	//   - null: Data is nil.
+	//   - null, or another value that stands for none: Data is nil.
 	//   - no data at all: Data still points to items, and items is nil.
 	Data *[]T `json:"data"`
 
@@ -39,8 +39,8 @@ func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
 // missing returns the place of the first value that the answer lacks, and true; or "" and false if it lacks none. It
 // also tidies each record.
 //
-// An answer has to have data. Null is enough, and means that the page has no records, unless the totals of the service
-// claim that it has some.
+// Data is required. Null, or another value that stands for none, means that the page has no records. It counts as
+// missing data only if the totals of the service claim records for this page.
 func (r *pageReply[T]) missing() (place string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil

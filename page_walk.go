@@ -58,11 +58,11 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	}
 }
 
-// pageWalk is one walk over the pages of a list. Only fetch runs in other goroutines: it reads the options and sets
-// failed. Everything else belongs to the goroutine of the caller's loop.
+// pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch also runs in
+// others: of the walk it changes nothing but failed.
 type pageWalk[T any] struct {
 	list     list[T]
-	options  ListOptions // Page is the first page to get
+	options  ListOptions // Page is the first page of a run
 	opts     []CallOption
 	response *Response // where the caller wants the answer of each page, or nil
 	yield    func(*Page[T], error) bool
@@ -83,12 +83,12 @@ type fetched[T any] struct {
 	err  error
 }
 
-// run gets the pages from options.Page on and yields them. It returns false when the walk has ended: after the last
-// page, after an error, or because the caller has left the loop. It returns true if the list has changed and the next
-// page may lack records. That page is not yielded.
+// run gets the pages from options.Page on, one after another, and yields them. With Prefetch it asks for pages ahead.
+// It returns false when the walk has ended: after the last page, after an error, or because the caller has left the
+// loop. It returns true if the list has changed and the next page may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := cancelable(ctx)
-	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is fetched alone: it tells how many there are
+	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is asked for alone: it tells how many there are
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
 	defer w.ahead.Wait()
@@ -128,14 +128,14 @@ func (w *pageWalk[T]) fill(ctx context.Context) {
 	}
 }
 
-// get returns the result for a page. It is called for one page after another. With Prefetch it takes the result from
-// the window, and otherwise it fetches the page now.
+// get returns the result for a page. With Prefetch it takes the result from the window, and otherwise it fetches the
+// page now.
 func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	if w.options.Prefetch <= 0 {
 		return w.fetch(ctx, number)
 	}
 	w.fill(ctx)
-	f, _ := w.ahead.Pop() // its oldest job is this page: pages are started in order, and none is skipped
+	f, _ := w.ahead.Pop() // the window holds the page, as its oldest job, so Pop always has a result
 	return f
 }
 
@@ -213,10 +213,9 @@ func (p *Page[T]) repeats(previous *Page[T]) bool {
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// fetchEnd returns the new value of pageWalk.end when p has come, and p is not the last page. Usually the walk may then
-// ask for all pages that the service claims. If it claims no TotalRecords, the walk may only ask for the page after p:
-// the walk would not notice that the list changes. It also may ask for that page if p is the last one that the service
-// claims, since some services claim too few.
+// fetchEnd returns the new pageWalk.end when p has come and is not the last page. The walk may ask for the page after p
+// in any case, since the service may claim too few pages. It may ask for all pages that the service claims only if the
+// service claims TotalRecords: otherwise the walk would not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

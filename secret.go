@@ -124,7 +124,8 @@ func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(tex
 // MarshalBSON fails: BSON looks for no other method, and would store nothing.
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
-// UnmarshalJSON reads a string, the digits of a number, or none: null, false or an empty string. The mark is an error.
+// UnmarshalJSON reads a string or the digits of a number. A value that stands for none, such as null, is no text. The
+// mark is an error.
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {

@@ -42,19 +42,21 @@ func (e *PlaceError) Error() string {
 // MostUnread is how many unreadable values may be left out of an answer.
 const MostUnread = 20
 
-// Read decodes an answer. If it cannot read every value, it returns [ErrNotJSON], [ErrTooMany] or a [*PlaceError].
+// Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
+// [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
 	_, err := read(text, into, false)
 	return err
 }
 
-// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their places.
+// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their places. It
+// returns the places with an error too.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, true)
 }
 
-// form has the options of both passes. Names may be in another case. If a name comes twice, the last value counts. To
-// refuse such a text, the decoder would have to keep all names in memory.
+// form has the options of both passes. Names may be in another case, but _ and - in them count. If a name comes twice,
+// the last value counts. To refuse such a text, the decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -63,16 +65,17 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes strictly first, so that a documented answer pays nothing for tolerance. If that fails, it decodes again
-// and tolerates more. A text of many records gets the tolerant pass only: two passes would take the memory twice.
+// read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer pays nothing for
+// tolerance. If that fails, it decodes again and tolerates more. A text of many containers gets the tolerant pass only:
+// two passes would take the memory twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
-	records := countRecords(text)
-	if isTooMany(text, records) {
+	containers := countContainers(text)
+	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
 	const mostReadTwice = 20_000
-	if records <= mostReadTwice && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
+	if containers <= mostReadTwice && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
 	r := &reader{lenient: lenient}
@@ -93,21 +96,22 @@ func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	return r.unread, ErrNotJSON
 }
 
-// countRecords returns how many lists and objects a text has at most.
-func countRecords(text []byte) int {
+// countContainers returns how many lists and objects a text has at most. It also counts braces and brackets in strings.
+func countContainers(text []byte) int {
 	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
 }
 
-// isTooMany reports whether a text has too many records or values to be decoded. Within these limits 8 MiB of anything
-// take less than 300 MB, garbage included. A longer text may have more records.
-func isTooMany(text []byte, records int) bool {
+// isTooMany reports whether a text has too many containers or values to be decoded. containers is the result of
+// countContainers. Within these limits 8 MiB of anything take less than 300 MB, garbage included. A longer text may
+// have more containers and values, in proportion.
+func isTooMany(text []byte, containers int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
-	return records > most || bytes.Count(text, []byte(",")) > 10*most
+	return containers > most || bytes.Count(text, []byte(",")) > 10*most
 }
 
-// mayHoldNullElement reports whether a null may be an element of a list, because no colon stands before it. The strict
-// pass would read such a null as an empty record.
+// mayHoldNullElement reports whether a null in a text may be an element of a list, because no colon stands before it.
+// The strict pass would read such a null as an empty record.
 func mayHoldNullElement(text []byte) bool {
 	for {
 		before, rest, found := bytes.Cut(text, []byte("null"))
@@ -141,9 +145,10 @@ type reader struct {
 	unread  []string // places of values that were left out
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. By
-// [jsonskip.Err] it leaves a value of the documented kind to the decoder. A value that it cannot read is noted in
-// unread, or is an error if the pass is not lenient or the value is the whole text.
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. It returns
+// [jsonskip.Err] for a value of the documented kind: then the decoder reads it, and calls value again for what is
+// within. Other values are read here, if that is tolerated. The place of a value that cannot be read is noted in
+// unread. It is an error if the pass is not lenient, or if the value is the whole text.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -155,11 +160,11 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct
+	isElement := parent == '[' && target.Kind() == reflect.Struct // a record in a list of records
 	switch {
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
-	case isElement: // an element of a list of records must be an object
+	case isElement: // null or "" is no record: a list with it would seem to have one record more
 		err = errOtherKind
 	default:
 		err = set(raw, target)
@@ -178,8 +183,9 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It always
-// makes the record that a pointer points to, and then asks for the record: PHP writes an empty record as [].
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It never
+// reads an integer: setInteger does, quoted or not. For a pointer to a record the decoder makes the record first. Then
+// it calls value for the record itself, whose value may be [] instead of an object: PHP writes an empty record so.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a value of another kind. A pointer becomes nil for a value that stands for none. For any
-// other value it points to a new variable.
+// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer: then a value that
+// stands for none makes it nil, and any other value sets a new variable that it points to.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -32,7 +32,8 @@ func set(raw jsontext.Value, target reflect.Value) error {
 }
 
 // setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". A value
-// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts.
+// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts. Any other
+// value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -56,7 +57,7 @@ func setScalar(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setInteger sets an integer from 5, 5.0 or 5e0.
+// setInteger sets an integer from a text such as 5, 5.0 or 5e0. A fraction and a number that does not fit are errors.
 func setInteger(text string, target reflect.Value) error {
 	number, isExact := Decimal(strings.TrimSpace(text))
 	whole, _, fits := number.Int64(0)
@@ -67,7 +68,7 @@ func setInteger(text string, target reflect.Value) error {
 	return nil
 }
 
-// setFlag sets a bool from the words and digits that services send for true and false.
+// setFlag sets a bool from one of the words and digits that services send for true and false. Any other is an error.
 func setFlag(text string, target reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "y", "yes", "on", "1":
@@ -80,7 +81,8 @@ func setFlag(text string, target reflect.Value) error {
 	return nil
 }
 
-// IsNone reports whether a JSON value stands for none: null, "", false, [] or {}. PHP writes each of them so.
+// IsNone reports whether a JSON value stands for none: null, "", false, [] or {}, also with blanks within. PHP writes
+// each of them so.
 func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
@@ -91,7 +93,7 @@ func IsNone(raw jsontext.Value) bool {
 	return false
 }
 
-// Text returns the text of a JSON string, nothing for null, and any other value as it is written.
+// Text returns the text of a JSON string, "" for null, and any other value as it is written.
 func Text(raw jsontext.Value) string {
 	switch raw.Kind() {
 	case 'n':
@@ -116,12 +118,13 @@ func Trimmed(raw jsontext.Value) string {
 	return strings.TrimSpace(Text(raw))
 }
 
-// Decimal reads a decimal number, and reports whether it was read exactly. Package decimal rounds a number to 19
-// digits. If the rounding changed the number, the significant digits before and after it differ.
+// Decimal reads a decimal number, and reports whether it was read exactly. It is not exact if the text is no number, or
+// if package decimal rounded it to 19 digits and that changed the number. Then the significant digits before and after
+// the rounding differ.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	number, err := decimal.Parse(text)
 	hasExponent := strings.ContainsAny(text, "eE")
-	if err != nil || len(text) <= decimal.MaxPrec && !hasExponent {
+	if err != nil || len(text) <= decimal.MaxPrec && !hasExponent { // a short text is never rounded
 		return number, err == nil
 	}
 	mantissa := text[:strings.IndexAny(text+"e", "eE")]
@@ -148,7 +151,7 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 // ReadExactly decodes a text whose form is not documented. It tolerates nothing, not even a name that comes twice.
 // Numbers in variables of type any become [stdjson.Number]. An error shows nothing of the text.
 func ReadExactly(text []byte, into any) error {
-	if isTooMany(text, countRecords(text)) {
+	if isTooMany(text, countContainers(text)) {
 		return ErrTooMany
 	}
 	if json.Unmarshal(text, into, exactNumbers) != nil {
