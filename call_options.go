@@ -26,7 +26,7 @@ type callOptions struct {
 	// Of a walk:
 	maxRetryAfter time.Duration
 	place         *overload.Place // that it has waited for
-	sending       context.Context //nolint:containedctx // ends when it is over
+	stopContext   context.Context //nolint:containedctx // ends when the walk stops
 }
 
 func newCallOptions(opts []CallOption) callOptions {
