@@ -43,7 +43,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit, unless the call has a Place, with which a walk has waited for the first attempt.
+// waitForTurn waits for the rate limit. If the call has a Place, a walk has already waited for the first attempt.
 // Retries always wait here, and so in the queue of single calls.
 func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
@@ -79,7 +79,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	sent.Header = maps.Clone(req.Header) // the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
-	defer body.end() // after the response is read: net/http may send the body until then
+	defer body.end() // only after the response is read, because net/http may send the body until then
 
 	resp, err := c.client.base.RoundTrip(sent)
 	if err == nil && resp == nil {
@@ -107,8 +107,8 @@ func (c *call) beginAttempt() {
 // mayBePerformed reports whether the attempts so far may have performed the operation. The last attempt cannot have
 // done so if it was not sent, or if the service refused it with status 429. Unsure says it of those before.
 func (c *call) mayBePerformed() bool {
-	isRefused := c.result.Status == http.StatusTooManyRequests
-	return c.result.Unsure || c.result.Delivery != NotSent && !isRefused
+	wasRefused := c.result.Status == http.StatusTooManyRequests
+	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused
 }
 
 // authorize returns the value of the Authorization header, and records it in the result.
@@ -132,6 +132,7 @@ const uploadRate = 256 << 10
 // timeout returns how long an attempt may take: AttemptTimeout plus the time that the body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
-	longest := int64((math.MaxInt64 - timeout) / time.Second)
-	return timeout + time.Duration(min(c.Length/uploadRate, longest))*time.Second
+	seconds := c.Length / uploadRate
+	mostSeconds := int64((math.MaxInt64 - timeout) / time.Second) // more would overflow
+	return timeout + time.Duration(min(seconds, mostSeconds))*time.Second
 }

@@ -64,7 +64,8 @@ func (c *call) run() error {
 	return nil
 }
 
-// newRequest returns the request for the engine, without the API key. Each attempt adds the key to a copy of its own.
+// newRequest returns the request for the engine. It has waitContext, because the engine waits with the context of its
+// request. Each attempt makes a copy with the caller's context and the API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: c.Header}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}

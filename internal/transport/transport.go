@@ -103,10 +103,10 @@ type Result struct {
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
 	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
 	Unsure bool
-	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is over the
-	// size limit. That is no error, because the status says enough. With a lower status it is an error.
+	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is longer
+	// than maxBytes allows. That is no error, because the status says enough. With a lower status it is an error.
 	BodyIncomplete bool
-	Keys           []string // the different values of the Authorization header that the attempts used
+	Keys           []string // values of the Authorization header that the attempts used, each once
 }
 
 // Client sends requests. It is safe for concurrent use.
