@@ -143,7 +143,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 // the answer. If the walk stopped before the first attempt, the batch is left out. If the walk stopped before a later
 // attempt, the error says why.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
-	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.sending = w.sending })
+	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
 	b.Status, b.Err = statusOf(err, b.raw.Body), err
 	if !w.keepRaw {

@@ -27,7 +27,7 @@ type callOptions struct {
 	// Of a walk:
 	maxRetryAfter time.Duration
 	place         *overload.Place // that it has waited for
-	sending       context.Context //nolint:containedctx // ends when it is over
+	stopContext   context.Context //nolint:containedctx // ends when the walk stops
 }
 
 // newCallOptions applies the options of a call. It refuses nothing: the call itself reports the problems.

@@ -114,7 +114,7 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 	out.Request = transport.Request{
 		Method: op.Method, URL: u, Header: maps.Clone(c.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
-		Pace:   c.paces[op.Op], Place: o.place, Sending: o.sending, MaxRetryAfter: o.maxRetryAfter,
+		Pace:   c.paces[op.Op], Place: o.place, StopContext: o.stopContext, MaxRetryAfter: o.maxRetryAfter,
 	}
 	maps.Copy(out.Header, o.header)
 	switch {

@@ -1,12 +1,10 @@
 package transport
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -39,38 +37,37 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := c.attempt(req)
 	c.took = time.Since(start)
-	if err == nil {
-		return resp, nil
+	if err != nil {
+		return nil, &attemptError{c.result.Delivery, c.orContextError(err)}
 	}
-	return nil, &attemptError{c.result.Delivery, c.withoutCause(err)}
+	return resp, nil
 }
 
-// withoutCause returns err, or the error of the caller's context if that has ended. net/http returns the cause of an
-// ended context instead, which may be the error of another call.
-func (c *call) withoutCause(err error) error {
+// waitForTurn waits for the rate limit. If the call has a Place, a walk has already waited for the first attempt.
+// Retries always wait here, and so in the queue of single calls.
+func (c *call) waitForTurn() error {
+	if c.Place != nil && c.result.Attempts == 0 {
+		c.lastPlace = *c.Place
+		return c.waitContext().Err()
+	}
+	place, err := c.Pace.Wait(c.waitContext(), c.longestRetryAfter())
+	c.lastPlace = place
+	return cmp.Or(err, c.waitContext().Err())
+}
+
+// orContextError returns the error of the caller's context if that has ended, and otherwise err. There are two reasons:
+//   - net/http returns the cause of an ended context, which may be the error of another call.
+//   - A RoundTripper may return any error when the context ends. But isProvenUnsent and the caller must see its end.
+func (c *call) orContextError(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
 	}
 	return err
 }
 
-// waitForTurn waits for the rate limit. For the first attempt the caller may have done so already.
-func (c *call) waitForTurn() error {
-	if c.Place != nil && c.result.Attempts == 0 {
-		c.place = *c.Place
-		return c.waitContext().Err()
-	}
-	place, err := c.Pace.Wait(c.waitContext(), c.maxRetryAfter())
-	c.place = place
-	return cmp.Or(err, c.waitContext().Err())
-}
-
 // attempt sends the request once and reads the whole response, within the deadline of an attempt. It sets c.result.
 func (c *call) attempt(req *http.Request) (*http.Response, error) {
-	r := &c.result
-	c.prepaid = 0 // the retry begins here, so its cost is not given back
-	unsure := c.mayBePerformed()
-	*r = Result{Attempts: r.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: r.Keys}
+	c.beginAttempt()
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 	defer cancel()
 	key, err := c.authorize(ctx)
@@ -82,28 +79,36 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	sent.Header = maps.Clone(req.Header) // the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
-	defer body.end() // after the response is read: net/http may send the body until then
+	defer body.end() // only after the response is read, because net/http may send the body until then
 
 	resp, err := c.client.base.RoundTrip(sent)
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
 	if err != nil {
-		err = c.withoutCause(c.client.config.Disown(err))
-		r.Delivery = c.deliveryWithoutResponse(err, trace, body.end())
+		err = c.orContextError(c.client.config.Disown(err))
+		bodyMayBeRead := body.end()
+		c.result.Delivery = c.deliveryWithoutResponse(err, trace, bodyMayBeRead)
 		return nil, err
 	}
-	r.Status, r.Header = resp.StatusCode, resp.Header
-	r.Delivery = deliveryWithResponse(r.Status, trace)
-	r.Unsure = r.Unsure || c.mayHaveResent(trace)
-	r.Body, err = readBody(resp, c.maxBytes(resp))
-	err = c.client.config.Disown(err)
-	if err != nil && r.Status < http.StatusBadRequest { // the status alone is enough for a failure
-		r.Delivery = Unknown
+	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	r.BodyIncomplete = err != nil
 	return c.responseInMemory(req), nil
+}
+
+// beginAttempt resets the result. It keeps what counts for the whole call.
+func (c *call) beginAttempt() {
+	c.prepaid = 0 // the retry begins here, so its cost is not given back
+	unsure := c.mayBePerformed()
+	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
+}
+
+// mayBePerformed reports whether the attempts so far may have performed the operation. The last attempt cannot have
+// done so if it was not sent, or if the service refused it with status 429. Unsure says it of those before.
+func (c *call) mayBePerformed() bool {
+	wasRefused := c.result.Status == http.StatusTooManyRequests
+	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused
 }
 
 // authorize returns the value of the Authorization header, and records it in the result.
@@ -112,7 +117,7 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 	if err != nil {
 		return "", &KeyError{c.client.config.Disown(err)}
 	}
-	if c.isStopped() { // Sending may have ended while the key source worked
+	if c.isStopped() { // StopContext may have ended while the key source worked
 		return "", ErrStopped
 	}
 	if !slices.Contains(c.result.Keys, key) {
@@ -121,73 +126,13 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 	return key, nil
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation.
-func (c *call) mayBePerformed() bool {
-	return c.result.Unsure || c.result.Delivery != NotSent && c.result.Status != http.StatusTooManyRequests
-}
-
 // uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
 // timeout returns how long an attempt may take: AttemptTimeout plus the time that the body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
-	longest := int64((math.MaxInt64 - timeout) / time.Second)
-	return timeout + time.Duration(min(c.Length/uploadRate, longest))*time.Second
-}
-
-// maxBytes returns how many bytes of a response body are read. If the call may make another attempt, nobody needs the
-// whole body, and the limit is lower.
-func (c *call) maxBytes(resp *http.Response) int64 {
-	limit := c.client.config.MaxResponseBytes
-	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
-		return min(limit, mostAtOnce)
-	}
-	return limit
-}
-
-// responseInMemory returns the last response for the engine. It has no Location header, so that http.Client follows no
-// redirect.
-func (c *call) responseInMemory(req *http.Request) *http.Response {
-	r := &c.result
-	header := r.Header
-	if header.Get("Location") != "" {
-		header = maps.Clone(header)
-		delete(header, "Location")
-	}
-	return &http.Response{
-		StatusCode: r.Status, Header: header, Body: io.NopCloser(bytes.NewReader(r.Body)),
-		ContentLength: int64(len(r.Body)), Request: req,
-	}
-}
-
-// mostAtOnce limits the bytes that are allocated because Content-Length announces them. It also limits the bytes that
-// are read of a response after which the call may make another attempt.
-const mostAtOnce = 1 << 20
-
-// readBody reads and closes the body. It returns ErrTooLarge for a body over the limit. It reads any other body to its
-// end, so that net/http can use the connection again.
-func readBody(resp *http.Response, limit int64) (body []byte, err error) {
-	if resp.Body == nil { // a hand-made RoundTripper may leave it out
-		return nil, nil
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, whose reads no deadline ends
-		return nil, nil
-	}
-	if resp.ContentLength > limit {
-		return nil, ErrTooLarge
-	}
-	capped := io.LimitReader(resp.Body, max(limit+1, limit)) // limit+1 may overflow
-	if n := resp.ContentLength; n > 0 && n <= mostAtOnce {
-		buf := bytes.NewBuffer(make([]byte, 0, n+bytes.MinRead))
-		_, err = buf.ReadFrom(capped)
-		body = buf.Bytes()
-	} else {
-		body, err = io.ReadAll(capped)
-	}
-	if int64(len(body)) > limit {
-		return body[:limit], ErrTooLarge
-	}
-	return body, err
+	seconds := c.Length / uploadRate
+	mostSeconds := int64((math.MaxInt64 - timeout) / time.Second) // more would overflow
+	return timeout + time.Duration(min(seconds, mostSeconds))*time.Second
 }

@@ -16,19 +16,19 @@ import (
 // call performs one Request in one or more attempts. The engine, which is go-retryablehttp, drives it: the engine calls
 // RoundTrip for each attempt, and then checkRetry and backoff.
 //
-// A call has two contexts. The attempts use the caller's context, so that the end of Sending does not cut off a request
-// in flight. The waits between the attempts use waitContext, which ends with Sending too. The engine gets this one.
+// A call has two contexts. The attempts use the caller's context, so that the end of StopContext does not cut off a
+// request in flight. All waits use waitContext, which ends with StopContext too. The engine gets this one.
 type call struct {
 	*Request
 
-	client  *Client
-	ctx     context.Context //nolint:containedctx // the caller's, for the attempts
-	max     int             // number of attempts allowed
-	place   overload.Place  // turn of the last attempt at the rate limit
-	took    time.Duration   // duration of the last attempt
-	cost    int64           // what the last retry took from the budget
-	prepaid int64           // the same while the retry has not begun; then 0
-	result  Result          // of the attempts so far; the engine drops the last response when a context ends
+	client    *Client
+	ctx       context.Context //nolint:containedctx // the caller's, for the attempts
+	max       int             // number of attempts allowed
+	result    Result          // of the attempts so far; the engine drops the last response when a context ends
+	lastPlace overload.Place  // permission of the rate limit for the last attempt
+	took      time.Duration   // duration of the last attempt
+	cost      int64           // what the last retry that was not free took from the budget; given back after a success
+	prepaid   int64           // cost of a retry that was paid for and has not begun; otherwise 0
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -52,18 +52,20 @@ func (c *call) run() error {
 		return err
 	}
 	if _, err = engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
-		if c.prepaid > 0 { // the context ended before the retry began
+		if c.prepaid > 0 { // a retry was paid for and did not begin, because a wait before it failed
 			c.client.config.Budget.Refund(c.prepaid)
 		}
 		return c.errorOf(err)
 	}
-	if c.result.Status < http.StatusBadRequest {
+	isSuccess := c.result.Status < http.StatusBadRequest
+	if isSuccess {
 		c.client.config.Budget.Refund(c.cost)
 	}
 	return nil
 }
 
-// newRequest returns the request for the engine, without the API key. Each attempt adds the key to a copy of its own.
+// newRequest returns the request for the engine. It has waitContext, because the engine waits with the context of its
+// request. Each attempt makes a copy with the caller's context and the API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: c.Header}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}
@@ -78,14 +80,15 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waitContext returns the context for all waits of the call: Sending if there is one.
-func (c *call) waitContext() context.Context { return cmp.Or(c.Sending, c.ctx) }
+// waitContext returns the context for all waits of the call: StopContext if there is one.
+func (c *call) waitContext() context.Context { return cmp.Or(c.StopContext, c.ctx) }
 
-// isStopped reports whether Sending has ended, after which nothing more may be sent.
-func (c *call) isStopped() bool { return c.Sending != nil && c.Sending.Err() != nil }
+// isStopped reports whether StopContext has ended, after which nothing more may be sent.
+func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.Err() != nil }
 
-// errorOf turns the error of the engine into that of the call. The engine wraps errors, and returns the error of
-// waitContext when a wait is cut short.
+// errorOf turns the error of the engine into that of the call. It is one of these:
+//   - the error of an attempt or a HeldError, which the http.Client of the engine wraps in a *url.Error;
+//   - the error of waitContext, if it ended before an attempt or between two.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err
@@ -96,5 +99,5 @@ func (c *call) errorOf(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
 	}
-	return ErrStopped // only Sending has ended
+	return ErrStopped // only StopContext has ended
 }

@@ -83,10 +83,10 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		sending, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		stopContext, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		request, start := post(false), time.Now()
-		request.Pace, request.Sending = overload.NewPace(), sending
+		request.Pace, request.StopContext = overload.NewPace(), stopContext
 		steps := []step{answer(429, "", "Retry-After", "1")}
 		result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
 		require.ErrorAs(t, err, new(*overload.HeldError))
@@ -160,8 +160,8 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				return context.WithTimeout(ctx, time.Millisecond)
 			},
 			"stopped": func(ctx context.Context, r *Request) (context.Context, context.CancelFunc) {
-				sending, cancel := context.WithTimeout(ctx, time.Millisecond)
-				r.Sending = sending
+				stopContext, cancel := context.WithTimeout(ctx, time.Millisecond)
+				r.StopContext = stopContext
 				return ctx, cancel
 			},
 		} {
@@ -216,8 +216,8 @@ func TestBudgetOfACall(t *testing.T) {
 				request.MaxAttempts = 2
 				c := New(config)
 				if test.step == nil {
-					sending, cancel := context.WithCancel(t.Context())
-					request.Sending = sending
+					stopContext, cancel := context.WithCancel(t.Context())
+					request.StopContext = stopContext
 					c.config.Authorization = func(context.Context) (string, error) {
 						cancel()
 						return "Basic key", nil

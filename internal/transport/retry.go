@@ -20,9 +20,14 @@ import (
 // from a service that is overloaded or restarts, and both pass soon. A 500 comes from the service itself, which failed
 // while it worked on the request. It would probably fail again, and the caller gets the error at once.
 
-// checkRetry reports whether the engine makes another attempt. It returns an error if the wait before the last attempt
-// failed, or if a retry would follow but the context has ended. It also reports the last attempt to the rate limit and
-// to Observe, and takes the cost of a retry from the budget.
+// checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip, with the
+// response or the error of that. checkRetry also takes the cost of a retry from the budget, and reports the attempt to
+// the rate limit and to Observe.
+//
+// If checkRetry returns false and no error, the engine returns what RoundTrip has returned. checkRetry returns an error
+// in two cases only:
+//   - The wait before the attempt failed, so there was no attempt.
+//   - A retry would follow, but the context has ended.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -31,86 +36,54 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
 	if !c.wantsRetry(ctx, resp, failed, after) {
-		c.observe(failed, false)
+		c.report(failed, false)
 		return false, nil
 	}
 	if ended := ctx.Err(); ended != nil {
-		c.observe(failed, false)
+		c.report(failed, false)
 		return false, ended
 	}
 	paid := c.payForRetry(resp, failed)
-	c.observe(failed, !paid)
+	c.report(failed, !paid)
 	return paid, nil
 }
 
-// wantsRetry reports whether another attempt is allowed, harmless, may help, and can begin before the context ends.
-// Either resp or failed is nil.
+// wantsRetry reports whether another attempt is allowed, harmless, and may help. after is the Retry-After of the
+// response, or 0. Either resp or failed is nil.
 func (c *call) wantsRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) bool {
 	switch {
-	case !c.hasAttemptLeft(), c.isTooLong(after), c.isWaitedOutByCaller(resp):
+	case !c.hasAttemptLeft():
 		return false
-	case c.isPaced(resp): // Pace.Wait checks the deadline
+	case c.isTooLong(after):
+		return false
+	case c.isWaitedOutByCaller(resp):
+		return false
+	case c.isPaced(resp):
+		// The retry waits for the rate limit, which may make it wait longer than after. Pace.Wait compares that wait with
+		// the deadline. If it is too long, the call ends with a HeldError, which says how long.
 	case after > 0 && endsWithin(ctx, after):
 		return false
 	}
 	return c.isRetryable(resp, failed)
 }
 
-// retryAfter returns the wait that a response asks for, or 0.
-func retryAfter(resp *http.Response) time.Duration {
-	if resp == nil {
-		return 0
-	}
-	return overload.RetryAfter(resp.Header)
-}
+// hasAttemptLeft reports whether the call has made fewer attempts than allowed.
+func (c *call) hasAttemptLeft() bool { return c.result.Attempts < c.max }
 
 // isTooLong reports whether the service asks for a longer wait than the call accepts.
-func (c *call) isTooLong(after time.Duration) bool { return after > c.maxRetryAfter() }
+func (c *call) isTooLong(after time.Duration) bool { return after > c.longestRetryAfter() }
 
-// endsWithin reports whether the deadline of the context comes before the end of a wait.
-func endsWithin(ctx context.Context, wait time.Duration) bool {
-	deadline, limited := ctx.Deadline()
-	return limited && time.Until(deadline) < wait
+// longestRetryAfter returns the longest wait that the service may ask for.
+func (c *call) longestRetryAfter() time.Duration {
+	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// tellPace reports a response to the rate limit. It leaves out a 429 with a Retry-After that is too long: that fails
-// this call and must not delay other calls. It also leaves out server errors, which say nothing about the rate.
-func (c *call) tellPace(resp *http.Response, after time.Duration) {
-	switch {
-	case resp == nil:
-	case isRefused(resp) && !c.isTooLong(after):
-		c.Pace.Refused(c.place, after)
-	case !isRefused(resp) && resp.StatusCode < http.StatusInternalServerError:
-		c.Pace.Answered(c.place)
-	}
-}
-
-// observe calls Observe with the last attempt. spent means that the budget did not pay for a retry.
-func (c *call) observe(failed *attemptError, spent bool) {
-	if c.Observe == nil {
-		return
-	}
-	r := &c.result
-	a := Attempt{
-		Number: r.Attempts, Status: r.Status, Delivery: r.Delivery, Duration: c.took, Waited: c.place.Waited, Spent: spent,
-	}
-	if failed != nil {
-		a.Err = failed.Err
-	}
-	c.Observe(a)
-}
-
-// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
-// waits for the rate limit costs nothing, because the rate limit already spares the service.
-func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
-	if c.isPaced(resp) {
-		return true
-	}
-	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
-	c.prepaid = c.cost
-	return c.cost > 0
+// isWaitedOutByCaller reports whether the call leaves a retry after 429 to its caller, a walk, which then makes a new
+// call. That is possible only if no earlier attempt may have performed the operation: the new call would not know.
+func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
+	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
 
 // isRefused reports whether the service refused the request with status 429.
@@ -121,23 +94,10 @@ func isRefused(resp *http.Response) bool {
 // isPaced reports whether the next attempt waits for the rate limit and needs no backoff.
 func (c *call) isPaced(resp *http.Response) bool { return isRefused(resp) && c.Pace != nil }
 
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
-}
-
-// maxRetryAfter returns the longest wait that the service may ask for.
-func (c *call) maxRetryAfter() time.Duration {
-	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
-}
-
-// hasAttemptLeft reports whether the call has made fewer attempts than allowed.
-func (c *call) hasAttemptLeft() bool { return c.result.Attempts < c.max }
-
-// isWaitedOutByCaller reports whether the call leaves a retry after 429 to its caller, a walk, which then makes a new
-// call. That is possible only if no earlier attempt may have performed the operation: the new call would not know.
-func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
-	return c.Place != nil && isRefused(resp) && !c.result.Unsure
+// endsWithin reports whether the deadline of the context comes before the end of a wait.
+func endsWithin(ctx context.Context, wait time.Duration) bool {
+	deadline, hasDeadline := ctx.Deadline()
+	return hasDeadline && time.Until(deadline) < wait
 }
 
 // isRetryable reports whether repeating the request is harmless and may help.
@@ -152,7 +112,7 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure
+		return c.Replay || !c.result.Unsure // an earlier attempt may have performed what this one was refused
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	case http.StatusRequestTimeout:
@@ -161,10 +121,27 @@ func (c *call) isRetryableStatus(status int) bool {
 	return false
 }
 
-// isPermanent reports whether an immediate retry would fail in the same way.
+// isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped.
 func isPermanent(err error) bool {
 	_, keyless := errors.AsType[*KeyError](err)
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
+}
+
+// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
+// waits for the rate limit costs nothing, because the rate limit already spares the service.
+func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
+	if c.isPaced(resp) {
+		return true
+	}
+	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
+	c.prepaid = c.cost
+	return c.cost > 0
+}
+
+// isTimeout reports whether an attempt failed because it took too long.
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
 // backoff returns the wait before the next attempt: the Retry-After of the response, or exponential backoff with full
@@ -180,4 +157,40 @@ func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Dura
 	policy := c.client.config.Policy
 	ceiling := min(float64(policy.MaxBackoff), math.Ldexp(float64(policy.MinBackoff), n))
 	return time.Duration(rand.Float64() * ceiling) //nolint:gosec // jitter need not be unpredictable
+}
+
+// retryAfter returns the wait that a response asks for, or 0.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp == nil {
+		return 0
+	}
+	return overload.RetryAfter(resp.Header)
+}
+
+// tellPace reports a response to the rate limit. It leaves out a 429 with a Retry-After that is too long: that fails
+// this call and must not delay other calls. It also leaves out server errors, which say nothing about the rate.
+func (c *call) tellPace(resp *http.Response, after time.Duration) {
+	switch {
+	case resp == nil:
+	case isRefused(resp) && !c.isTooLong(after):
+		c.Pace.Refused(c.lastPlace, after)
+	case !isRefused(resp) && resp.StatusCode < http.StatusInternalServerError:
+		c.Pace.Answered(c.lastPlace)
+	}
+}
+
+// report tells Observe about the last attempt. spent means that the budget did not pay for a retry.
+func (c *call) report(failed *attemptError, spent bool) {
+	if c.Observe == nil {
+		return
+	}
+	r := &c.result
+	a := Attempt{
+		Number: r.Attempts, Status: r.Status, Delivery: r.Delivery,
+		Duration: c.took, Waited: c.lastPlace.Waited, Spent: spent,
+	}
+	if failed != nil {
+		a.Err = failed.Err
+	}
+	c.Observe(a)
 }

@@ -202,9 +202,9 @@ func TestContextThatHasEnded(t *testing.T) {
 		s := &script{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, sending := range []context.Context{nil, ctx} { // whose end is not the reason
+		for _, stopContext := range []context.Context{nil, ctx} { // whose end is not the reason
 			request := post(replay)
-			request.Sending = sending
+			request.StopContext = stopContext
 			result, err := New(testConfig(s)).Do(ctx, request)
 			require.ErrorIs(t, err, context.Canceled)
 			assert.Empty(t, s.sent)

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// ErrStopped is returned for a request that was not sent, or not sent again, because Sending has ended.
+	// ErrStopped is returned for a request that was not sent, or not sent again, because StopContext has ended.
 	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is returned for a response body over the size limit, counted after decompression.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
@@ -48,8 +48,10 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil for none
-	// Disown returns an error of the RoundTripper or of Authorization without what it says about other calls. Nil leaves
-	// errors as they are.
+	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
+	// wrap the error of another call, which would be taken for the error of this one: errgroup, for example, makes the
+	// first error the cause of the context of all other calls. Disown returns an error that has the same text but does
+	// not match errors of calls. Nil leaves errors as they are.
 	Disown func(error) error
 }
 
@@ -66,14 +68,18 @@ type Request struct {
 	MaxRetryAfter time.Duration    // 0 for that of the policy
 	Pace          *overload.Pace   // rate limit of the operation; nil for none
 	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
-	// Place is the permission that it got from Pace. So the first attempt does not wait. After a 429 the walk waits again
-	// and makes a new call, so this call does not retry a 429. It is nil for a single call, which waits by itself.
+	// Place is the permission that it got from Pace. So the first attempt does not wait. It is nil for a single call,
+	// which waits by itself, and for a walk without Pace.
+	//
+	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a
+	// call with Replay of which an earlier attempt may have performed the operation: a new call would not know that.
 	Place *overload.Place
-	// Sending is set by walks too. It ends when the walk stops. Then the call begins no further wait or attempt, and a
-	// wait under way ends. But an attempt in flight goes on until its response comes or the context of the call ends, so
-	// that its outcome is not lost. Sending ends at the latest with the context of the call. If nil, that context is used.
-	Sending context.Context //nolint:containedctx // the call has two contexts
-	Observe func(Attempt)   // is called after each attempt; may be nil
+	// StopContext is set by the walk that submits batches, and ends when that walk stops. Then the call begins no further
+	// wait or attempt, and a wait under way ends. But an attempt in flight goes on until its response comes or the context
+	// of the call ends, so that its outcome is not lost. StopContext must not outlive the context of the call. If it is
+	// nil, that context is used.
+	StopContext context.Context //nolint:containedctx // the call has two contexts
+	Observe     func(Attempt)   // is called after each attempt; may be nil
 }
 
 // Attempt is what Observe is told about one attempt.
@@ -97,10 +103,10 @@ type Result struct {
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
 	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
 	Unsure bool
-	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is over the
-	// size limit. That is no error, because the status says enough. With a lower status it is an error.
+	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is longer
+	// than maxBytes allows. That is no error, because the status says enough. With a lower status it is an error.
 	BodyIncomplete bool
-	Keys           []string // the different values of the Authorization header that the attempts used
+	Keys           []string // values of the Authorization header that the attempts used, each once
 }
 
 // Client sends requests. It is safe for concurrent use.

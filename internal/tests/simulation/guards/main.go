@@ -24,7 +24,9 @@ type guard struct{ name, file, old, broken string }
 
 const (
 	delivery = "internal/transport/delivery.go"
+	resend   = "internal/transport/resend.go"
 	attempt  = "internal/transport/attempt.go"
+	response = "internal/transport/response.go"
 	retry    = "internal/transport/retry.go"
 	redact   = "internal/redact/redact.go"
 )
@@ -43,26 +45,26 @@ func guards() []guard {
 			`"/platform/invoice/{invoice_id}/send", ReplaySame`,
 		},
 		{
-			"GetBody only on HTTP/1", delivery,
+			"GetBody only on HTTP/1", resend,
 			"c.client.onlyHTTP1 && (!isSafe",
 			"(!isSafe",
 		},
 		{
-			"an empty body that cannot be had anew, on HTTP/2", delivery,
+			"an empty body that cannot be had anew, on HTTP/2", resend,
 			"req.Body, req.GetBody = attemptReader{content, body}, nil",
 			"if req.Body != nil {\n\t\t\treq.Body, req.GetBody = attemptReader{content, body}, nil\n\t\t}",
 		},
 		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.result.Unsure", "return true"},
 		{"most attempts", "internal/transport/call.go", "max: cmp.Or(r.", "max: 1 + cmp.Or(r."},
 		{"budget of retries", retry, "return paid, nil", "return true, nil"},
-		{"a refusal is waited for", retry, "c.Pace.Refused(c.place, after)", ""},
+		{"a refusal is waited for", retry, "c.Pace.Refused(c.lastPlace, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
 			"c.paces[op.Op]",
 			"c.paces[OpCall]",
 		},
 		{"Retry-After", retry, "\t\treturn after\n", "\t\treturn after / 2\n"},
-		{"Retry-After beyond the cap", retry, "return after > c.maxRetryAfter()", "return false"},
+		{"Retry-After beyond the cap", retry, "return after > c.longestRetryAfter()", "return false"},
 		{
 			"deadline of the attempt, body included", attempt,
 			"context.WithTimeout(c.ctx, c.timeout())",
@@ -73,14 +75,14 @@ func guards() []guard {
 			"ctx: ctx,",
 			"ctx: context.WithoutCancel(ctx),",
 		},
-		{"cap of the body", attempt, "int64(len(body)) > limit {", "int64(len(body)) > limit<<20 {"},
+		{"cap of the body", response, "int64(len(body)) > limit {", "int64(len(body)) > limit<<20 {"},
 		{
-			"a change of protocol ends the connection", attempt,
+			"a change of protocol ends the connection", response,
 			"\tdefer resp.Body.Close()\n\tif resp.StatusCode == http.StatusSwitchingProtocols {",
 			"\tif resp.StatusCode != http.StatusSwitchingProtocols {\n\t\tdefer resp.Body.Close()\n\t} else {",
 		},
 		{"redirects", attempt, "c.client.base.RoundTrip(sent)", "(&http.Client{Transport: c.client.base}).Do(sent)"},
-		{"not sent: no headers were written", delivery, "if trace.wroteHeaders.Load() {", "if false {"},
+		{"not sent: no headers were written", delivery, "case trace.wroteHeaders.Load():", "case false:"},
 		{"not sent: the body was not read", delivery, "c.Length > 0 && !bodyMayBeRead", "c.Length > 0"},
 		{
 			"not sent: no connection for what has no body", delivery,
@@ -89,7 +91,7 @@ func guards() []guard {
 		},
 		{"sticky unknown: an earlier attempt", attempt, "unsure := c.mayBePerformed()", "unsure := false"},
 		{
-			"sticky unknown: sent twice by the RoundTripper", attempt,
+			"sticky unknown: sent twice by the RoundTripper", response,
 			"r.Unsure = r.Unsure || c.mayHaveResent(trace)",
 			"",
 		},
