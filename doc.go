@@ -28,26 +28,27 @@
 //
 // # Errors
 //
-// Every error of a call is an [*Error]. A 2xx answer whose code (rcode, of Tokenize) does not say success, or that is
-// cut off or not JSON, is an error too, but for code 2 of [ApplicationsService.Validate] with messages about fields,
-// which is its answer. Ask in this order:
+// Every error of a call is an [*Error]. A 2xx answer is an error too if it is cut off, is not JSON, or has a code (an
+// rcode, for Tokenize) that does not say success. The exception is [ApplicationsService.Validate]: code 2 with messages
+// about fields is its normal answer. Ask in this order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
 //     Correct what Error.Fields names, or use a client without ForMerchant.
-//   - [SafeToRetry](err): calling again does no harm. Try again after Error.RetryAfter if it is set, or once the cause
-//     is removed (certificate, key source, a context that has ended), or later.
-//   - errors.Is(err, [ErrOutcomeUnknown]): it may have been performed. Look the outcome up before calling again; a
-//     refusal of the second call, such as [ErrNotFound] or [ErrConflict], may come from the first one.
+//   - [SafeToRetry](err): calling again does no harm. Wait for Error.RetryAfter if it is set. If the cause is a
+//     certificate, a key source or a context that has ended, remove the cause first.
+//   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. Look the outcome up before calling
+//     again. A second call may be refused, as with [ErrNotFound] or [ErrConflict], because the first one succeeded.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
-//   - errors.Is(err, [ErrRejected]): the service refused; Error.Code, Message and Fields say why.
-//   - Anything else is a status without a code, in Error.StatusCode.
+//   - errors.Is(err, [ErrRejected]): the service refused. Error.Code, Message and Fields say why.
+//   - Any other error is a status without a code: see Error.StatusCode.
 //
 // Error.Delivery says what became of the request: [DeliveryNotSent], [DeliveryAnswered] or [DeliveryUnknown].
 //
 // # Retries
 //
-// An operation is replayable if performing it twice changes nothing: all that only read, SaveData, and Tokenize with
-// a CardID. [WithReplay] says so of one call. The HTTP method says nothing of it. After a failure:
+// An operation is replayable if performing it twice does no more than performing it once. These are the operations that
+// only read, SaveData, and Tokenize with a CardID. [WithReplay] makes one call replayable. The HTTP method does not
+// matter. After a failure:
 //
 //	failure                                    replayable               all others
 //	no connection: nothing was sent            repeated                 repeated
@@ -59,15 +60,15 @@
 //	2xx or 3xx that is no documented answer    error, DeliveryUnknown   error of unknown outcome
 //	status 400 to 499, or a code that refuses  error, DeliveryAnswered  error, DeliveryAnswered
 //
-// There are four attempts at most, within a budget that the calls of a client share. Refusals with status 429 slow down
-// all calls of the operation; iterators and SubmitAll wait out any number of them, for up to 15 minutes each. See
-// [RetryPolicy], and docs/failures.md for every failure.
+// A call makes four attempts at most. All calls of a client share a budget of retries. After a 429 all calls of the
+// operation slow down. Iterators and SubmitAll wait after any number of them, up to 15 minutes each. See [RetryPolicy],
+// and docs/failures.md for every failure.
 //
 // # Secrets
 //
-// Card and account numbers, security codes and the like have the type [Secret]: whatever prints, logs or encodes one
-// shows [REDACTED]. Nothing of a request is in an error or a log record, and what the service says is cleared of card
-// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what it may
+// Card and account numbers, security codes and similar data have the type [Secret]. Whatever prints, logs or encodes a
+// Secret shows [REDACTED]. No error and no log record holds a value of a request. What the service says is cleared of card
+// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what an error may
 // still repeat.
 //
 // # More
