@@ -70,7 +70,7 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 // and the -wal is not there, or if the file is new and the -wal is not. SQLite makes the mark when it opens a file, and
 // closeFile takes it away.
 func checkWhole(ctx context.Context, path string) error {
-	wal := path + "-wal"
+	wal, isNewFile := path+"-wal", false
 	for range 10 { // another process may be opening or closing it
 		isNew, isOpen, err := inspect(path)
 		if err != nil {
@@ -84,15 +84,19 @@ func checkWhole(ctx context.Context, path string) error {
 		if hasWAL && !isNew || !hasWAL && !isOpen {
 			return nil
 		}
+		isNewFile = isNew
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	remedy := "Only if nothing is missing, as when another program of SQLite has closed the file, make an empty %[2]s"
+	if isNewFile {
+		remedy = "The file at this place is empty. Only if no batch of %[2]s is needed, remove %[2]s"
+	}
 	return fmt.Errorf("sqlpayvault: %s was moved or copied without %s, which has the latest batches of a run that was "+
-		"killed or is at work: put both of them into one folder. Only if it is certain that nothing is missing, as when "+
-		"another program of SQLite has closed the file, make an empty %[2]s", path, filepath.Base(wal))
+		"killed or is at work: put both of them into one folder. "+remedy, path, filepath.Base(wal))
 }
 
 // checkPages reads a file as a whole, and returns an error if a part of it is missing, as after a copy to a disk that

@@ -87,9 +87,10 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	killed := copyFiles(t, path, "", "-wal")
 	moved := filepath.Join(t.TempDir(), "journal")
 	require.NoError(t, os.Rename(killed, moved))
-	for _, name := range []string{killed, moved} {
+	for name, remedy := range map[string]string{killed: "remove journal-wal", moved: "make an empty journal-wal"} {
 		_, err := sqlpayvault.Open(t.Context(), name)
 		require.ErrorContains(t, err, "put both of them into one folder")
+		require.ErrorContains(t, err, remedy)
 	}
 	require.NoError(t, os.Rename(moved, killed))
 	unresolved, err := opened(t, killed).Unresolved(t.Context(), job)

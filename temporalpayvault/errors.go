@@ -11,7 +11,7 @@ import (
 
 // Types of the application errors that [ActivityError] returns.
 const (
-	TypeSafeToRetry    = "SafeToRetry"    // not performed: Temporal tries again, after the wait that the service asked for
+	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal tries again, after its RetryAfter if set
 	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: not tried again; somebody has to look it up
 	TypeRefused        = "Refused"        // the service has decided, or a local check failed: not tried again
 )

@@ -87,7 +87,9 @@ type jobInput struct {
 //
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
-//   - when the service answers 401, 403, or another status of 400 and more without a code of its own,
+//   - when the service answers 401, 403, or another status from 400 to 499 with a body that has no code of the service,
+//     such as the 404 of a proxy. The exceptions are 408 and 429. A status of 500 and more leaves a batch of unknown
+//     outcome, and counts for Job.MaxBad,
 //   - when the cards are not those of the snapshot,
 //   - when the source hangs, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity fails for an hour.
