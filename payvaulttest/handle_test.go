@@ -93,7 +93,8 @@ func TestHandleOnPage(t *testing.T) {
 	got := i.newest(t)
 	assert.Equal(t, []any{string(acceptDispute), "drop after commit", true},
 		[]any{got["operation"], got["fault"], got["performed"]})
-	assert.Equal(t, "curl -u :merchant-api-key -X PUT --json '{}' "+a.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
+	const curl = "curl -u :merchant-api-key -X PUT --json '{}' "
+	assert.Equal(t, curl+a.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
 	assert.Empty(t, i.ask(t, http.MethodPost, "/reset", ""))
 	_, err = accept()
 	require.NoError(t, err, "a reset forgets neither the operation nor its handler")
