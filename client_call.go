@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"example.com/payvault/internal/answer"
 )
@@ -19,17 +20,21 @@ import (
 // fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2. JSON, XML and YAML of a Request
 // itself leave out path, query and body, as logs do.
 type Request struct {
+	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". Without it they
+	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:
+	// metrics count each name apart, and nothing clears it of secrets.
+	Name   string
 	Method string     // an HTTP method
-	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped
+	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped and without "/"
 	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
 	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
 	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
 }
 
-// LogValue logs the method and whether there is a body.
+// LogValue logs the operation, the method, the number of segments and whether there is a body.
 func (r Request) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)),
-		slog.Bool("body", r.Body != nil))
+	return slog.GroupValue(slog.String("operation", string(r.operation())), slog.String("method", r.Method),
+		slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
 }
 
 // Format writes what LogValue logs, under every verb: path, query and body may hold anything.
@@ -44,7 +49,7 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 //
 // It is repeated like a replayable operation if r.Replay is set, whatever its method is.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
-	op := OperationInfo{Op: OpCall, Method: r.Method, Replay: ReplayNever}
+	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
 		op.Replay = ReplaySame
 	}
@@ -59,11 +64,40 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	}, opts)
 }
 
+// operation returns the name of the request, or OpCall if it has none or a wrong one.
+func (r Request) operation() Operation {
+	if r.Name == "" || r.nameProblem() != "" {
+		return OpCall
+	}
+	return Operation(r.Name)
+}
+
+// nameProblem returns what is wrong with the name, or "".
+func (r Request) nameProblem() string {
+	const longest, allowed = 64, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
+	op := Operation(r.Name)
+	switch {
+	case len(r.Name) > longest || strings.Trim(r.Name, allowed) != "":
+		return "is not of at most 64 letters, digits, dots, hyphens and underscores"
+	case op.isTyped() || op == OpNewClient:
+		return "is the name of an operation of this package"
+	}
+	return ""
+}
+
 func (r Request) content(_ *caller, p *problems) content {
+	if problem := r.nameProblem(); problem != "" {
+		p.add("name", problem)
+	}
 	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
 		p.add("method", "is not an HTTP method")
 	}
 	require(p, "path", len(r.Path))
+	for i, segment := range r.Path {
+		if strings.Contains(segment, "/") {
+			p.add(fmt.Sprintf("path[%d]", i), `has a "/": give each segment as an element of its own`)
+		}
+	}
 	return content{query: r.Query, body: r.Body}
 }
 
@@ -77,7 +111,7 @@ type callReply struct {
 // read decodes the codes, and then the caller's type as encoding/json does.
 func (r *callReply) read(body []byte, _ bool) (unread []string, err error) {
 	unread, err = answer.ReadLenient(body, &r.envelope)
-	if err != nil || r.out == nil || r.Check(decider(OpCall)) != nil {
+	if err != nil || r.out == nil || r.Check(answer.ByEither) != nil {
 		return unread, err
 	}
 	return unread, answer.ReadAsCaller(body, r.out)

@@ -47,7 +47,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
 	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if info.Op == OpCall { // its template is only a list of parameters
+	if !info.Op.isTyped() { // its template is only a list of parameters
 		info.Path = ""
 	}
 	ctx = observers.start(ctx, info)
