@@ -15,10 +15,10 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
-// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call
-// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2. JSON, XML and YAML of a Request
-// itself leave out path, query and body, as logs do.
+// Request is an operation for [Client.Call] that this package has no types for. Its body is written as encoding/json
+// writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own has written a
+// redacted Secret, the call fails before anything is sent. Such a type needs the method MarshalJSONTo of JSON v2. Logs
+// of a Request leave out path, query and body, and so do JSON, XML and YAML.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". Without it they
 	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:
@@ -37,17 +37,18 @@ func (r Request) LogValue() slog.Value {
 		slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
 }
 
-// Format writes what LogValue logs, under every verb: path, query and body may hold anything.
+// Format writes what LogValue logs, under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method here, with the same authentication, retries, limits and errors as those
-// that have. The interface names some without showing them, such as to accept a dispute or to get an application: ask
-// the operator for method, path and body. The whole JSON body of a success is decoded into out, which may be nil, as
-// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
-// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. An
-// answer with too many values is refused as for the typed operations; what your own types make of the others is theirs.
+// Call performs an operation that has no method here. The interface names some without showing them, such as to accept
+// a dispute or to get an application. Ask the operator for method, path and body. Authentication, retries, size limits
+// and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is set, the
+// call is repeated like a replayable operation, whatever its method is.
 //
-// It is repeated like a replayable operation if r.Replay is set, whatever its method is.
+// An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. The whole JSON body of a success
+// is decoded into out, which may be nil. It is decoded as encoding/json does it: into what is there already. An error
+// of decoding names the place, and out may then have a part of the answer. An answer with too many values is refused,
+// as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
@@ -85,6 +86,7 @@ func (r Request) nameProblem() string {
 	return ""
 }
 
+// content checks a request, and returns its query and its body.
 func (r Request) content(_ *caller, p *problems) content {
 	if problem := r.nameProblem(); problem != "" {
 		p.add("name", problem)
@@ -101,14 +103,14 @@ func (r Request) content(_ *caller, p *problems) content {
 	return content{query: r.Query, body: r.Body}
 }
 
-// callReply takes the success of either shape.
+// callReply is the answer of [Client.Call], with a code, an rcode or both.
 type callReply struct {
 	envelope
 
 	out any
 }
 
-// read decodes the codes, and then the caller's type as encoding/json does.
+// read decodes the codes. If they say that the call succeeded, it decodes the caller's type as encoding/json does.
 func (r *callReply) read(body []byte, _ bool) (unread []string, err error) {
 	unread, err = answer.ReadLenient(body, &r.envelope)
 	if err != nil || r.out == nil || r.Check(answer.ByEither) != nil {
