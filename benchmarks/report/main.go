@@ -132,36 +132,41 @@ func goals(s samples) string {
 		s.line("64 callers × 500 calls, TLS: calls per CPU second", "Callers/net=tls", cpu, "≥", 0.85, "byhand") +
 		s.line("upload of 100 MB: rate", "Upload", wall, "≥", 0.9, "byhand") +
 		s.line("upload of 100 MB: memory allocated", "Upload", "B/op", "≤", 1e6) +
+		s.line("service down, 10 calls a second: requests per call", "Down", "requests/call", "≤", 1.3) +
+		"\n| service permits | goal | share of the rate | refusals per success | failed | reached |\n" +
+		"|---|---|---|---|---|---|\n" +
 		s.limitedWithBurst(20, 200, "", 0.85) + s.limitedWithBurst(20, 200, "1", 0.85) +
 		s.limitedWithBurst(20, 2000, "", 0.95) + s.limitedWithBurst(20, 2000, "1", 0.95) +
 		s.limitedWithBurst(200, 2000, "", 0.85) + s.limitedWithBurst(200, 2000, "1", 0.85) +
-		s.limited("service permits one request in 50 ms, 1 client", "strict/clients=1", 0.85) +
-		s.limited("service permits one request in 50 ms, 5 clients", "strict/clients=5", 0.6) +
-		s.limited("service permits 1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9) +
-		s.beside("service down, 10 calls a second: requests per call", "Down", "requests/call", "≤", 1.3)
+		s.limited("one request in 50 ms, 1 client", "strict/clients=1", 0.85) +
+		s.limited("one request in 50 ms, 5 clients", "strict/clients=5", 0.6) +
+		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst gives the lines of a service that permits a rate and a burst of a second.
+// limitedWithBurst returns the line of a service that permits a rate and a burst of a second.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
-	what := fmt.Sprintf("service permits %d/s, %d items", rate, items)
+	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {
 		what += ", Retry-After"
 	}
 	return s.limited(what, fmt.Sprintf("rate=%d/items=%d/after=%s", rate, items, after), share)
 }
 
-// limited gives the lines of a service that limits its rate.
+// limited returns the line of a service that limits its rate: the figures of payvault, and in brackets those of the AWS
+// SDK's retryer. share is the goal for the share of the rate; those for refusals and failures are the same everywhere.
 func (s samples) limited(what, bench string, share float64) string {
-	bench = "Limited/" + bench
-	return s.beside(what+": share of the rate", bench, "share", "≥", share) +
-		s.beside(what+": refusals per success", bench, "refusals", "≤", 0.1) +
-		s.beside(what+": failed", bench, "failed", "≤", 0)
-}
-
-// beside is a line with the figure of the AWS SDK's retryer, which has no part in the goal.
-func (s samples) beside(what, bench, unit, symbol string, limit float64) string {
-	aws := "AWS SDK: " + quantity(median(s[key{bench, unit, "aws-standard"}]), unit)
-	return strings.Replace(s.line(what, bench, unit, symbol, limit), "|  |", "| "+aws+" |", 1)
+	const mostRefusals, mostFailed = 0.1, 0
+	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }
+	both := func(unit string) string {
+		aws := median(s[key{"Limited/" + bench, unit, "aws-standard"}])
+		return quantity(own(unit), unit) + " (" + quantity(aws, unit) + ")"
+	}
+	reached := "**no**"
+	if own("share") >= share && own("refusals") <= mostRefusals && own("failed") <= mostFailed {
+		reached = "yes"
+	}
+	return fmt.Sprintf("| %s | ≥ %v | %s | %s | %s | %s |\n",
+		what, share, both("share"), both("refusals"), both("failed"), reached)
 }
 
 // line compares payvault with the fastest of others: "≤" is a goal for its share of their cost, "≥" for its share of

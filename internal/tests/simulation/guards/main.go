@@ -1,5 +1,5 @@
 // Command guards breaks the guards of the SDK one by one, in a copy of the repository, and counts the scenarios that
-// the simulator needs to find each. It prints the table of README.md.
+// the simulator needs to find each. It prints them as a table.
 //
 //	go run ./guards                # all of them
 //	go run ./guards -only redirect # those whose name contains it
