@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// call describes one operation of the service: what is sent, and what the answer is read into.
+// call describes one call of an operation: what is sent, and what the answer is read into.
 type call struct {
 	op      OperationInfo // its row of the table of operations
 	path    []pathValue   // values for the parameters of its path, in their order
@@ -18,7 +18,7 @@ type call struct {
 	reply   reply
 }
 
-// makeContent makes the query or the body of a request. It adds what is wrong with them to the problems.
+// makeContent makes the query or the body of a request. It adds a problem for each value that is wrong.
 type makeContent func(c *caller, p *problems) content
 
 // content is what a request carries besides its path.
@@ -28,13 +28,14 @@ type content struct {
 	form  func(text []byte) *formdata.Body // puts the JSON of the body into a form; nil to send the JSON itself
 }
 
-// request is the body of an operation. prepare fills in what the client knows, and checks the request.
+// request is the body of an operation.
 type request[T any] interface {
 	*T
+	// prepare fills in what the client knows, and adds a problem for each value that is wrong.
 	prepare(c *caller, p *problems)
 }
 
-// jsonBody sends a request as JSON. It prepares a copy: no call changes what is passed to it.
+// jsonBody makes the JSON body of a request from a prepared copy. No call changes what the caller has passed to it.
 func jsonBody[T any, R request[T]](req *T) makeContent {
 	return func(c *caller, p *problems) content {
 		if req == nil {
@@ -50,7 +51,7 @@ func jsonBody[T any, R request[T]](req *T) makeContent {
 // pathValue is the value of one parameter of a path, or what is wrong with it.
 type pathValue struct{ text, problem string }
 
-// inPath returns the values for the parameters of a path. An integer has to be positive; checkPath checks texts.
+// inPath returns the values for the parameters of a path. It checks that integers are positive. checkPath checks texts.
 func inPath[T ~int64 | ~string](values ...T) []pathValue {
 	path := make([]pathValue, len(values))
 	for i, v := range values {
@@ -59,14 +60,14 @@ func inPath[T ~int64 | ~string](values ...T) []pathValue {
 		switch {
 		case v < none:
 			path[i].problem = "is negative"
-		case path[i].text == "0" && v == none: // an integer: the text "0" may be an ID
+		case path[i].text == "0" && v == none: // v is the integer 0; the text "0" may be an ID
 			path[i].problem = "is required"
 		}
 	}
 	return path
 }
 
-// checkPath returns the texts for the parameters of the path.
+// checkPath returns the texts for the parameters of the path. It adds a problem for each one that is wrong.
 func (c *call) checkPath(p *problems) []string {
 	texts := make([]string, len(c.path))
 	for i, name := range urlpath.Params(c.op.Path) {
@@ -84,8 +85,8 @@ func (c *call) checkPath(p *problems) []string {
 	return texts
 }
 
-// pathSecrets returns the values of the path that no error may repeat. An error may name the event of a webhook: it is
-// a word such as transaction_status_updated, and no secret.
+// pathSecrets returns the values of the path that no error may repeat. An error may repeat words of documented paths,
+// and the event of a webhook, which is a word such as transaction_status_updated.
 func (c *call) pathSecrets() (ids []string) {
 	for i, name := range urlpath.Params(c.op.Path) {
 		if value := c.path[i].text; name != "event" && !isDocumented(value) {
@@ -95,8 +96,8 @@ func (c *call) pathSecrets() (ids []string) {
 	return ids
 }
 
-// isDocumented reports whether a part of a path stands in the path of an operation, as customer does in
-// /vault/customer.
+// isDocumented reports whether a part of a path is a part of the path of any operation. For example, customer is a part
+// of /vault/customer.
 func isDocumented(part string) bool {
 	return slices.ContainsFunc(operations, func(op OperationInfo) bool {
 		return slices.Contains(strings.Split(op.Path, "/"), part)

@@ -114,15 +114,15 @@ func isComplete(malformed error) bool {
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
 }
 
-// decider says which code is documented for an operation.
+// decider returns which code is documented for an operation. Client.Call takes either.
 func decider(op Operation) answer.Decider {
-	switch op {
-	case OpTokensTokenize:
+	switch {
+	case op == OpTokensTokenize:
 		return answer.ByRCode
-	case OpCall:
-		return answer.ByEither
+	case op.isTyped():
+		return answer.ByCode
 	}
-	return answer.ByCode
+	return answer.ByEither
 }
 
 // Confirmation is what the service says about an operation that it has performed.

@@ -8,15 +8,14 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// caller performs the operations of a client. It has what all clients of a key share, and the merchant that this one
-// acts for.
+// caller performs the operations of one client.
 type caller struct {
 	*core
 
 	actsFor *MerchantID // of [Client.ForMerchant]; nil for the owner of the key
 }
 
-// core is what a client and those that [Client.ForMerchant] makes of it share.
+// core is what a client shares with the clients that [Client.ForMerchant] makes of it.
 type core struct {
 	base        *url.URL
 	transport   *transport.Client
@@ -24,13 +23,13 @@ type core struct {
 	vendorID    int64
 	developerID string
 	observers   observers
-	server      string      // host and port, for the observers
-	header      http.Header // of each request; the values are shared
-	paces       map[Operation]*overload.Pace
-	policy      RetryPolicy // without zero fields
+	server      string                       // host and port, for the observers
+	header      http.Header                  // of each request; the values are shared
+	paces       map[Operation]*overload.Pace // rate limits; nil with IgnoreOverload, and without OpCall
+	policy      RetryPolicy                  // without zero fields, except IgnoreOverload
 }
 
-// actFor fills in the merchant that the client acts for.
+// actFor sets the merchant ID of a request to that of ForMerchant, unless the request names one, and checks the ID.
 func (c *caller) actFor(id *MerchantID, p *problems) {
 	if c.actsFor != nil && *id == 0 {
 		*id = *c.actsFor
@@ -38,7 +37,7 @@ func (c *caller) actFor(id *MerchantID, p *problems) {
 	c.checkMerchant("merchant_id", *id, p)
 }
 
-// checkMerchant refuses an ID that is none, and one that names a third merchant.
+// checkMerchant adds a problem if id is negative, or if it names another merchant than ForMerchant.
 func (c *caller) checkMerchant(path string, id MerchantID, p *problems) {
 	switch {
 	case id < 0:

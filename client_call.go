@@ -10,41 +10,47 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"example.com/payvault/internal/answer"
 )
 
-// Request is an operation that this package does not type, for [Client.Call]. Its body is written as encoding/json
-// writes it, but each [Secret] in it as its text. Where a MarshalJSON method of your own has redacted one, the call
-// fails before anything is sent: such a type needs the method MarshalJSONTo of JSON v2. JSON, XML and YAML of a Request
-// itself leave out path, query and body, as logs do.
+// Request is an operation for [Client.Call] that this package has no types for. Its body is written as encoding/json
+// writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own has written a
+// redacted Secret, the call fails before anything is sent. Such a type needs the method MarshalJSONTo of JSON v2. Logs
+// of a Request leave out path, query and body, and so do JSON, XML and YAML.
 type Request struct {
+	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". Without it they
+	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:
+	// metrics count each name apart, and nothing clears it of secrets.
+	Name   string
 	Method string     // an HTTP method
-	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped
+	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped and without "/"
 	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
 	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
 	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
 }
 
-// LogValue logs the method and whether there is a body.
+// LogValue logs the operation, the method, the number of segments and whether there is a body.
 func (r Request) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("method", r.Method), slog.Int("path_segments", len(r.Path)),
-		slog.Bool("body", r.Body != nil))
+	return slog.GroupValue(slog.String("operation", string(r.operation())), slog.String("method", r.Method),
+		slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
 }
 
-// Format writes what LogValue logs, under every verb: path, query and body may hold anything.
+// Format writes what LogValue logs, under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method here, with the same authentication, retries, limits and errors as those
-// that have. The interface names some without showing them, such as to accept a dispute or to get an application: ask
-// the operator for method, path and body. The whole JSON body of a success is decoded into out, which may be nil, as
-// encoding/json decodes it: into what is there already. After an error of decoding, which names the place, out may
-// have a part of the answer. An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. An
-// answer with too many values is refused as for the typed operations; what your own types make of the others is theirs.
+// Call performs an operation that has no method here. The interface names some without showing them, such as to accept
+// a dispute or to get an application. Ask the operator for method, path and body. Authentication, retries, size limits
+// and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is set, the
+// call is repeated like a replayable operation, whatever its method is.
 //
-// It is repeated like a replayable operation if r.Replay is set, whatever its method is.
+// An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. The whole JSON body of a success
+// is decoded into out, which may be nil. It is decoded as encoding/json does it: into what is there already. An error
+// of decoding names the place, and out may then have a part of the answer. An answer with too many values is refused,
+// as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
-	op := OperationInfo{Op: OpCall, Method: r.Method, Replay: ReplayNever}
+	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
 		op.Replay = ReplaySame
 	}
@@ -59,25 +65,55 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	}, opts)
 }
 
+// operation returns the name of the request, or OpCall if it has none or a wrong one.
+func (r Request) operation() Operation {
+	if r.Name == "" || r.nameProblem() != "" {
+		return OpCall
+	}
+	return Operation(r.Name)
+}
+
+// nameProblem returns what is wrong with the name, or "".
+func (r Request) nameProblem() string {
+	const longest, allowed = 64, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
+	op := Operation(r.Name)
+	switch {
+	case len(r.Name) > longest || strings.Trim(r.Name, allowed) != "":
+		return "is not of at most 64 letters, digits, dots, hyphens and underscores"
+	case op.isTyped() || op == OpNewClient:
+		return "is the name of an operation of this package"
+	}
+	return ""
+}
+
+// content checks a request, and returns its query and its body.
 func (r Request) content(_ *caller, p *problems) content {
+	if problem := r.nameProblem(); problem != "" {
+		p.add("name", problem)
+	}
 	if !validHeaderName(r.Method) || r.Method == http.MethodConnect {
 		p.add("method", "is not an HTTP method")
 	}
 	require(p, "path", len(r.Path))
+	for i, segment := range r.Path {
+		if strings.Contains(segment, "/") {
+			p.add(fmt.Sprintf("path[%d]", i), `has a "/": give each segment as an element of its own`)
+		}
+	}
 	return content{query: r.Query, body: r.Body}
 }
 
-// callReply takes the success of either shape.
+// callReply is the answer of [Client.Call], with a code, an rcode or both.
 type callReply struct {
 	envelope
 
 	out any
 }
 
-// read decodes the codes, and then the caller's type as encoding/json does.
+// read decodes the codes. If they say that the call succeeded, it decodes the caller's type as encoding/json does.
 func (r *callReply) read(body []byte, _ bool) (unread []string, err error) {
 	unread, err = answer.ReadLenient(body, &r.envelope)
-	if err != nil || r.out == nil || r.Check(decider(OpCall)) != nil {
+	if err != nil || r.out == nil || r.Check(answer.ByEither) != nil {
 		return unread, err
 	}
 	return unread, answer.ReadAsCaller(body, r.out)

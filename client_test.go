@@ -1,8 +1,10 @@
 package payvault_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/cookiejar"
@@ -310,6 +312,11 @@ func TestCall_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
 	noMethod, noPointer := []string{"is not an HTTP method"}, []string{"is not a pointer"}
+	badName := []string{"is not of at most 64 letters, digits, dots, hyphens and underscores"}
+	takenName := []string{"is the name of an operation of this package"}
+	withName := func(name string) payvault.Request {
+		return payvault.Request{Name: name, Method: "GET", Path: []string{"x"}}
+	}
 	unwritable := request("POST")
 	unwritable.Body = math.NaN()
 	for _, test := range []struct {
@@ -328,6 +335,13 @@ func TestCall_refused(t *testing.T) {
 		{payvault.Request{Path: []string{"", "x", ".."}}, 1, service.Fields{
 			"method": noMethod, "out": noPointer, "path[0]": {calls.BadSegment}, "path[2]": {calls.BadSegment},
 		}},
+		{payvault.Request{Method: "GET", Path: []string{"platform/dispute", "7"}}, nil, service.Fields{
+			"path[0]": {`has a "/": give each segment as an element of its own`},
+		}},
+		{withName("with blanks"), nil, service.Fields{"name": badName}},
+		{withName(strings.Repeat("x", 65)), nil, service.Fields{"name": badName}},
+		{withName("tokens.tokenize"), nil, service.Fields{"name": takenName}},
+		{withName("client.new"), nil, service.Fields{"name": takenName}},
 	} {
 		service.AssertInvalid(t, client.Call(t.Context(), test.request, test.out), payvault.OpCall, test.want)
 	}
@@ -337,6 +351,32 @@ func TestCall_refused(t *testing.T) {
 	err = client.ForMerchant(7).Call(t.Context(), request("GET"), nil)
 	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.DeliveryNotSent},
 		payvault.ErrMerchantNotSupported)
+}
+
+// TestCall_name: errors and logs say the name, and nothing else changes.
+func TestCall_name(t *testing.T) {
+	t.Parallel()
+	const name payvault.Operation = "disputes.accept-2_x"
+	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "7", "accept"}}
+	var d diary
+	var log bytes.Buffer
+	client := answering(t, 409, `{"code":7}`, d.option(),
+		payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+	err := client.Call(t.Context(), accept, nil)
+	service.AssertError(t, err, payvault.Error{
+		Op: name, StatusCode: 409, Code: "7", Attempts: 1, Delivery: payvault.DeliveryAnswered,
+	}, payvault.ErrConflict, payvault.ErrRejected)
+	assert.Contains(t, err.Error(), "payvault: disputes.accept-2_x: ")
+	for _, call := range d.calls {
+		assert.Equal(t, payvault.CallInfo{Op: name, Method: "PUT", Server: call.Server}, call, "the path is the caller's")
+	}
+	assert.Equal(t, 2, strings.Count(log.String(), "operation="+string(name)), "the attempt and the call")
+	assert.Contains(t, fmt.Sprint(accept), string(name))
+
+	client = answering(t, 200, `{"rcode":"000","rmsg":"Success"}`)
+	require.NoError(t, client.Call(t.Context(), accept, nil), "either code is enough")
+	err = answering(t, 200, `{"rcode":"905"}`).Call(t.Context(), accept, nil)
+	require.ErrorIs(t, err, payvault.ErrRejected)
 }
 
 // TestCall_path: what is in a documented path may be said, and no other part of a path.

@@ -606,9 +606,11 @@ func ExampleError() {
 func ExampleClient_Call() {
 	srv, client := emulator()
 	defer srv.Close()
-	// An operation by method and path, for those that the interface does not show.
+	// An operation by method and path, for those that the interface does not show. Logs and errors say its name.
 	var out struct{ TotalRecords int }
-	request := payvault.Request{Method: "GET", Path: []string{"platform", "vault", "customer"}, Replay: true}
+	request := payvault.Request{
+		Name: "customers.count", Method: "GET", Path: []string{"platform", "vault", "customer"}, Replay: true,
+	}
 	err := client.Call(context.Background(), request, &out)
 	fmt.Println(out.TotalRecords, err)
 	// Output: 0 <nil>

@@ -29,7 +29,7 @@ func doOnly(ctx context.Context, c *caller, call call, opts []CallOption) error 
 	return c.perform(ctx, call, opts)
 }
 
-// confirm performs an operation whose code alone says that it is done. The message beside the code may be missing.
+// confirm performs an operation whose code alone says whether it was performed. The answer may lack the message.
 func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{informs: true}
 	call.reply = &r
@@ -39,7 +39,8 @@ func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Con
 	return r.Data, nil
 }
 
-// perform checks a call, sends it, and reads its success into the reply. Every operation comes through here.
+// perform checks a call, sends it, reads its success into the reply, and tells the observers. Every operation comes
+// through here.
 func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err error) {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
@@ -47,7 +48,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
 	}
 	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if info.Op == OpCall { // its template is only a list of parameters
+	if !info.Op.isTyped() { // its template is only a list of parameters
 		info.Path = ""
 	}
 	ctx = observers.start(ctx, info)
@@ -55,9 +56,9 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 		result transport.Result
 		unread []string
 	)
-	returned := false
+	returned := false // stays false if code of the caller panics, such as a key source or a RoundTripper
 	defer func() {
-		if !returned { // a panic of the caller's own code: a key source, a transport
+		if !returned {
 			err = panicError(info.Op)
 		}
 		took := time.Since(start)
@@ -84,7 +85,7 @@ type outgoing struct {
 	content content
 }
 
-// newRequest checks all that can be checked before anything is sent.
+// newRequest makes the request of a call. It checks all that can be checked before anything is sent.
 func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error) {
 	op := call.op
 	if c.actsFor != nil && !op.Merchant {
@@ -99,9 +100,9 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 	if call.content != nil {
 		out.content = call.content(c, &p)
 	}
-	var wire []byte
+	var body []byte
 	if out.content.body != nil {
-		wire = marshal(out.content.body, &p)
+		body = marshal(out.content.body, &p)
 	}
 	if err := p.err(op.Op); err != nil {
 		return out, err
@@ -117,19 +118,25 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 		Pace:   c.paces[op.Op], Place: o.place, StopContext: o.stopContext, MaxRetryAfter: o.maxRetryAfter,
 	}
 	maps.Copy(out.Header, o.header)
-	switch {
-	case wire == nil:
-	case out.content.form != nil:
-		upload := out.content.form(wire)
-		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
-	default:
-		out.Body, out.Length = wire, int64(len(wire))
-		out.Header["Content-Type"] = out.Header["Accept"]
-	}
+	out.setBody(body)
 	return out, nil
 }
 
-// finish decodes a success into the reply, or returns the error of the call.
+// setBody sets the body of the request, which is the JSON text or a form with it. The text is nil for no body.
+func (out *outgoing) setBody(text []byte) {
+	switch {
+	case text == nil:
+	case out.content.form != nil:
+		upload := out.content.form(text)
+		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
+	default:
+		out.Body, out.Length = text, int64(len(text))
+		out.Header["Content-Type"] = out.Header["Accept"] // both are JSON
+	}
+}
+
+// finish decodes a success into the reply, or returns the error of the call. r and err are what the transport returned.
+// unread names the values of a success that could not be read.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -144,7 +151,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // that of a failure, whose message may be lost
+	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be lost
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)
@@ -158,8 +165,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns what no error may repeat, besides the values of the path: the secrets of the request, the
-// keys, the values of the query, and the headers of call options.
+// privateTexts returns what no error may repeat: the secrets of the request, the keys, the values of the query, and the
+// headers of call options. pathSecrets has the values of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {

@@ -30,7 +30,7 @@ type Observer struct {
 // CallInfo tells what a call does. Nothing in it identifies a record or a person. Each field has few different values,
 // so metrics can use them as labels.
 type CallInfo struct {
-	Op     Operation // such as "invoices.send"
+	Op     Operation // such as "invoices.send"; of Client.Call the name of its Request, or OpCall
 	Method string    // of HTTP
 	Path   string    // template below the base URL, such as "/platform/invoice/{invoice_id}/send"; "" for Client.Call
 	Server string    // host and port of the base URL

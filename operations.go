@@ -24,7 +24,7 @@ const (
 	OpAccountUpdaterSubmit      Operation = "account_updater.submit"
 	OpWebhooksAddEvent          Operation = "webhooks.add_event"
 
-	OpCall      Operation = "client.call" // of [Client.Call], in errors and log records
+	OpCall      Operation = "client.call" // of [Client.Call] without [Request.Name], in errors and log records
 	OpNewClient Operation = "client.new"  // of [NewClient], in errors
 )
 
@@ -74,6 +74,11 @@ var operations = []OperationInfo{
 	{OpInvoicesSend, "POST", "/platform/invoice/{invoice_id}/send", ReplayNever, false, "-"},
 	{OpAccountUpdaterSubmit, "POST", "/platform/aus/add", ReplayNever, false, "/data"},
 	{OpWebhooksAddEvent, "POST", "/platform/webhook/{webhook_id}/event/{event}", ReplayNever, false, "/data"},
+}
+
+// isTyped reports whether the operation has a method of its own. Those of [Client.Call] have none.
+func (op Operation) isTyped() bool {
+	return slices.ContainsFunc(operations, func(o OperationInfo) bool { return o.Op == op })
 }
 
 // info finds an operation in the table.

@@ -5,18 +5,26 @@ import (
 	"time"
 )
 
-// RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated at all follows
-// from the operation and is not a setting; see docs/failures.md. Zero fields take the defaults.
+// RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated is not a setting, but
+// follows from the operation; see docs/failures.md. Zero fields take the defaults.
 type RetryPolicy struct {
-	MaxAttempts   int           // attempts in all, the first included; 4 by default, 1 turns retries off
-	MinBackoff    time.Duration // ceiling of the first wait but after a 429, doubled for each further; 200 ms by default
-	MaxBackoff    time.Duration // ceiling of these waits; 5 s by default
-	MaxRetryAfter time.Duration // longest wait for a Retry-After, or the call fails at once; below 24 h, 30 s by default
-	// MaxBulkRetryAfter is the longest wait for a Retry-After of SubmitAll and of the iterators of lists, which would lose
-	// their place if they ended; below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
+	MaxAttempts int // attempts in all, the first included; 4 by default, 1 turns retries off
+
+	// The wait before a retry is random. MinBackoff is the longest wait before the first retry, 200 ms by default. It
+	// doubles for each further retry up to MaxBackoff, 5 s by default. A retry that has a Retry-After, or that waits for
+	// the rate limit after a 429, does not use them.
+	MinBackoff time.Duration
+	MaxBackoff time.Duration
+
+	// MaxRetryAfter is the longest wait that a call accepts if the service sends a Retry-After; below 24 h, 30 s by
+	// default. If the service asks for more, the call fails at once.
+	MaxRetryAfter time.Duration
+	// MaxBulkRetryAfter is the same for SubmitAll and the iterators of lists, which would lose their place if they ended;
+	// below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
 	MaxBulkRetryAfter time.Duration
-	// IgnoreOverload turns off what the calls of a client share, see docs/failures.md: the budget of
-	// retries, and the rate limit of an operation after status 429.
+
+	// IgnoreOverload turns off what the calls of a client share: the retry budget, and the rate limit of an operation
+	// after status 429; see docs/failures.md.
 	IgnoreOverload bool
 }
 

@@ -8,7 +8,7 @@
 // attributes are those of the semantic conventions for HTTP, version 1.43, and a few of the package's own:
 //
 //	attribute                   of                value
-//	payvault.operation          calls, attempts   such as "invoices.send"
+//	payvault.operation          calls, attempts   such as "invoices.send"; of Client.Call Request.Name or "client.call"
 //	http.request.method         calls, attempts   such as "POST", "_OTHER" for what is no method
 //	url.template                calls, attempts   path below the base URL; none for Client.Call
 //	server.address              calls, attempts   host of the base URL

@@ -260,6 +260,31 @@ func TestSpansShowNothing(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", r.metrics(t))), canary)
 }
 
+// TestCallName: an operation of Client.Call has its own name in spans and metrics.
+func TestCallName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const name = "disputes.accept"
+	request := payvault.Request{Name: name, Method: "PUT", Path: []string{"platform", "dispute", "7", "accept"}}
+	require.ErrorIs(t, r.client.Call(t.Context(), request, nil), payvault.ErrNotFound)
+
+	operation := attribute.String("payvault.operation", name)
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 2, "an attempt and its call")
+	assert.Equal(t, "PUT", spans[0].Name)
+	assert.Equal(t, name, spans[1].Name)
+	for _, span := range spans {
+		assert.Contains(t, span.Attributes, operation)
+	}
+	metrics := r.metrics(t)
+	for _, metric := range []string{"http.client.request.duration", "payvault.client.operation.duration"} {
+		histogram, _ := metrics[metric].Data.(metricdata.Histogram[float64])
+		require.Len(t, histogram.DataPoints, 1)
+		got, _ := histogram.DataPoints[0].Attributes.Value("payvault.operation")
+		assert.Equal(t, name, got.AsString())
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

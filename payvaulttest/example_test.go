@@ -60,7 +60,7 @@ func ExampleServer_Handle() {
 		Data payvault.Application `json:"data"`
 	}
 	err := srv.PartnerClient().Call(context.Background(), payvault.Request{
-		Method: "GET", Path: []string{"platform", "application", "4004"},
+		Name: "applications.get", Method: "GET", Path: []string{"platform", "application", "4004"},
 	}, &out)
 
 	fmt.Println(err, out.Data.ID, out.Data.Status)

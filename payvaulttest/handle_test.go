@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,6 +77,29 @@ func TestHandleFails(t *testing.T) {
 	_, err = accept()
 	require.NoError(t, err, "the client repeats it")
 	assert.Equal(t, 2, a.srv.Commits(acceptDispute))
+}
+
+// The page shows an operation of Handle as any other: in its list, among the requests and as a target of faults.
+func TestHandleOnPage(t *testing.T) {
+	t.Parallel()
+	a, accept := newAccept(t)
+	i := inspected{a, payvaulttest.Inspect(a.srv)}
+	assert.Contains(t, i.ask(t, http.MethodGet, "/state", ""), string(acceptDispute))
+	fault := i.ask(t, http.MethodPost, "/faults",
+		`{"kind":"drop after commit","operation":"`+string(acceptDispute)+`","times":1}`)
+	assert.Contains(t, fault, `Operation: \"`+string(acceptDispute)+`\"`, "the Go that does the same")
+	_, err := accept()
+	require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+	got := i.newest(t)
+	assert.Equal(t, []any{string(acceptDispute), "drop after commit", true},
+		[]any{got["operation"], got["fault"], got["performed"]})
+	const curl = "curl -u :merchant-api-key -X PUT --json '{}' "
+	assert.Equal(t, curl+a.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
+	assert.Empty(t, i.ask(t, http.MethodPost, "/reset", ""))
+	_, err = accept()
+	require.NoError(t, err, "a reset forgets neither the operation nor its handler")
+	only := "/requests?operation=" + url.QueryEscape(string(acceptDispute))
+	assert.Contains(t, i.ask(t, http.MethodGet, only, ""), `"matching":1,"total":1`)
 }
 
 func TestHandleRefuses(t *testing.T) {

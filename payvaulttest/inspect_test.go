@@ -326,6 +326,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
 	i.send(t, r)
+	i.as(payvaulttest.Account{APIKey: "TOP"}).post(t, "/platform/aus/add", secretBody).refused(t, http.StatusUnauthorized)
+	assert.Contains(t, i.newest(t)["curl"], "curl -u :fillIn ", "the key may be one of the service")
 	page := i.ask(t, "GET", "/requests", "") + i.ask(t, "GET", "/state", "") + i.ask(t, "GET", "/faults", "")
 	for _, secret := range []string{"4929000000006", "TOP"} {
 		assert.NotContains(t, page, secret)

@@ -38,6 +38,10 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The first statement is tried again: SQLite does not wait for other processes that open a new file too.
+	if err := retry(ctx, db.PingContext); err != nil {
+		return nil, errors.Join(orRunning(ctx, err), db.Close())
+	}
 	if err := checkPages(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -104,7 +108,7 @@ func checkWhole(ctx context.Context, path string) error {
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
-		return fmt.Errorf("sqlpayvault: %w", orRunning(ctx, err))
+		return orRunning(ctx, describe(err))
 	}
 	if result != "ok" {
 		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? %s", result)

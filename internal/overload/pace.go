@@ -32,7 +32,7 @@ type Pace struct {
 
 	// rate.go describes these.
 	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
-	knownRate       rate.Limit    // rate that the service is known to permit; rate.Inf if none is known
+	knownRate       rate.Limit    // rate that the service is taken to permit; rate.Inf if none is known
 	cutAt           time.Time     // time of the last cut
 	answersSinceCut int           // number of answers to requests that were sent after cutAt
 }

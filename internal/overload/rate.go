@@ -11,12 +11,16 @@ import (
 // This file computes the rate, with four fields of Pace:
 //   - limiter has the rate.
 //   - knownRate is the rate that the service is taken to permit: the rate after the last cut that came after an answer.
-//     The rate first grows fast up to knownRate, and then slowly.
+//     The rate grows fast up to knownRate, and then slowly. At first knownRate is rate.Inf.
 //   - cutAt is the time of the last cut. Only requests that were sent after it were sent at the present rate, so only
 //     their outcomes count.
 //   - answersSinceCut is the number of their answers.
 //
-// All functions need mu.
+// Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
+// next refusal comes at a rate of 125. It cuts the rate to 100, which is now the known rate. The next ten answers add
+// nothing, and each further answer adds 0.05. A refusal at 110 then cuts the rate to 99.
+//
+// Callers of all functions hold mu.
 
 // These figures come from simulations: with one client and with several that share a limit, and with limits that permit
 // a burst and limits that do not. Rates are in requests per second.
@@ -30,7 +34,7 @@ const (
 	lowestRate = 0.1 // no further refusal cuts the rate below this
 
 	// Each answer adds to the rate.
-	searchGrowth = math.Ln2 // added up to knownRate; that doubles the rate in a second
+	searchGrowth = math.Ln2 // added up to knownRate; at rate r there are r answers a second, which double the rate
 	steadyFor    = 10       // so many answers after a cut do not raise the rate above knownRate
 	steadyGrowth = 0.05     // least that each further answer adds
 )

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -419,103 +418,6 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestUnknownOutcomes of POSTs to a server that ends each connection after one answer, so that many of them meet one
-// that is dead or dies. It logs the figures; without -short, those of 8,000 POSTs for each case.
-//
-//nolint:paralleltest,tparallel // the cases would slow each other
-func TestUnknownOutcomes(t *testing.T) {
-	t.Parallel()
-	posts := 8000
-	if testing.Short() {
-		posts = 400
-	}
-	for _, how := range []string{"closes at once", "closes", "resets"} {
-		for _, speaks := range []string{"own pool", "can speak HTTP/2"} {
-			for _, body := range []string{"JSON", "upload"} {
-				t.Run(how+", "+speaks+", "+body, func(t *testing.T) {
-					listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-					require.NoError(t, err)
-					performed := make([]atomic.Int32, posts)
-					serving := serveOnce(t, listener, how, func(path string) {
-						n, err := strconv.Atoi(path[1:])
-						if assert.NoError(t, err) {
-							performed[n].Add(1)
-						}
-					})
-					var own http.RoundTripper
-					if speaks != "own pool" {
-						own = http.DefaultTransport.(*http.Transport).Clone()
-					}
-					c := New(testConfig(own))
-					var unknown, notSent, attempts, next atomic.Int64
-					var calling sync.WaitGroup
-					for range 8 {
-						calling.Go(func() {
-							for n := next.Add(1) - 1; n < int64(posts); n = next.Add(1) - 1 {
-								request := post(false).to(t, fmt.Sprintf("http://%s/%d", listener.Addr(), n))
-								if body == "upload" {
-									request.upload(3)
-								}
-								result, err := c.Do(t.Context(), request)
-								attempts.Add(int64(result.Attempts))
-								times := performed[n].Load()
-								switch {
-								case err == nil:
-									assert.EqualValues(t, 1, times)
-								case result.Delivery == NotSent:
-									notSent.Add(1)
-									assert.Zero(t, times)
-								default:
-									unknown.Add(1)
-									assert.LessOrEqual(t, times, int32(1), "sent twice")
-								}
-							}
-						})
-					}
-					calling.Wait()
-					c.CloseIdleConnections()
-					_ = listener.Close()
-					serving.Wait()
-					t.Logf("of %d POSTs %d unknown, %d not sent, in %d attempts",
-						posts, unknown.Load(), notSent.Load(), attempts.Load())
-				})
-			}
-		}
-	}
-}
-
-// serveOnce answers one request on each connection.
-func serveOnce(t *testing.T, listener net.Listener, how string, perform func(path string)) *sync.WaitGroup {
-	t.Helper()
-	serving := new(sync.WaitGroup)
-	serve := func(conn net.Conn) {
-		defer func() { _ = conn.Close() }()
-		req, err := http.ReadRequest(bufio.NewReader(conn))
-		if err != nil {
-			return
-		}
-		_, _ = io.Copy(io.Discard, req.Body)
-		perform(req.URL.Path)
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-		if how != "closes at once" {
-			<-time.After(rand.N(150 * time.Microsecond)) //nolint:gosec // nor need the end be unpredictable
-		}
-		if how == "resets" {
-			_ = conn.(*net.TCPConn).SetLinger(0)
-		}
-	}
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { serve(conn) })
-		}
-	})
-	return serving
 }
 
 // TestIdleConnectionThatEndsBeforeTheWrite: it is closed when the request has it already, but nothing is written yet.

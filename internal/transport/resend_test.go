@@ -41,7 +41,7 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 // there is. Where it negotiates nothing, the transport speaks HTTP/2 by itself.
 func TestNeverTwiceOnHTTP2(t *testing.T) {
 	t.Parallel()
-	const calls = 40
+	const calls = 5
 	for _, scheme := range []string{"https", "http", "http over TLS"} {
 		for code := range uint32(0xd + 1) {
 			t.Run(fmt.Sprintf("%s, code %d", scheme, code), func(t *testing.T) {

@@ -3,6 +3,14 @@
 //
 // go-retryablehttp, called the engine here, drives the attempts of a call. It has an http.Client whose RoundTripper is
 // the call, so each attempt is one call of RoundTrip.
+//
+// A reader may take the files in this order:
+//   - transport.go: what callers give and get
+//   - call.go: one call, which starts the engine
+//   - attempt.go: one attempt, which the engine asks for; response.go reads its response
+//   - retry.go: whether another attempt follows, which the engine asks too
+//   - delivery.go: whether an attempt may have been performed
+//   - resend.go: how net/http is kept from sending a request twice
 package transport
 
 import (

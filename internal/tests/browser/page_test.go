@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -436,8 +437,11 @@ func TestCopiedLineCompiles(t *testing.T) {
 	for i := range count {
 		lines.WriteString(p.copied(fmt.Sprintf(`#presets li:nth-child(%d) [aria-label^="Copy"]`, i+1)) + "\n")
 	}
-	source := "package main\n\nimport (\n\t\"testing\"\n\n\t\"example.com/payvault/payvaulttest\"\n)\n\n" +
-		"func main() {}\n\nfunc use(t *testing.T, srv *payvaulttest.Server) {\n" + lines.String() + "}\n"
+	source := "package main\n\nimport (\n\t\"context\"\n\t\"testing\"\n\n\t\"example.com/payvault\"\n" +
+		"\t\"example.com/payvault/payvaulttest\"\n)\n\nfunc main() {}\n\n" +
+		"func use(t *testing.T, srv *payvaulttest.Server) {\n" + lines.String() + "}\n\n" +
+		"func first(ctx context.Context) (any, error) {\n" + p.copied(`[aria-label="Copy a first request: Go"]`) +
+		"\nreturn page, err\n}\n"
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed li')`)
 	copied := p.copied(`#armed [aria-label="Copy the line of Go: respond"]`)
@@ -558,14 +562,9 @@ func TestLayout(t *testing.T) {
 			assert.Equal(t, screen.width >= 640, eval[bool](p, `document.querySelector('th.wide').clientWidth > 0`), "columns")
 			assert.LessOrEqual(t, eval[int](p, `{const e = document.querySelector('.tall'); e.scrollWidth - e.clientWidth}`), 0,
 				"the requests are cut off")
+			assert.Empty(t, p.wrapped("#faults code"))
 			if screen.width >= 400 {
-				assert.Empty(t, eval[[]string](p, `[...document.querySelectorAll('#faults code')].flatMap((code) => {
-					const range = document.createRange();
-					range.selectNodeContents(code);
-					const lines = new Set([...range.getClientRects()].map(({top}) => top)).size;
-					const asWritten = lines === code.textContent.split('\n').length && code.scrollWidth <= code.clientWidth;
-					return asWritten ? [] : [code.textContent];
-				})`), "Go wraps, or is cut off")
+				assert.Empty(t, p.cut("#faults code"))
 			}
 			ground := map[string]string{"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 28)"}[screen.scheme]
 			assert.Equal(t, ground, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
@@ -585,6 +584,51 @@ func TestLayout(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), picture, 0o600))
 		})
 	}
+}
+
+// wrapped returns the Go that has more lines on the page than it was written with.
+func (p *tab) wrapped(selector string) []string {
+	p.Helper()
+	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((code) => {
+		const range = document.createRange();
+		range.selectNodeContents(code);
+		const lines = new Set([...range.getClientRects()].map(({top}) => top)).size;
+		return lines === code.textContent.split('\n').length ? '' : code.textContent;
+	}).filter(Boolean)`, selector))
+}
+
+// cut returns the Go that one has to scroll to see all of it.
+func (p *tab) cut(selector string) []string {
+	p.Helper()
+	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)]
+		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
+}
+
+// An operation of Server.Handle is listed, can be broken and fits a phone like any other. Its long Go does not wrap.
+func TestTaughtOperation(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.do(chromedp.EmulateViewport(400, 1600))
+	p.srv.Handle(http.MethodPut, "/platform/dispute/{rec_id}/accept", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"code":0,"message":"Success"}`)
+	})
+	accept := payvault.Request{Method: http.MethodPut, Path: []string{"platform", "dispute", "7", "accept"}}
+	require.NoError(t, p.srv.Client().Call(t.Context(), accept, nil))
+	const name = "PUT /platform/dispute/{rec_id}/accept"
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
+	assert.Contains(t, p.text("#live tbody tr"), name)
+	p.waitFor(`[...document.querySelector('#target').options].some((option) => option.value === '` + name + `')`)
+	p.choose("#only", name)
+	p.choose("#target", name)
+	p.waitFor(`document.querySelector('#presets').textContent.includes('Operation: "` + name + `"')`)
+	p.click(`[aria-label="Arm: 503"]`)
+	p.waitFor(`document.querySelector('#armed').textContent.includes('respond 503, ` + name + `')`)
+	require.ErrorIs(t, p.srv.Client().Call(t.Context(), accept, nil), payvault.ErrUnavailable)
+	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
+	assert.Contains(t, p.text("#live tbody tr.bad"), name)
+	assert.Empty(t, p.wrapped("#presets code"))
+	assert.Len(t, p.cut("#presets code"), 6, "they scroll instead")
+	assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
 }
 
 // fill makes requests of several kinds.
@@ -647,6 +691,10 @@ func TestFirstRequest(t *testing.T) {
 	require.Len(t, lines, 2)
 	assert.Equal(t, "curl -u :merchant-api-key "+srv.URL+"/platform/vault/customer", lines[0])
 	assert.Contains(t, lines[1], fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", srv.URL, "merchant-api-key"))
+	p.do(chromedp.EmulateViewport(400, 1600))
+	assert.Empty(t, p.wrapped("#first code:not(.shell)"))
+	assert.Empty(t, p.cut("#first code"))
+	assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
 	p.sendTo(http.MethodGet, "/platform/vault/customer", "merchant-api-key", "")
 	p.waitFor(`document.querySelector('#first').hidden && document.querySelector('#none').hidden`)
 	assert.Contains(t, p.text("#live tbody"), "200")

@@ -126,13 +126,15 @@ func TestRedaction_shows(t *testing.T) {
 	text, err := encoders()["encoding/json"](response)
 	require.NoError(t, err)
 	assert.Contains(t, text, "418")
-	request := payvault.Request{Method: "POST", Path: []string{"a"}, Query: url.Values{"a": {"b"}}, Body: "a"}
+	request := payvault.Request{
+		Name: "a.b", Method: "POST", Path: []string{"a"}, Query: url.Values{"a": {"b"}}, Body: "a",
+	}
 	for want, value := range map[string]any{
-		"{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}":     card,
-		`{Name:"a.pdf" Size:9}`:                                *file,
-		"{StatusCode:418 Body:9 bytes Attempts:2 Duration:1s}": response,
-		"{Body:9 bytes}":                                       payvault.Notification{Body: []byte(canary.Raw)},
-		"[method=POST path_segments=1 body=true]":              request,
+		"{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}":      card,
+		`{Name:"a.pdf" Size:9}`:                                 *file,
+		"{StatusCode:418 Body:9 bytes Attempts:2 Duration:1s}":  response,
+		"{Body:9 bytes}":                                        payvault.Notification{Body: []byte(canary.Raw)},
+		"[operation=a.b method=POST path_segments=1 body=true]": request,
 	} {
 		assert.Equal(t, want, fmt.Sprintf("%+v", value))
 	}

@@ -67,7 +67,7 @@ async function showConnect() {
     (account.partner ? `partner ${account.merchant_id}, vendor ${account.vendor_id}` : `merchant ${account.merchant_id}`)
       + (account.acts_for ? `, acts for ${account.acts_for.join(', ')}` : ''), account.api_key)));
   const first = (name, text) => make('div', {}, make('strong', {textContent: 'A first request: ' + name}),
-    make('code', {textContent: text, className: name === 'curl' ? 'shell' : ''}), make('div', {className: 'bar'},
+    code(text, name, name === 'curl' ? 'shell' : ''), make('div', {className: 'bar'},
       copier(text, 'Copy', 'Copy a first request: ' + name, 'Copied')));
   at('first').replaceChildren(first('curl', curl), first('Go', go));
 }
@@ -308,7 +308,7 @@ function showArmed(faults) {
     const id = 'armed-' + fault.id;
     if (!at(id)) {
       const disarm = () => act('DELETE', 'faults/' + fault.id, null, 'Disarmed');
-      at('armed').append(make('li', {id}, make('div'), make('code', {textContent: fault.go}),
+      at('armed').append(make('li', {id}, make('div'), goCode(fault),
         make('div', {className: 'bar'},
           make('button', {type: 'button', textContent: 'Disarm', ariaLabel: 'Disarm: ' + fault.kind, onclick: disarm}),
           goCopier(fault))));
@@ -331,7 +331,7 @@ async function showPresets() {
     const presets = await call('presets?' + query);
     if (query !== wanted) return; // an answer that was overtaken
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
-      make('strong', {textContent: preset.label}), make('code', {textContent: preset.go}),
+      make('strong', {textContent: preset.label}), goCode(preset),
       make('div', {className: 'bar'},
         make('button', {type: 'button', textContent: 'Arm', ariaLabel: 'Arm: ' + preset.label,
           onclick: () => act('POST', 'faults', preset.fault, 'Armed: ' + preset.label)}),
@@ -342,6 +342,15 @@ async function showPresets() {
     at('presets').replaceChildren(); // they are not what is asked for
     say(error.message, true);
   }
+}
+
+// code has a name, because the keyboard reaches it while it scrolls.
+function code(textContent, ariaLabel, className = '') {
+  return make('code', {textContent, ariaLabel, className, role: 'group'});
+}
+
+function goCode({go, label, kind}) {
+  return code(go, 'Go: ' + (label ?? kind));
 }
 
 function goCopier({go, label, kind}) {
