@@ -53,5 +53,5 @@
 // # The emulator's own choices
 //
 // The shape of requests is what api/openapi.yaml says. What the interface does not show, the emulator had to
-// decide, and the real service may do otherwise: docs/emulator.md lists it. Do not build on it.
+// decide, and the real service may do otherwise. Do not build on it. docs/emulator.md lists what a test meets.
 package payvaulttest
