@@ -520,7 +520,7 @@ func TestInspectGoLines(t *testing.T) {
 	arm(`{"kind":"permit rate","rate":0.3333333333333333,"retry_after":"1"}`)
 	assert.Contains(t, lines, `RetryAfter: "120"`)
 
-	source := `package main
+	source := `package lines
 
 import (
 	"net/http"
@@ -533,13 +533,11 @@ import (
 
 var _, _ = time.Second, http.StatusOK
 
-func main() {}
-
 func use(t *testing.T, srv *payvaulttest.Server) {
 ` + lines + "}\n"
-	name := filepath.Join(t.TempDir(), "main.go")
+	name := filepath.Join(t.TempDir(), "lines.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
+	build := exec.CommandContext(t.Context(), "go", "build", name) //nolint:gosec // a file of its own
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, source)
 }

@@ -88,7 +88,7 @@ func TestPaceOfBulkWork(t *testing.T) {
 		share       float64
 	}
 	tests := []test{
-		{20, 20, 200, 0.85},
+		{20, 20, 500, 0.9},
 		{20, 20, 2000, 0.95},
 		{200, 200, 2000, 0.85},
 		{5, 5, 1000, 0.9},

@@ -6,8 +6,6 @@
 package operations
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -69,28 +67,17 @@ func into[T any](ctx context.Context, c *payvault.Client) error {
 
 // Types of the caller.
 type (
-	large struct {
-		A, B, C, D string
-		E          [8]int
-		M          map[string]large `json:"m"`
-	}
-	maps struct {
-		Data []map[string]large `json:"data"`
-		X    map[string]large   `json:"x"`
-	}
-	pointers struct {
-		Data []*large                    `json:"data"`
-		X    []map[string]map[string]int `json:"x"`
-	}
 	arrays struct {
 		Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
 	}
-	structs struct {
-		Data []large           `json:"data"`
-		X    map[string]*large `json:"x"`
-	}
-	list[T any] struct { // of which even bytes are read one by one
+	list[T any] struct {
 		X []T `json:"x"`
+	}
+	structs struct {
+		Data []struct {
+			A, B, C, D string
+			E          [8]int
+		} `json:"data"`
 	}
 	embedding struct { // the decoder allocates what it embeds
 		*payvault.Transaction
@@ -113,12 +100,10 @@ func readings() map[string]reading {
 		"saved": readSaved, "validate": read(payvault.OpApplicationsValidate),
 		"write": read(payvault.OpCustomersCreate), "payee": read(payvault.OpPayeesCreate),
 		"tokenize": read(payvault.OpTokensTokenize),
-		"any":      into[any], "map": into[map[string]string], "maps": into[maps], "pointers": into[pointers],
+		"any":      into[any], "arrays": into[arrays], "structs": into[structs], "ours": into[ours],
 		"amounts": into[list[payvault.Amount]], "instants": into[list[payvault.Timestamp]],
-		"bytes": into[list[byte]], "small": into[list[int8]], "words": into[list[uint16]],
-		"times": into[list[time.Time]], "embedding": into[list[embedding]], "secrets": into[list[payvault.Secret]],
-		"sets": into[list[map[string]struct{}]], "wide": into[list[map[string]struct{ A [16]int64 }]],
-		"arrays": into[arrays], "structs": into[structs], "ours": into[ours],
+		"embedding": into[list[embedding]], "secrets": into[list[payvault.Secret]],
+		"wide": into[list[map[string]struct{ A [16]int64 }]],
 	}
 }
 
@@ -147,59 +132,47 @@ func attacks() []attack {
 		record = `{"code":0,"data":{"customer_id":"a","billing_cards":[`
 		fields = `{"code":0,"data":{"fields":[`
 		listed = `{"code":0,"x":[`
-		eight  = `{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}`
 	)
 	return slices.Concat(
 		// Long texts, which are copied.
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
-		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa", `x`),
+		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
 		// As many records and values as are permitted, the largest of each kind, beside a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
-		upTo(mostRecords/5, of("list", data, `,{"customer_id":"PAD"}]}`,
-			`{"customer_id":1,"billing_cards":[{}],"shipping_addresses":[{}]},`)),
 		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)), // which is read twice
-		upTo(mostRecords, of("write", record, `,{"card_type":"PAD"}]}}`, `{},`)),
 		upTo(10*mostRecords, of("write", record+`{"billing_email":[`, `]},{"card_type":"PAD"}]}}`, `"",`)),
-		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`, `{"value":1},`)),
+		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`)),
 		upTo(mostRecords, of("saved", fields+`{"key":"ownership","value":{"owners":[`, `,{"cbExp":"PAD"}]}}]}}`, `{},`)),
-		upTo(mostRecords/4, of("saved", fields, `,{"key":"PAD"}]}}`, `{"settings":{"options":[{}]}},`)),
-		upTo(mostRecords/4, of("list, validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
+		upTo(mostRecords/4, of("validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
 
 		// More than are permitted.
-		of("list, structs, pointers, maps", data, `]}`, `null,`, `{},`), of("list, any", ``, ``, `[`),
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`, strings.Repeat(" ", 200)+`{},`),
-		of("write", record, `]}}`, `{},`, `17,`, `{"CARD_ID":1},`), of("saved", fields, `]}}`, `{},`),
-		of("list, any, map", `{"code":"0"`+members(`"a"`), `}`, ` `),
+		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
+		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
 
 		// The same names again and again, with values in other forms than documented.
-		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"amt_tran":1.00000000000000000000,`,
-			`"tran_time":"2026-01-15 10:20 +0531",`, `"batch_id":"1.00000000000000000000",`),
-		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`, `,"rec_id":1e1`),
-		of("list", `{"data":[],`, `,"code":0}`, `"code":0,`), of("list", data+`],`, `"x":1}`, `"rcode":{"a":0},`),
-		of("amounts", listed, `]}`, `1e1,`), of("instants, times", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
-		of("transactions", data+`{"amt_tran":"1`, `.50"}]}`, `,111`),
+		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"tran_time":"2026-01-15 10:20 +0531",`),
+		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
+		of("instants", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
 		of("payee", `{"code":0,"data":{"payee_id":1,"payee_account":{"verified_date":"`, `"}}}`, ` 1`),
 		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
 		of("tokenize", `{"code":0,"rcode":"000","card_id":"`, `"}`, `\u0041`),
 
 		// Types of the caller, and of the package within them.
-		upTo(mostRecords, of("structs, pointers", data, `],"y":"PAD"}`, `{},`)),
-		upTo(mostRecords/2, of("maps, arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
-		upTo(mostRecords/9, of("maps, any", data, `],"y":"PAD"}`, eight+`},`)),
-		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`, `"",`)),
+		upTo(mostRecords/2, of("arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
+		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`)),
 		upTo(mostRecords, of("ours", `{"code":0,"fields":[`, `],"y":"PAD"}`, `{},`)),
 		upTo(mostRecords/2, of("ours", `{"code":0,"pairs":[`, `],"y":"PAD"}`, `"[{\"a\":1}]",`)),
 		upTo(mostRecords, of("embedding", listed, `],"y":"PAD"}`, `{"Strings":null},`)),
-		upTo(mostRecords/2, of("sets, wide", listed, `],"y":"PAD"}`, `{"a":{}},`)),
-		of("secrets", listed, `]}`, `"1",`, `"`+strings.Repeat("x", 40)+`",`), of("bytes, small, words", listed, `]}`, `1,`),
+		upTo(mostRecords/2, of("wide", listed, `],"y":"PAD"}`, `{"a":{}},`)),
+		of("secrets", listed, `]}`, `"`+strings.Repeat("x", 40)+`",`),
 
 		// Refusals.
 		of("list", `{"code":7,"message":"`, `"}`, `4111 1111 `, "\xffa", `&amp;\\u0041%41`),
 		of("list", `{"code":"`, `"}`, `4 `), of("list", `{"code":2,"data":{"a":["`, `"]}}`, `&amp;","`),
-		of("list", `{"code":7,"message":[`, `]}`, `{},`), of("list", `{"code":2,"data":{"a":[`, `]}}`, `"x",`),
 		of("list", `{"code":2,"data":{"":""`+members(`"a"`), "}}", ` `),
 	)
 }
@@ -253,19 +226,17 @@ func assertSmall(t *testing.T, f func(), what string) {
 	t.Logf("%d MB: %.100q", (max(highest, before)-before)/1e6, what)
 }
 
+// pieces gives a text in small pieces.
+type pieces struct{ io.Reader }
+
+func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), 16<<10)]) }
+
 // zipped is a transport that answers as net/http does when the answer was compressed: in small pieces, of no known
 // length.
-func zipped(t *testing.T, body string) payvault.Option {
-	t.Helper()
-	var text bytes.Buffer
-	w, err := gzip.NewWriterLevel(&text, gzip.BestSpeed)
-	require.NoError(t, err)
-	_, err = io.WriteString(w, body)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+func zipped(body string) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
-		r, err := gzip.NewReader(bytes.NewReader(text.Bytes()))
-		return &http.Response{StatusCode: 200, ContentLength: -1, Uncompressed: true, Body: r}, err
+		text := io.NopCloser(pieces{strings.NewReader(body)})
+		return &http.Response{StatusCode: 200, ContentLength: -1, Uncompressed: true, Body: text}, nil
 	}))
 }
 
@@ -289,7 +260,7 @@ func TestHostileBodies(t *testing.T) {
 		if testing.Short() && i > 2 {
 			break
 		}
-		client := service.Client(t, service.Nowhere, zipped(t, attack.body()))
+		client := service.Client(t, service.Nowhere, zipped(attack.body()))
 		for name := range strings.SplitSeq(attack.readings, ", ") {
 			assertSmall(t, func() { _ = readings()[name](t.Context(), client) }, name+" of "+attack.head+attack.unit)
 		}
@@ -315,7 +286,7 @@ func TestHostileTexts(t *testing.T) {
 	for i, attack := range slices.Concat(
 		upTo(mostRecords, of("pairs", "[", `,{"":"PAD"}]`, `{"a":1},`, `{"":""},`)),
 		upTo(mostRecords/3, of("pairs", "[", `,{"":"PAD"}]`, `{"":[[],[]]},`, `{"":{"":{}}},`)),
-		upTo(mostRecords, of("data", "[", `,{"key":"PAD"}]`, `{},`, `{"key":"a","value":1},`)),
+		upTo(mostRecords, of("data", "[", `,{"key":"PAD"}]`, `{},`)),
 		upTo(mostRecords, of("data", `[{"key":"ownership","value":{"owners":[`, `]}},{"key":"PAD"}]`, `{},`)),
 		upTo(10*mostRecords, of("field", `{"key":"a","value":[`, `]}`, `1,`)),
 	) {
