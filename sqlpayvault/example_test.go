@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
@@ -79,4 +80,98 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 		err = submit(context.Background(), client, stream(1000))
 	}
 	fmt.Println(err)
+}
+
+// A job is done when a run leaves nothing. What cannot connect is not sent, and the walk goes on, so an outage of
+// seconds leaves out batches in the middle. The loop ends when a run has made batches unknown. Nobody should start the
+// program again then: against a service that takes requests and does not answer, each run makes more of them unknown.
+func ExampleOpen_untilDone() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+
+	run := func(ctx context.Context) (left, failed int, err error) {
+		// A journal for each run: it holds the job until it is closed.
+		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
+		if err != nil {
+			return 0, 0, err
+		}
+		options := &payvault.SubmitAllOptions{Journal: journal, Job: "cards of November"}
+		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
+			failed += len(batch.Invalid) // no run sends these cards
+			switch {
+			case batch.Err == nil:
+			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // it has no other cards
+			case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrRateLimited):
+				left++ // the next run sends it
+			case batch.FromJournal, batch.Status == payvault.BatchRefused:
+				failed++ // no run sends it
+			default: // unknown, or the end of the run: a refused key, another run at work, the end of ctx
+				err = batch.Err
+			}
+		}
+		return left, failed, errors.Join(err, journal.Close())
+	}
+	for wait := time.Minute; ; wait = min(2*wait, time.Hour) {
+		left, failed, err := run(context.Background())
+		if err != nil || left == 0 {
+			fmt.Println(left, failed, err)
+			break
+		}
+		time.Sleep(wait)
+	}
+	// Output: 0 0 <nil>
+}
+
+// A batch whose outcome is unknown is never sent again by itself. Somebody looks it up at the service and records the
+// answer.
+func ExampleJournal_Resolve() {
+	srv := payvaulttest.NewServer()
+	defer srv.Close()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	lost := payvaulttest.Fault{Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.DropBeforeCommit, Times: 1}
+	if _, err := srv.Inject(lost); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer journal.Close() //nolint:errcheck // each commit was reported
+	const job = "cards of November"
+	submit := func() {
+		options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: journal, Job: job}
+		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(150), options) {
+			fmt.Println("batch", batch.Index, batch.Status)
+		}
+	}
+	submit()
+	unresolved, err := journal.Unresolved(ctx, job) // Refused lists the batches that the service has refused
+	for _, batch := range unresolved {
+		fmt.Println(batch.Index, "has the cards from position", batch.Start)
+		// The service does not have it: the next run sends it.
+		err = journal.Resolve(ctx, job, batch.Index, payvault.BatchOutcome{Status: payvault.BatchNotSent})
+	}
+	fmt.Println(err)
+	submit()
+	// Output:
+	// batch 0 unknown
+	// batch 1 accepted
+	// 0 has the cards from position 0
+	// <nil>
+	// batch 0 accepted
+	// batch 1 accepted
 }

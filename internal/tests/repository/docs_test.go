@@ -246,23 +246,6 @@ func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
-// sqlpayvault is a module of its own.
-var sqlpayvault struct {
-	Open func(context.Context, string) (journal, error)
-}
-
-type journal interface {
-	payvault.Journal
-	Unresolved(ctx context.Context, job string) ([]batch, error)
-	Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error
-	Close() error
-}
-
-type batch struct {
-	Index, Start int
-	Outcome      payvault.BatchOutcome
-}
-
 func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Client, srv *payvaulttest.Server,
 	id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
 	{
