@@ -104,7 +104,7 @@ type ShippingAddress struct {
 // BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
 type BillingCardRequest struct {
 	CardNumber  Secret         `json:"card_number,omitzero"` // digits
-	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
+	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see FormatExpDate
 	CVV2        Secret         `json:"cvv2,omitzero"`        // card security code
 	TypeID      ACHAccountType `json:"type_id,omitzero"`     // ACH account type
 	TRNumber    Secret         `json:"tr_number,omitzero"`   // ACH routing number
@@ -165,6 +165,9 @@ func (s *CustomersService) Create(
 // desc, a filter without a field, condition or value or with a comma in one, and days of BETWEEN_DATES that are not
 // in the calendar or in order fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is
 // replayable.
+//
+// Fields to sort and filter by have the wire names of [Customer]. The interface gives customer_id as an example for
+// sorting, and lists no others. No field of a customer is a date, so [BetweenDates] can only fail here.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {

@@ -16,8 +16,7 @@ type TransactionStatus string
 // TransactionStatusP is seen on an approved subscription transaction.
 const TransactionStatusP TransactionStatus = "P"
 
-// Transaction is one transaction of a subscription. The field tran_date can be used in filters and for sorting
-// besides the ones here.
+// Transaction is one transaction of a subscription. The field tran_date can be used in filters besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
 	Time                Timestamp         `json:"tran_time,omitzero"`   // with the offset of the service
@@ -58,9 +57,13 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
-// Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
+// Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, condition or value or with a
 // comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is
 // sent. It is replayable.
+//
+// Fields to sort and filter by have the wire names of [Transaction]. The interface gives customer_id and tran_time as
+// examples for sorting, and tran_date for filtering; it lists no others. [BetweenDates] takes a date: tran_date, or
+// perhaps tran_time, batch_date or settle_date.
 //
 // An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an
 // ID that it does not know with 404, which the interface does not show; see [SafeToRetry] for the others.
