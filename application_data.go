@@ -411,7 +411,8 @@ type ApplicationAddress struct {
 	Validated bool   `json:"validated,omitzero"`
 }
 
-// CardBrands says which card brands a business takes; all five are sent.
+// CardBrands says which card brands a business takes; all five are sent. The service does not spell the names out: it
+// documents only the keys vi, mc, di, am and gp. The operator can tell which brand each one is.
 type CardBrands struct {
 	VI bool `json:"vi"`
 	MC bool `json:"mc"`

@@ -16,7 +16,7 @@ const MaxAccountUpdaterCards = 100
 // AccountUpdaterCard is a card to refresh. Number and expiration date are required.
 type AccountUpdaterCard struct {
 	CardNumber Secret `json:"card_number"`      // card number
-	ExpDate    string `json:"exp_date"`         // MMYY; see the function ExpDate
+	ExpDate    string `json:"exp_date"`         // MMYY; see FormatExpDate
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
 }
 

@@ -106,7 +106,7 @@ type ShippingAddress struct {
 // BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
 type BillingCardRequest struct {
 	CardNumber  Secret         `json:"card_number,omitzero"` // digits
-	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see the function ExpDate
+	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see FormatExpDate
 	CVV2        Secret         `json:"cvv2,omitzero"`        // card security code
 	TypeID      ACHAccountType `json:"type_id,omitzero"`     // ACH account type
 	TRNumber    Secret         `json:"tr_number,omitzero"`   // ACH routing number
@@ -163,10 +163,11 @@ func (s *CustomersService) Create(
 	return do[Customer](ctx, s.caller, call{op: OpCustomersCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// List returns one page of customer profiles. A negative Count, Page or Prefetch, a direction that is neither asc nor
-// desc, a filter without a field, condition or value or with a comma in one, and days of BETWEEN_DATES that are not
-// in the calendar or in order fail before anything is sent, with [ErrInvalidRequest]. A refusal is [ErrRejected]. It is
-// replayable.
+// List returns one page of customer profiles. Paging options and filters that are not valid fail before anything is
+// sent; see [ListOptions]. It is replayable.
+//
+// Sort and filter by fields of [Customer], named as on the wire. The service documents customer_id as an example and no
+// other field. No field of a customer is a date, so [BetweenDates] can only fail here.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {

@@ -16,8 +16,7 @@ type TransactionStatus string
 // TransactionStatusP is seen on an approved subscription transaction.
 const TransactionStatusP TransactionStatus = "P"
 
-// Transaction is one transaction of a subscription. The field tran_date can be used in filters and for sorting
-// besides the ones here.
+// Transaction is one transaction of a subscription. The field tran_date can be used in filters besides the ones here.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
 	Time                Timestamp         `json:"tran_time,omitzero"`   // with the offset of the service
@@ -57,13 +56,12 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 	require(p, "customer_id", r.CustomerID)
 }
 
-// Transactions returns one page of the transactions of a subscription. An ID that is not positive, a negative Count,
-// Page or Prefetch, a direction that is neither asc nor desc, a filter without a field, conditional or value or with a
-// comma in one, and days of BETWEEN_DATES that are not in the calendar or in the wrong order fail before anything is
-// sent. It is replayable.
+// Transactions returns one page of the transactions of a subscription. An ID that is not positive, and paging options
+// and filters that are not valid, fail before anything is sent; see [ListOptions]. It is replayable.
 //
-// An error matches [ErrInvalidRequest], [ErrRejected] if the service gives a code, and [ErrNotFound] if it answers an
-// ID that it does not know with 404, which the interface does not show; see [SafeToRetry] for the others.
+// Sort and filter by fields of [Transaction], named as on the wire. The service documents customer_id and tran_time as
+// examples for sorting, tran_date for filtering, and no other field. [BetweenDates] takes a date: tran_date, or perhaps
+// tran_time, batch_date or settle_date.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) Transactions(

@@ -21,7 +21,7 @@ type TokenizeRequest struct {
 	AVSZip              string         `json:"avs_zip,omitzero"`                // postal code for address verification
 	EmailAddress        []string       `json:"email_address,omitempty"`         // email addresses
 	CardNumber          Secret         `json:"card_number,omitzero"`            // card number
-	ExpDate             string         `json:"exp_date,omitzero"`               // MMYY; see the function ExpDate
+	ExpDate             string         `json:"exp_date,omitzero"`               // MMYY; see FormatExpDate
 	CVV2                Secret         `json:"cvv2,omitzero"`                   // card security code
 	CardID              string         `json:"card_id,omitzero"`                // the saved card to update, if any
 	CardSwipe           Secret         `json:"card_swipe,omitzero"`             // magnetic-stripe track data
