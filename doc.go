@@ -67,9 +67,9 @@
 // # Secrets
 //
 // Card and account numbers, security codes and similar data have the type [Secret]. Whatever prints, logs or encodes a
-// Secret shows [REDACTED]. No error and no log record holds a value of a request. What the service says is cleared of card
-// numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what an error may
-// still repeat.
+// Secret shows [REDACTED]. No error and no log record holds a value of a request. What the service says is cleared of
+// card numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what an
+// error may still repeat.
 //
 // # More
 //
