@@ -65,7 +65,7 @@ func ExampleCustomersService_Create_unknown() {
 	// stored
 }
 
-// A second call makes a second payee, since no field of a payee is unique.
+// In the emulator a second call makes a second payee.
 func ExamplePayeesService_Create_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -89,7 +89,7 @@ func ExamplePayeesService_Delete_unknown() {
 	// Output: outcome unknown, rejected, not found
 }
 
-// A second call makes a second application. The ID of the first one is lost.
+// In the emulator a second call makes a second application. The ID of the first one is lost.
 func ExampleApplicationsService_Create_unknown() {
 	srv, _ := loseAnswer()
 	defer srv.Close()
@@ -138,7 +138,7 @@ func ExampleInvoicesService_Send_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// A second call submits the cards again.
+// In the emulator a second call submits the cards again.
 func ExampleAccountUpdaterService_Submit_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
