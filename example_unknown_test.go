@@ -65,6 +65,17 @@ func ExampleCustomersService_Create_unknown() {
 	// stored
 }
 
+// SaveData saves the same data in the same place, so the client repeats it by itself.
+func ExampleApplicationsService_SaveData_unknown() {
+	srv, _ := loseAnswer()
+	defer srv.Close()
+	application := srv.Applications.Seed(payvaulttest.Application{})
+	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC"}
+	saved, err := srv.PartnerClient().Applications.SaveData(context.Background(), application.ID, data)
+	fmt.Println(err, "fields:", len(saved), "performed:", srv.Commits(payvault.OpApplicationsSaveData))
+	// Output: <nil> fields: 1 performed: 2
+}
+
 // In the emulator a second call makes a second payee.
 func ExamplePayeesService_Create_unknown() {
 	srv, client := loseAnswer()
