@@ -36,9 +36,9 @@
 //     Correct what Error.Fields names, or use a client without ForMerchant.
 //   - [SafeToRetry](err): calling again does no harm. Try again after Error.RetryAfter if it is set, or once the cause
 //     is removed (certificate, key source, a context that has ended), or later.
-//   - errors.Is(err, [ErrOutcomeUnknown]): it may have been performed. docs/unknown.md says where to look before calling
-//     again, and for which operations nothing shows the outcome. A refusal of the second call, such as [ErrNotFound] or
-//     [ErrConflict], may come from the first one.
+//   - errors.Is(err, [ErrOutcomeUnknown]): it may have been performed. docs/unknown.md says where to look before
+//     calling again, and for which operations nothing shows the outcome. A refusal of the second call, such as
+//     [ErrNotFound] or [ErrConflict], may come from the first one.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
 //   - errors.Is(err, [ErrRejected]): the service refused; Error.Code, Message and Fields say why.
 //   - Anything else is a status without a code, in Error.StatusCode.

@@ -19,8 +19,8 @@ func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
 	return srv, client
 }
 
-// printMatches prints which of the sentinels for these cases the error matches.
-func printMatches(err error) {
+// matches names the sentinels for these cases that the error matches.
+func matches(err error) string {
 	var names []string
 	for _, sentinel := range []error{
 		payvault.ErrOutcomeUnknown, payvault.ErrRejected, payvault.ErrNotFound, payvault.ErrConflict,
@@ -29,7 +29,7 @@ func printMatches(err error) {
 			names = append(names, sentinel.Error())
 		}
 	}
-	fmt.Println(strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // WithReplay repeats the request by itself. The card is then stored twice, under two IDs.
@@ -48,7 +48,7 @@ func ExampleCustomersService_Create_unknown() {
 	defer srv.Close()
 	ctx := context.Background()
 	_, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: "JANE1", FirmName: "Acme"})
-	printMatches(err)
+	fmt.Println(matches(err))
 	for customer, err := range client.Customers.All(ctx, &payvault.ListOptions{OrderOn: "customer_id"}) {
 		if err != nil {
 			fmt.Println("look again later:", err)
@@ -82,7 +82,7 @@ func ExamplePayeesService_Create_unknown() {
 	defer srv.Close()
 	payee := &payvault.PayeeCreateRequest{Name: "Acme Supplies"}
 	_, err := client.Payees.Create(context.Background(), payee)
-	printMatches(err)
+	fmt.Println(matches(err))
 	_, err = client.Payees.Create(context.Background(), payee)
 	fmt.Println(err, "stored:", len(srv.Payees.All()))
 	// Output:
@@ -96,7 +96,7 @@ func ExamplePayeesService_Delete_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
 	payee := srv.Payees.Seed(payvaulttest.Payee{Name: "Acme Supplies"})
-	printMatches(client.Payees.Delete(context.Background(), payee.ID, payvault.WithReplay()))
+	fmt.Println(matches(client.Payees.Delete(context.Background(), payee.ID, payvault.WithReplay())))
 	// Output: outcome unknown, rejected, not found
 }
 
@@ -107,7 +107,7 @@ func ExampleApplicationsService_Create_unknown() {
 	client := srv.PartnerClient()
 	application := &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}
 	_, err := client.Applications.Create(context.Background(), application)
-	printMatches(err)
+	fmt.Println(matches(err))
 	_, err = client.Applications.Create(context.Background(), application)
 	fmt.Println(err, "created:", len(srv.Applications.All()))
 	// Output:
@@ -121,8 +121,8 @@ func ExampleDisputesService_Respond_unknown() {
 	defer srv.Close()
 	dispute := srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeFirstTime})
 	answer := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: "The receipt is signed."}
-	printMatches(client.Disputes.Respond(context.Background(), dispute.ID, answer))
-	printMatches(client.Disputes.Respond(context.Background(), dispute.ID, answer))
+	fmt.Println(matches(client.Disputes.Respond(context.Background(), dispute.ID, answer)))
+	fmt.Println(matches(client.Disputes.Respond(context.Background(), dispute.ID, answer)))
 	// Output:
 	// outcome unknown
 	// rejected, conflict
@@ -136,7 +136,7 @@ func ExampleSubscriptionsService_Cancel_unknown() {
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{CustomerID: "JANE1"})
 	request := &payvault.SubscriptionCancelRequest{CustomerID: "JANE1"}
 	_, err := client.Subscriptions.Cancel(context.Background(), subscription.ID, request, payvault.WithReplay())
-	printMatches(err)
+	fmt.Println(matches(err))
 	// Output: outcome unknown, rejected, conflict
 }
 
@@ -145,7 +145,7 @@ func ExampleInvoicesService_Send_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
-	printMatches(client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay()))
+	fmt.Println(matches(client.Invoices.Send(context.Background(), invoice.ID, nil, payvault.WithReplay())))
 	// Output: outcome unknown, rejected, conflict
 }
 
@@ -155,7 +155,7 @@ func ExampleAccountUpdaterService_Submit_unknown() {
 	defer srv.Close()
 	cards := []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "0127"}}
 	_, err := client.AccountUpdater.Submit(context.Background(), cards)
-	printMatches(err)
+	fmt.Println(matches(err))
 	_, err = client.AccountUpdater.Submit(context.Background(), cards)
 	fmt.Println(err, "submitted:", srv.Commits(payvault.OpAccountUpdaterSubmit))
 	// Output:
@@ -174,4 +174,3 @@ func ExampleWebhooksService_AddEvent_unknown() {
 	fmt.Println(err, stored.Events)
 	// Output: <nil> [transaction_status_updated]
 }
-
