@@ -115,8 +115,8 @@ func (t *Transaction) settle() (missing string, ok bool) {
 // [ErrInvalidRequest].
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] it
-// may have been canceled: look before calling again, since the refusal of a second call, [ErrRejected], [ErrNotFound]
-// or [ErrConflict], may come from the first one having succeeded.
+// may have been canceled, and no documented operation shows it: see docs/unknown.md. The refusal of a second call,
+// [ErrRejected], [ErrNotFound] or [ErrConflict], may come from the first one having succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(
