@@ -518,7 +518,7 @@ func ExampleAccountUpdaterBatch_Position() {
 	ctx := context.Background()
 	for batch := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), nil) {
 		e, ok := errors.AsType[*payvault.Error](batch.Err)
-		if !ok || batch.Status != payvault.BatchRefused || len(e.Fields) == 0 {
+		if !ok || batch.Status != payvault.BatchRefused {
 			continue
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
@@ -531,6 +531,9 @@ func ExampleAccountUpdaterBatch_Position() {
 		}
 		// Check also drops the cards of batch.Invalid.
 		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
+		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
+			log.Fatal(batch.Err) // it names no card
+		}
 		_, err := client.AccountUpdater.Submit(ctx, good)
 		fmt.Println("sent again:", len(good), err)
 	}
