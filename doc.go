@@ -36,8 +36,9 @@
 //     Correct what Error.Fields names, or use a client without ForMerchant.
 //   - [SafeToRetry](err): calling again does no harm. Wait for Error.RetryAfter if it is set. If the cause is a
 //     certificate, a key source or a context that has ended, remove the cause first.
-//   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. Look the outcome up before calling
-//     again. A second call may be refused, as with [ErrNotFound] or [ErrConflict], because the first one succeeded.
+//   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. docs/unknown.md says where to look
+//     before calling again, and for which operations nothing shows the outcome. A second call may be refused, as with
+//     [ErrNotFound] or [ErrConflict], because the first one succeeded.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
 //   - errors.Is(err, [ErrRejected]): the service refused. Error.Code, Message and Fields say why.
 //   - Any other error is a status without a code: see Error.StatusCode.

@@ -503,6 +503,45 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 	// submissions: 3
 }
 
+// One card makes the service refuse a batch of 100, and the other 99 are sent again. The interface does not show how a
+// refusal names a card: data[i] is the form of the emulator.
+func ExampleAccountUpdaterBatch_Position() {
+	srv, client := emulator()
+	defer srv.Close()
+	inject(srv, payvaulttest.Fault{
+		Kind: payvaulttest.Respond, Status: http.StatusBadRequest, Times: 1,
+		Body: `{"code":400,"message":"Invalid request","data":{"data[42].card_number":["is of no known network"]}}`,
+	})
+	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "0127"}
+	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, 100)
+
+	ctx := context.Background()
+	for batch := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), nil) {
+		e, ok := errors.AsType[*payvault.Error](batch.Err)
+		if !ok || batch.Status != payvault.BatchRefused {
+			continue
+		}
+		good := slices.Clone(cards[batch.Start:batch.End])
+		for field := range e.Fields {
+			var i int
+			if _, err := fmt.Sscanf(field, "data[%d]", &i); err == nil && batch.Position(i) < batch.End {
+				fmt.Println("refused: card", batch.Position(i))
+				good[batch.Position(i)-batch.Start] = payvault.AccountUpdaterCard{}
+			}
+		}
+		// Check also drops the cards of batch.Invalid.
+		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
+		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
+			log.Fatal(batch.Err) // it names no card
+		}
+		_, err := client.AccountUpdater.Submit(ctx, good)
+		fmt.Println("sent again:", len(good), err)
+	}
+	// Output:
+	// refused: card 42
+	// sent again: 99 <nil>
+}
+
 func ExampleWebhooksService_AddEvent() {
 	srv, client := emulator()
 	defer srv.Close()

@@ -111,7 +111,8 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// subscription may be canceled: then a second call may be refused because the first one succeeded.
+// subscription may be canceled, and no documented operation shows it: see docs/unknown.md. Then a second call may be
+// refused because the first one succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

@@ -151,6 +151,21 @@ func TestExamples(t *testing.T) {
 	assert.Subset(t, shown, wanted)
 }
 
+// TestUnknownOutcomes wants an example in docs/unknown.md for each operation that changes something.
+func TestUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
+	for _, op := range payvault.Operations() {
+		if op.Replay == payvault.ReplayRead {
+			continue
+		}
+		at := slices.IndexFunc(calls.All(), func(c calls.Call) bool { return c.Op == op.Op })
+		name := "Example" + strings.Replace(calls.All()[at].GoName, ".", "Service_", 1) + "_unknown"
+		assert.Contains(t, page, "Example: `"+name+"`.")
+		assert.Contains(t, examples, "func "+name+"() {")
+	}
+}
+
 // block is a piece of code in a text for readers.
 type block struct {
 	dir, name      string // of the text, and an identifier made of its file and the number of the block
