@@ -1,14 +1,20 @@
 # "make check" is what has to pass; the steps of .ci/run can be run one by one.
-.PHONY: check test lint fuzz simulate bench cover fmt update temporal-soak
+.PHONY: check quick test lint fuzz simulate bench cover fmt update temporal-soak
 
 check:
 	.ci/run
+
+# For use after each edit. The go command keeps the results of tests that the edit does not concern.
+quick:
+	go vet ./...
+	go test -short ./...
+	go tool -modfile=tools/go.mod golangci-lint run .
 
 test:
 	go test ./...
 
 lint:
-	.ci/run format tidy vet lint
+	.ci/run format tidy lint
 
 fuzz:
 	.ci/run fuzz
@@ -20,7 +26,7 @@ bench:
 	cd benchmarks && go run ./report
 
 cover:
-	.ci/run cover
+	.ci/run race
 
 fmt:
 	go tool -modfile=tools/go.mod golangci-lint fmt
