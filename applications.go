@@ -120,7 +120,7 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 func (s *ApplicationsService) Create(
 	ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption,
 ) (*ApplicationCreated, error) {
-	return do[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
+	return doRecord[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // SaveData saves the fields of data that are set. It returns every saved field with its type and settings. These fail
@@ -131,7 +131,7 @@ func (s *ApplicationsService) Create(
 func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
-	r := savedReply{platformReply[savedData, *savedData]{informs: true}}
+	r := savedReply{platformReply[savedData, *savedData]{isOptional: true}}
 	save := call{
 		op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(&applicationDataBody{data}), reply: &r,
 	}

@@ -97,7 +97,7 @@ func (r *AccountUpdaterSubmission) missing() string {
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {
-	return do[AccountUpdaterSubmission](ctx, s.caller, call{
+	return doRecord[AccountUpdaterSubmission](ctx, s.caller, call{
 		op: OpAccountUpdaterSubmit.info(), content: jsonBody(&accountUpdaterBody{cards}),
 	}, opts)
 }

@@ -93,7 +93,7 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
 		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the call before
-		opts, err := w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)
+		opts, err := w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)
 		if err != nil {
 			w.stop(err)
 			w.leaveOut(b, w.whyStopped())

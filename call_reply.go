@@ -55,7 +55,7 @@ type platformReply[T any, P record[T]] struct {
 
 	Data *T `json:"data"`
 
-	informs bool // the caller can go on without the data
+	isOptional bool // the caller can go on without the data
 }
 
 func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) {
@@ -66,10 +66,10 @@ func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) 
 func (r *platformReply[T, P]) missing() (place string, needed bool) {
 	if r.Data == nil {
 		r.Data = new(T)
-		return "/data", !r.informs
+		return "/data", !r.isOptional
 	}
 	if field := P(r.Data).missing(); field != "" {
-		return "/data/" + field, !r.informs
+		return "/data/" + field, !r.isOptional
 	}
 	return "", false
 }

@@ -28,7 +28,7 @@ type Request struct {
 	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped and without "/"
 	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
 	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
-	Replay bool       // states that repeating it is harmless; without it a GET is not repeated either
+	Replay bool       // states that repeating is harmless; otherwise it is repeated only if not sent, or after status 429
 }
 
 // LogValue logs the operation, the method, the number of segments and whether there is a body.
@@ -40,10 +40,10 @@ func (r Request) LogValue() slog.Value {
 // Format writes what LogValue logs, under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method here. The interface names some without showing them, such as to accept
-// a dispute or to get an application. Ask the operator for method, path and body. Authentication, retries, size limits
-// and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is set, the
-// call is repeated like a replayable operation, whatever its method is.
+// Call performs an operation that has no method here. The service names some of these and does not document them, such
+// as to accept a dispute or to get an application. Ask the operator for method, path and body. Authentication, retries,
+// size limits and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is
+// set, the call is repeated like a replayable operation, whatever its method is.
 //
 // An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. The whole JSON body of a success
 // is decoded into out, which may be nil. It is decoded as encoding/json does it: into what is there already. An error

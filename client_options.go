@@ -41,8 +41,9 @@ func defaultConfig() config {
 // Without a Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
 // connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. It requires TLS 1.2
 // or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
-// HTTPS_PROXY and NO_PROXY name. It speaks HTTP/1.1, because net/http never sends a request again that it has written
-// on HTTP/1.1. A Transport of your own decides on all of that by itself.
+// HTTPS_PROXY and NO_PROXY name. It speaks HTTP/1.1, because there net/http never repeats a POST or DELETE that it has
+// written; it repeats a GET, and only where the SDK would do so too. A Transport of your own decides on all of that by
+// itself.
 //
 // If the RoundTripper is not an [http.Transport], or is one that can speak HTTP/2, a request has no GetBody and its
 // body can be read once. So net/http cannot send it again. The SDK itself repeats a request that was not sent. A POST

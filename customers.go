@@ -160,7 +160,7 @@ type BillingCard struct {
 func (s *CustomersService) Create(
 	ctx context.Context, req *CustomerCreateRequest, opts ...CallOption,
 ) (*Customer, error) {
-	return do[Customer](ctx, s.caller, call{op: OpCustomersCreate.info(), content: jsonBody(req)}, opts)
+	return doRecord[Customer](ctx, s.caller, call{op: OpCustomersCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // List returns one page of customer profiles. Paging options and filters that are not valid fail before anything is

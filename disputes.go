@@ -179,5 +179,5 @@ func (f *File) check(p *problems) {
 func (s *DisputesService) Respond(
 	ctx context.Context, id DisputeID, req *DisputeRespondRequest, opts ...CallOption,
 ) error {
-	return doOnly(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
+	return doNoData(ctx, s.caller, call{op: OpDisputesRespond.info(), path: inPath(id), content: req.inForm}, opts)
 }

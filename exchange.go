@@ -13,8 +13,8 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// do performs an operation whose result is the data of the answer.
-func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []CallOption) (*T, error) {
+// doRecord performs an operation whose result is the data of the answer.
+func doRecord[T any, P record[T]](ctx context.Context, c *caller, call call, opts []CallOption) (*T, error) {
 	var r platformReply[T, P]
 	call.reply = &r
 	if err := c.perform(ctx, call, opts); err != nil {
@@ -23,15 +23,15 @@ func do[T any, P record[T]](ctx context.Context, c *caller, call call, opts []Ca
 	return r.Data, nil
 }
 
-// doOnly performs an operation for which no result is documented.
-func doOnly(ctx context.Context, c *caller, call call, opts []CallOption) error {
+// doNoData performs an operation for which no result is documented.
+func doNoData(ctx context.Context, c *caller, call call, opts []CallOption) error {
 	call.reply = new(envelope)
 	return c.perform(ctx, call, opts)
 }
 
-// confirm performs an operation whose code alone says whether it was performed. The answer may lack the message.
-func confirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
-	r := platformReply[Confirmation, *Confirmation]{informs: true}
+// doConfirm performs an operation whose data is only a message. The answer may lack it.
+func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
+	r := platformReply[Confirmation, *Confirmation]{isOptional: true}
 	call.reply = &r
 	if err := c.perform(ctx, call, opts); err != nil {
 		return nil, err
@@ -45,7 +45,8 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
-		ctx, observers = context.Background(), nil //nolint:contextcheck // observers have nothing to start from
+		// Observers are not told, because Start needs the context of the call.
+		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
 	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
 	if !info.Op.isTyped() { // its template is only a list of parameters
@@ -59,7 +60,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err
 	returned := false // stays false if code of the caller panics, such as a key source or a RoundTripper
 	defer func() {
 		if !returned {
-			err = panicError(info.Op)
+			err = panicError(info.Op) // for the observers: the panic goes on
 		}
 		took := time.Since(start)
 		if o.response != nil {
@@ -158,15 +159,15 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 	}
 	private := out.privateTexts(r.Keys)
-	if out.call.reply.accept(failed, private) {
+	if out.call.reply.accept(failed, private) { // the refusal of Validate is its answer
 		return nil, nil
 	}
 	failed.clear(append(private, out.call.pathSecrets()...))
 	return unread, failed
 }
 
-// privateTexts returns what no error may repeat: the secrets of the request, the keys, the values of the query, and the
-// headers of call options. pathSecrets has the values of the path.
+// privateTexts returns what no error may repeat: the secrets of the request, the keys, the values of the query, and
+// headers that are not reserved. pathSecrets has the values of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {

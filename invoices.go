@@ -35,5 +35,5 @@ func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSe
 	if req == nil {
 		req = &InvoiceSendRequest{}
 	}
-	return doOnly(ctx, s.caller, call{op: OpInvoicesSend.info(), path: inPath(id), content: jsonBody(req)}, opts)
+	return doNoData(ctx, s.caller, call{op: OpInvoicesSend.info(), path: inPath(id), content: jsonBody(req)}, opts)
 }

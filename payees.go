@@ -70,7 +70,7 @@ type PayeeAccount struct {
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
-	return do[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
+	return doRecord[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent.
@@ -80,7 +80,7 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
-	return doOnly(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
+	return doNoData(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
 // merchantQuery returns the query of an operation whose only parameter is the merchant_id.

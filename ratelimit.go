@@ -11,11 +11,12 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// This file makes the calls of walks: lists, and bulk work. A walk waits for the rate limit before each call. When the
-// service refuses the call with status 429, the walk waits again and makes a new call.
+// This file has what walks do about the rate limit. A walk waits for the rate limit before each call. If the service
+// refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for lists. The
+// loop of bulk work is in bulk_walk.go, because it also writes into the journal; it uses waitInWalk and startsOver too.
 
-// callInTurn makes one call of a list: it waits for the rate limit of the operation and makes the call, until the
-// service does not refuse it. When ctx ends, no further call is made.
+// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over for as long as the
+// service answers 429. When ctx ends, no further call is made.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {
@@ -23,7 +24,7 @@ func (c *caller) callInTurn(
 		return call(opts)
 	}
 	for {
-		optsInTurn, err := c.waitForTurn(ctx, op, opts)
+		optsInTurn, err := c.waitInWalk(ctx, op, opts)
 		if err != nil {
 			return err
 		}
@@ -34,9 +35,9 @@ func (c *caller) callInTurn(
 	}
 }
 
-// waitForTurn waits for the rate limit of an operation, and returns the options for the call whose turn has come. It
-// returns an error if ctx ends first, or if the service asks for a longer wait than a walk accepts.
-func (c *caller) waitForTurn(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
+// waitInWalk waits for the rate limit of an operation, and returns the options for the call whose turn has come. It
+// returns an error if ctx ends first, or if the wait would be longer than ctx or than a walk accepts.
+func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
 	longest := c.policy.MaxBulkRetryAfter
 	var place *overload.Place
 	if pace := c.paces[op]; pace != nil { // it is nil with IgnoreOverload: then the call retries a 429 by itself
@@ -52,7 +53,7 @@ func (c *caller) waitForTurn(ctx context.Context, op Operation, opts []CallOptio
 // startsOver reports whether a walk makes a call again that ended with err. All of this must hold:
 //   - The service refused the call with status 429, and making it again does no harm.
 //   - The operation has a rate limit. Without one the call has made its retries by itself.
-//   - Calls may have more than one attempt. That number limits the attempts of one call, not the calls of a walk.
+//   - MaxAttempts is not 1. A larger number does not limit how often a walk starts over.
 //   - The service does not ask for a longer wait than a walk accepts.
 func (c *caller) startsOver(op Operation, err error, opts []CallOption) bool {
 	e, failed := errors.AsType[*Error](err)

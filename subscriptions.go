@@ -118,5 +118,5 @@ func (t *Transaction) tidy() (place string, needed bool) {
 func (s *SubscriptionsService) Cancel(
 	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s.caller, call{op: OpSubscriptionsCancel.info(), path: inPath(id), content: jsonBody(req)}, opts)
+	return doConfirm(ctx, s.caller, call{op: OpSubscriptionsCancel.info(), path: inPath(id), content: jsonBody(req)}, opts)
 }

@@ -33,7 +33,7 @@ const (
 func (s *WebhooksService) AddEvent(
 	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
 ) (*Confirmation, error) {
-	return confirm(ctx, s.caller, call{
+	return doConfirm(ctx, s.caller, call{
 		op: OpWebhooksAddEvent.info(), path: inPath(string(id), string(event)),
 	}, opts)
 }

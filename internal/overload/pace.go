@@ -11,8 +11,8 @@ import (
 )
 
 // Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
-// request with status 429. From then on requests are sent at a limited rate. Each refusal cuts the rate and each answer
-// raises it, as in TCP. No request is sent during a wait that the service has asked for.
+// request with status 429. From then on requests are sent at a limited rate. Refusals cut the rate and answers raise
+// it, as in TCP; rate.go says which of them count. No request is sent during a wait that the service has asked for.
 //
 // This file takes in the outcome of each request. rate.go computes the new rate. queue.go has the requests that wait.
 type Pace struct {
@@ -64,8 +64,8 @@ const (
 
 	// The limit ends when there was no refusal for twice the quiet time. After the quiet time the known rate is
 	// forgotten, so that the rate grows fast again.
-	quietTime       = time.Minute
-	leastQuietTurns = 40 // the quiet time is at least this many turns, which are long at a low rate
+	quietTime           = time.Minute
+	leastQuietIntervals = 40 // the quiet time is at least this many intervals, which are long at a low rate
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
@@ -82,7 +82,7 @@ func (p *Pace) Answered(place Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	quiet := now.Sub(p.until) // until is the end of the wait after the last refusal
-	quietEnough := max(quietTime, leastQuietTurns*p.turnTime())
+	quietEnough := max(quietTime, leastQuietIntervals*p.interval())
 	if quiet > 2*quietEnough {
 		p.limiter.SetLimit(rate.Inf) // for the requests that are still waiting
 		p.limited.Store(false)
@@ -103,8 +103,8 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	isFirst := !p.limited.Load()
-	if isFirst || p.isSentAfterCut(place) {
+	startsLimit := !p.limited.Load()
+	if startsLimit || p.isSentAfterCut(place) {
 		p.cut(now, after)
 	}
 	p.limited.Store(true)
@@ -117,7 +117,7 @@ func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked
 	}
-	wait := time.Duration(p.jitter * longestPause * float64(p.turnTime()))
+	wait := time.Duration(p.jitter * longestPause * float64(p.interval()))
 	if after > 0 {
 		wait = after + time.Duration(p.jitter*mostJitter*float64(after))
 	}

@@ -20,7 +20,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("requests have to wait %v, longer than this call may", e.After.Round(time.Millisecond))
 }
 
-// Wait waits until the request may be sent. It fails in these cases:
+// Wait waits until the request may be sent. Without a limit it returns at once. It fails in these cases:
 //   - with the error of ctx, if that ends first;
 //   - with a [HeldError] as soon as the service has asked for a wait that is longer than longest;
 //   - with a [HeldError] as soon as it is certain that no request is sent before the deadline of ctx;

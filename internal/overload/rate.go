@@ -11,9 +11,9 @@ import (
 // This file computes the rate, with four fields of Pace:
 //   - limiter has the rate.
 //   - knownRate is the rate that the service is taken to permit: the rate after the last cut that came after an answer.
-//     The rate grows fast up to knownRate, and then slowly. At first knownRate is rate.Inf.
+//     The rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
 //   - cutAt is the time of the last cut. Only requests that were sent after it were sent at the present rate, so only
-//     their outcomes count.
+//     their outcomes count. The exception are answers to requests that were sent before there was a limit: see raise.
 //   - answersSinceCut is the number of their answers.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
@@ -34,13 +34,13 @@ const (
 	lowestRate = 0.1 // no further refusal cuts the rate below this
 
 	// Each answer adds to the rate.
-	searchGrowth = math.Ln2 // added up to knownRate; at rate r there are r answers a second, which double the rate
+	searchGrowth = math.Ln2 // added up to knownRate; r answers a second each add 0.69, so the rate doubles in a second
 	steadyFor    = 10       // so many answers after a cut do not raise the rate above knownRate
 	steadyGrowth = 0.05     // least that each further answer adds
 )
 
-// turnTime returns the time between two requests at the present rate.
-func (p *Pace) turnTime() time.Duration {
+// interval returns the time between two requests at the present rate.
+func (p *Pace) interval() time.Duration {
 	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 }
 
@@ -52,7 +52,9 @@ func (p *Pace) raise(place Place) {
 	r := p.limiter.Limit()
 	wasUnlimited := place.at.IsZero()
 	switch {
-	case wasUnlimited: // it was in flight at the first refusal; its answer too shows what the service permits
+	case wasUnlimited:
+		// It was in flight at the first refusal, and its answer too shows what the service permits. It may come after a
+		// second cut, and then raises the rate again.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):
@@ -67,15 +69,15 @@ func (p *Pace) raise(place Place) {
 	p.limiter.SetLimit(r + more)
 }
 
-// cut lowers the rate after a refusal. The first refusal sets the first rate, from the number of answers of late. after
-// is the Retry-After of the refusal, or 0.
+// cut lowers the rate after a refusal. If there is no limit, it sets the first rate, from the number of answers of
+// late. after is the Retry-After of the refusal, or 0.
 func (p *Pace) cut(now time.Time, after time.Duration) {
-	isFirst := !p.limited.Load()
+	startsLimit := !p.limited.Load()
 	switch {
-	case isFirst:
+	case startsLimit:
 		p.answers.moveTo(now) // so that recent does not return the count of an older second
 		p.limiter = rate.NewLimiter(rateCut*max(p.answers.recent(), firstRate), 1)
-		p.limiter.Allow() // the refused request has had the first turn
+		p.limiter.Allow() // the refused request has used the first token
 		p.knownRate = rate.Inf
 	case p.answersSinceCut == 0: // knownRate stays: nothing was learned about it
 		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))

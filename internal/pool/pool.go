@@ -10,8 +10,9 @@ import (
 )
 
 // New returns a transport for a backend, with many concurrent callers and one host. It speaks HTTP/1.1 only, because
-// there net/http does not resend what it has written. It has no ResponseHeaderTimeout, because the deadline of the
-// attempt covers the wait for the header of a response.
+// there net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see resend.go
+// of package transport. It has no ResponseHeaderTimeout, because the deadline of the attempt covers the wait for the
+// header of a response.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)

@@ -38,7 +38,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.attempt(req)
 	c.took = time.Since(start)
 	if err != nil {
-		return nil, &attemptError{c.result.Delivery, c.orContextError(err)}
+		return nil, &attemptError{c.result.Delivery, orContextError(c.ctx, err)}
 	}
 	return resp, nil
 }
@@ -55,11 +55,11 @@ func (c *call) waitForTurn() error {
 	return cmp.Or(err, c.waitContext().Err())
 }
 
-// orContextError returns the error of the caller's context if that has ended, and otherwise err. There are two reasons:
+// orContextError returns the error of a context if that has ended, and otherwise err. There are two reasons:
 //   - net/http returns the cause of an ended context, which may be the error of another call.
 //   - A RoundTripper may return any error when the context ends. But isProvenUnsent and the caller must see its end.
-func (c *call) orContextError(err error) error {
-	if ended := c.ctx.Err(); ended != nil {
+func orContextError(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
 	return err
@@ -86,7 +86,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		err = errNoResponse
 	}
 	if err != nil {
-		err = c.orContextError(c.client.config.Disown(err))
+		err = orContextError(ctx, c.client.config.Disown(err)) // ctx also ends with the time of the attempt
 		bodyMayBeRead := body.end()
 		c.result.Delivery = c.deliveryWithoutResponse(err, trace, bodyMayBeRead)
 		return nil, err
@@ -94,7 +94,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseInMemory(req), nil
+	return c.responseInMemory(req), nil // not sent, which has the key
 }
 
 // beginAttempt resets the result. It keeps what counts for the whole call.
@@ -104,8 +104,8 @@ func (c *call) beginAttempt() {
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. The last attempt cannot have
-// done so if it was not sent, or if the service refused it with status 429. Unsure says it of those before.
+// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure says it of all attempts
+// but the last one. The last one cannot have done so if it was not sent, or if the service refused it with status 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused

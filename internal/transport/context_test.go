@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -85,4 +87,23 @@ func TestKeySourceHasNoHooks(t *testing.T) {
 	result, err := New(config).Do(t.Context(), post(false))
 	require.ErrorIs(t, err, errRefused)
 	assert.Equal(t, Unknown, result.Delivery, "a transport that calls no hooks proves nothing")
+}
+
+// TestEndOfAttemptWithAnotherError: a RoundTripper that may speak HTTP/2 may be writing the headers when the time of the
+// attempt is over, whatever error it returns then.
+func TestEndOfAttemptWithAnotherError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GetConn("service.test:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			<-req.Context().Done()
+			return nil, errors.New("another error")
+		})))
+		result, err := c.Do(t.Context(), post(false))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, Unknown, result.Delivery)
+		assert.Equal(t, 1, result.Attempts)
+	})
 }

@@ -17,9 +17,9 @@ type Delivery uint8
 
 // Unknown is the zero value, so that a Delivery that nobody has set does not mean NotSent.
 const (
-	Unknown  Delivery = iota // it may have been performed, and no response came
-	NotSent                  // it cannot have been performed, since too little of it was written
-	Answered                 // a response came
+	Unknown  Delivery = iota // it may have been performed, and no response came that says so
+	NotSent                  // it cannot have been performed, because too little of it was written
+	Answered                 // a response came that belongs to the request, with its body if it is a success
 )
 
 // String returns the name of a delivery.
@@ -74,7 +74,8 @@ func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 }
 
 // mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
-// *http.Transport takes another connection only if it wrote nothing to the first, or if repeating is harmless.
+// *http.Transport sends a request again that it has written only if Replay permits it; see resend.go. Any other
+// RoundTripper may do so always.
 func (c *call) mayHaveResent(trace *attemptTrace) bool {
 	return trace.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
@@ -96,7 +97,8 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	switch {
 	case trace.wroteHeaders.Load():
 		// On HTTP/1 net/http calls this hook before it flushes its buffer. It reads the body after the flush. If a write
-		// failed before net/http read the body, it was the flush, and the end of the headers is still in the buffer.
+		// failed before net/http read the body, it was the flush, and the end of the headers is still in the buffer. HTTP/2
+		// calls the hook after the flush, and reads the body right after a flush that did not fail.
 		return bodyIsUnread && isWriteError(err)
 	case c.client.onlyHTTP1:
 		return true // the end of the headers was not even in the buffer
@@ -107,13 +109,14 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	case c.client.standard && trace.connections.Load() == 0:
 		return true // an *http.Transport that got no connection; the only proof for a request without a body
 	default:
-		// Nobody has read the body, so no path without hooks has sent the request. The path with hooks would have called
-		// WroteHeaders by now. Only when a context ends, HTTP/2 returns while it may still be writing the headers.
+		// A RoundTripper that does not call WroteHeaders is assumed to read the body before the headers can leave, and
+		// nobody has read it. One that calls WroteHeaders would have done so by now. But when a context ends, HTTP/2 returns
+		// although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }
 
-// isContextError reports whether the end of a context made the attempt fail.
+// isContextError reports whether the attempt failed because its time was over or the context of the call has ended.
 func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

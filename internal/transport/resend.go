@@ -7,31 +7,32 @@ import (
 	"sync"
 )
 
-// This file keeps net/http from sending a request twice.
+// This file keeps net/http from repeating a request that may have been performed, unless repeating is harmless.
 //
 // net/http repeats requests by itself in these cases:
 //   - On HTTP/1, if it wrote nothing of the request.
 //   - On HTTP/1, even if it wrote the request: if the method is safe, or if the request has an Idempotency-Key, which
 //     the caller's RoundTripper may add.
-//   - On HTTP/2, if the server has reset the stream, although the server may have performed the request.
+//   - On HTTP/2, if the server refuses or resets the stream in some ways, or closes the connection, although the server
+//     may have performed the request.
 //
-// In all cases net/http needs GetBody, unless the request has no body. So a request has GetBody only if net/http gets
-// it directly and speaks nothing but HTTP/1. Otherwise the body can be read only once, and net/http cannot repeat it.
-// The call itself then repeats a request that was provably not sent.
+// It cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has GetBody
+// only if net/http gets it directly and speaks nothing but HTTP/1. Otherwise the body can be read only once. The call
+// itself then repeats a request that was provably not sent.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also speaks nothing but HTTP/1.
 //
 // TLSNextProto has the protocols besides HTTP/1. The caller can add some, which may call no hooks. net/http adds its
-// own HTTP/2 when it sets up the Transport. Clone is called first because it does two things:
-//   - It makes net/http set up the original, as the first request would. That is safe while other requests run. Only
-//     then the TLSNextProto of the original is complete.
-//   - It returns a Transport whose TLSNextProto has only what the caller has added.
+// own HTTP/2 when it sets up the Transport. inspect cannot see what the caller has registered by RegisterProtocol; the
+// comment of WithHTTPClient warns of that.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok {
 		return false, false
 	}
+	// Clone makes net/http set up t, as the first request would, which completes t.TLSNextProto. That is safe while other
+	// requests run. The copy has only the protocols that the caller has added.
 	addedByCaller := t.Clone().TLSNextProto
 	if len(addedByCaller) > 0 {
 		return false, false
@@ -46,15 +47,17 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt, and leaves GetBody only if net/http may repeat the request. That is so on HTTP/1
-// alone. With a safe method net/http repeats a request that it has written, so then repeating the operation must also
-// be harmless. The caller ends the attemptBody that setBody returns.
+// setBody sets the body of an attempt. If net/http must not repeat the request, the body has no GetBody. Otherwise an
+// upload gets a GetBody that reads it anew, and a body in memory keeps that of the engine. net/http may repeat a
+// request on HTTP/1 only. With a safe method it repeats a request that it has written, so then repeating the operation
+// must also be harmless. The caller ends the attemptBody that setBody returns.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
 	switch {
 	case !mayRepeat:
-		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody.
+		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. HTTP/1
+		// sends such a POST or PUT chunked.
 		content := io.Reader(http.NoBody)
 		if req.Body != nil {
 			content = req.Body

@@ -31,7 +31,7 @@ func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error
 
 // maxBytes returns how many bytes of a response body are read. A response after which the call may make another attempt
 // is read up to mostAtOnce only, because it is probably dropped. If no attempt follows after all, because the budget is
-// spent for example, the caller gets these bytes.
+// spent for example, the caller gets what readBody has read. isRetryableStatus needs the Delivery of the response.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
 	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
@@ -59,8 +59,9 @@ func (c *call) responseInMemory(req *http.Request) *http.Response {
 // are read of a response after which the call may make another attempt.
 const mostAtOnce = 1 << 20
 
-// readBody reads and closes the body. It returns ErrTooLarge for a body over the limit. It reads any other body to its
-// end, so that net/http can use the connection again.
+// readBody reads and closes the body. For a body over the limit it returns ErrTooLarge with the bytes up to the limit,
+// or with none if Content-Length announces more. It reads any other body to its end, so that net/http can use the
+// connection again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may leave it out
 		return nil, nil

@@ -27,7 +27,7 @@ import (
 // If checkRetry returns false and no error, the engine returns what RoundTrip has returned. checkRetry returns an error
 // in two cases only:
 //   - The wait before the attempt failed, so there was no attempt.
-//   - A retry would follow, but the context has ended.
+//   - A retry would follow, but the context has ended. The caller gets the end of its context, not the 503 before it.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -121,14 +121,16 @@ func (c *call) isRetryableStatus(status int) bool {
 	return false
 }
 
-// isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped.
+// isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped. A
+// key source that fails makes its own retries.
 func isPermanent(err error) bool {
 	_, keyless := errors.AsType[*KeyError](err)
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
 // payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
-// waits for the rate limit costs nothing, because the rate limit already spares the service.
+// waits for the rate limit costs nothing, because the rate limit already spares the service. prepaid is what run gives
+// back if the retry never begins.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true

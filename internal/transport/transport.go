@@ -9,8 +9,8 @@
 //   - call.go: one call, which starts the engine
 //   - attempt.go: one attempt, which the engine asks for; response.go reads its response
 //   - retry.go: whether another attempt follows, which the engine asks too
+//   - resend.go: how net/http is kept from repeating a request that may have been performed
 //   - delivery.go: whether an attempt may have been performed
-//   - resend.go: how net/http is kept from sending a request twice
 package transport
 
 import (
@@ -57,9 +57,9 @@ type Config struct {
 	Policy           Policy
 	Budget           *overload.Budget // nil for none
 	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
-	// wrap the error of another call, which would be taken for the error of this one: errgroup, for example, makes the
-	// first error the cause of the context of all other calls. Disown returns an error that has the same text but does
-	// not match errors of calls. Nil leaves errors as they are.
+	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
+	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
+	// calls. Nil leaves errors as they are.
 	Disown func(error) error
 }
 
@@ -83,9 +83,9 @@ type Request struct {
 	// call with Replay of which an earlier attempt may have performed the operation: a new call would not know that.
 	Place *overload.Place
 	// StopContext is set by the walk that submits batches, and ends when that walk stops. Then the call begins no further
-	// wait or attempt, and a wait under way ends. But an attempt in flight goes on until its response comes or the context
-	// of the call ends, so that its outcome is not lost. StopContext must not outlive the context of the call. If it is
-	// nil, that context is used.
+	// wait or attempt, and a wait under way ends. But an attempt in flight goes on until its response comes, its time is
+	// over or the context of the call ends, so that its outcome is not lost. StopContext must not outlive the context of
+	// the call. If it is nil, that context is used.
 	StopContext context.Context //nolint:containedctx // the call has two contexts
 	Observe     func(Attempt)   // is called after each attempt; may be nil
 }

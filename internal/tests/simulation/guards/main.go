@@ -208,7 +208,7 @@ func guards() []guard {
 			"\t\tw.end(b)\n",
 			"\t\tw.end(b)\n" +
 				"\t\tfor err == nil && w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {\n" +
-				"\t\t\topts, err = w.service.caller.waitForTurn(w.sending, OpAccountUpdaterSubmit, w.opts)\n" +
+				"\t\t\topts, err = w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)\n" +
 				"\t\t\tif err == nil {\n\t\t\t\tw.submit(b, cards, opts)\n\t\t\t\tw.end(b)\n\t\t\t}\n\t\t}\n",
 		},
 		{
