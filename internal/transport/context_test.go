@@ -89,8 +89,8 @@ func TestKeySourceHasNoHooks(t *testing.T) {
 	assert.Equal(t, Unknown, result.Delivery, "a transport that calls no hooks proves nothing")
 }
 
-// TestEndOfAttemptWithAnotherError: a RoundTripper that may speak HTTP/2 may be writing the headers when the time of the
-// attempt is over, whatever error it returns then.
+// TestEndOfAttemptWithAnotherError: a RoundTripper that may speak HTTP/2 may be writing the headers when the time of
+// the attempt is over, whatever error it returns then.
 func TestEndOfAttemptWithAnotherError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
