@@ -178,26 +178,6 @@ func typeName(expr ast.Expr) string {
 	return name
 }
 
-// TestOnePlace: the table of operations has the paths, and
-// internal/urlpath, which escapes, fills them.
-func TestOnePlace(t *testing.T) {
-	t.Parallel()
-	noCode := regexp.MustCompile(`(?ms)//[^\n]*|^import \(.*?^\)`)
-	for pattern, place := range map[string]string{ // what stands in one file, or in none
-		`\burl\.Parse\(`: "client.go", `\burlpath\.Fill\(`: "exchange.go",
-		`"(/pg|/%|%s/|[^"\n]*(/platform|vault/))`:                                          "operations.go",
-		`\bhttp\.(NewRequest|Get\(|Post\(|PostForm|Head\(|DefaultClient|DefaultTransport)`: "",
-		`\burl\.(URL\{|ParseRequestURI|JoinPath|PathEscape)|\bpath\.(Join|Clean)\(`:        "",
-	} {
-		for _, name := range list(t, repo(), "*.go") {
-			if name != place && !strings.HasSuffix(name, "_test.go") {
-				code := noCode.ReplaceAllString(read(t, name), "")
-				assert.Empty(t, regexp.MustCompile(pattern).FindString(code), "%s: only in %q", name, place)
-			}
-		}
-	}
-}
-
 // TestAllTypes: every struct type is among those that are filled with secrets.
 func TestAllTypes(t *testing.T) {
 	t.Parallel()
