@@ -116,8 +116,17 @@ func (s *settings) work(ctx context.Context) error {
 	return w.Run(worker.InterruptCh())
 }
 
-// submitAll submits what is left of all cards. It fails if anything is left.
+// submitAll submits what is left of all cards, once no other process is at work. It fails if anything is left.
 func (s *settings) submitAll(ctx context.Context) error {
+	for {
+		err := s.submitOnce(ctx)
+		if !errors.Is(err, sqlpayvault.ErrRunning) || !wait(ctx, 200*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+func (s *settings) submitOnce(ctx context.Context) error {
 	pv, err := payvault.NewClient(s.url, s.key)
 	if err != nil {
 		return err

@@ -175,35 +175,65 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// supervise keeps children running, and starts one again that was killed or has failed.
-func (w *world) supervise(ctx context.Context, as string) (stop func()) {
+// mostFailures is how often in a row a child may end with an error of its own. While the server of Temporal is killed
+// and starts again, a child fails a few times.
+const mostFailures = 50
+
+// supervise keeps children running, and starts one again that was killed or has failed. The context that it returns
+// ends with the error of a child that fails again and again.
+func (w *world) supervise(ctx context.Context, as string) (working context.Context, stop func()) {
 	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
 	var running sync.WaitGroup
 	var once sync.Once
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	for i := range w.workers {
 		running.Go(func() {
+			failures := 0
 			for ctx.Err() == nil {
 				w.mu.Lock()
 				child, err := w.start(ctx, as)
 				w.processes[i] = child
 				w.mu.Unlock()
-				if err == nil && child.Wait() == nil {
+				if err == nil {
+					err = child.Wait()
+				}
+				if err == nil {
 					once.Do(func() { close(w.finished) })
 					return
+				}
+				failures++
+				if wasKilled := child.ProcessState != nil && !child.ProcessState.Exited(); wasKilled {
+					failures = 0
+				}
+				if failures == mostFailures {
+					cancel(fmt.Errorf("child %d fails each time: %w\n%s", i, err, w.lastLogs()))
 				}
 				wait(ctx, 200*time.Millisecond)
 			}
 		})
 	}
-	return func() {
-		cancel()
+	return ctx, func() {
+		cancel(nil)
 		for i := range w.workers {
 			w.signal(i, syscall.SIGCONT)
 			w.signal(i, syscall.SIGKILL)
 		}
 		running.Wait()
 	}
+}
+
+// lastLogs returns the end of what the children have logged.
+func (w *world) lastLogs() string {
+	text, _ := os.ReadFile(w.logs.Name())
+	return string(text[max(0, len(text)-500):])
+}
+
+// orCause returns the reason why a context has ended, and otherwise err.
+func orCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 func (w *world) signal(i int, s syscall.Signal) {
@@ -216,14 +246,16 @@ func (w *world) signal(i int, s syscall.Signal) {
 
 // quiet does something with children that nothing happens to.
 func (w *world) quiet(ctx context.Context, do func(context.Context) error) error {
-	defer w.supervise(ctx, childWork)()
-	return do(ctx)
+	working, stop := w.supervise(ctx, childWork)
+	defer stop()
+	return orCause(working, do(working))
 }
 
 // amid does something of so many requests with children, while requests fail, processes are killed and frozen and
 // networks are broken.
 func (w *world) amid(ctx context.Context, part, as string, requests int, do func(context.Context) error) error {
-	defer w.supervise(ctx, as)()
+	ctx, stop := w.supervise(ctx, as)
+	defer stop()
 	w.failing.Store(true)
 	defer w.failing.Store(false)
 	w.pauses.Store(0)
@@ -232,7 +264,7 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 	harming, end := context.WithCancel(ctx)
 	var done harms
 	go func() { harmed <- w.harmAll(harming, as, requests, &done) }()
-	err := do(ctx)
+	err := orCause(ctx, do(ctx))
 	took := time.Since(began)
 	end()
 	err = errors.Join(err, <-harmed)
