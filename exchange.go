@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -41,41 +40,51 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 
 // perform checks a call, sends it, reads its success into the reply, and tells the observers. Every operation comes
 // through here.
-func (c *caller) perform(ctx context.Context, call call, opts []CallOption) (err error) {
+func (c *caller) perform(ctx context.Context, call call, opts []CallOption) error {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		// Observers are not told, because Start needs the context of the call.
 		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
-	start, info := time.Now(), CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
+	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
 	if !info.Op.isTyped() { // its template is only a list of parameters
 		info.Path = ""
 	}
+	// errPanic stays if code of the caller panics, such as a key source or a RoundTripper. The panic goes on.
+	end := outcome{start: time.Now(), err: errPanic}
 	ctx = observers.start(ctx, info)
-	var (
-		result transport.Result
-		unread []string
-	)
-	returned := false // stays false if code of the caller panics, such as a key source or a RoundTripper
-	defer func() {
-		if !returned {
-			err = panicError(info.Op) // for the observers: the panic goes on
-		}
-		took := time.Since(start)
-		if o.response != nil {
-			*o.response = Response{result.Status, result.Header, result.Body, result.Attempts, took, unread}
-		}
-		observers.end(ctx, info, callResult(result, call.reply, took, unread, err))
-	}()
-	out, refused := c.newRequest(call, &o)
-	if refused == nil {
-		out.Observe = observers.attempts(ctx, info)
-		result, err = c.transport.Do(ctx, &out.Request)
-		unread, err = out.finish(ctx, result, err)
+	defer func() { end.tell(ctx, observers, info, call.reply, o.response) }()
+	out, err := c.newRequest(call, &o)
+	if err != nil {
+		end.err = err
+		return err
 	}
-	returned = true
-	return cmp.Or(refused, err)
+	out.Observe = observers.attempts(ctx, info)
+	result, err := c.transport.Do(ctx, &out.Request)
+	end.result = result
+	end.unread, end.err = out.finish(ctx, result, err)
+	return end.err
+}
+
+// outcome is what came of a call.
+type outcome struct {
+	start  time.Time
+	result transport.Result
+	unread []string
+	err    error
+}
+
+// tell fills in the Response of WithResponse, if there is one, and tells the observers that the call has ended.
+func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, into reply, response *Response) {
+	if e.err == errPanic { //nolint:errorlint // as perform has set it
+		e.err = panicError(info.Op)
+	}
+	took := time.Since(e.start)
+	if response != nil {
+		*response = Response{e.result.Status, e.result.Header, e.result.Body, e.result.Attempts, took, e.unread}
+	}
+	observers.end(ctx, info, callResult(e.result, into, took, e.unread, e.err))
 }
 
 // outgoing is a request that passed all checks.
