@@ -60,10 +60,9 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	case c.isPaced(resp):
-		// The retry waits for the rate limit, which may make it wait longer than after. Pace.Wait compares that wait with
-		// the deadline. If it is too long, the call ends with a HeldError, which says how long.
-	case after > 0 && endsWithin(ctx, after):
+	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares that wait with the
+	// deadline. If it is too long, the call ends with a HeldError, which says how long.
+	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}
 	return c.isRetryable(resp, failed)
