@@ -67,7 +67,7 @@ func (c *contract) operations() map[string]*openapi3.Operation {
 	return operations
 }
 
-// A message is a request as it was sent, on its way through the document.
+// A message is a request and the operation of the document that it belongs to.
 type message struct {
 	*openapi3filter.RequestValidationInput
 	body []byte

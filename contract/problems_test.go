@@ -18,7 +18,7 @@ const (
 	maxText     = 300
 )
 
-// A problem is one thing that a validation found wrong: kin-openapi's own errors repeat whole schemas and values.
+// A problem is one fault that a validation found. The errors of kin-openapi repeat whole schemas and values instead.
 type problem struct {
 	at   string // where in the message
 	rule string // the keyword of the schema, if it is one

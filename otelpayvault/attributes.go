@@ -13,7 +13,7 @@ import (
 	"example.com/payvault"
 )
 
-// Attributes for which there is no semantic convention.
+// OpenTelemetry has no semantic convention for these attributes.
 const (
 	operationKey = attribute.Key("payvault.operation")
 	codeKey      = attribute.Key("payvault.code")
@@ -21,7 +21,7 @@ const (
 	deliveryKey  = attribute.Key("payvault.delivery")
 )
 
-// request is known before anything is sent.
+// request returns the attributes that are known before anything is sent.
 func request(call payvault.CallInfo) []attribute.KeyValue {
 	host, port := server(call)
 	attrs := []attribute.KeyValue{
@@ -31,12 +31,12 @@ func request(call payvault.CallInfo) []attribute.KeyValue {
 	return append(attrs, template(call)...)
 }
 
-// answer is what an attempt and a call have in common.
+// answer returns the attributes that the result of an attempt and that of a call have in common.
 func answer(r payvault.CallResult) []attribute.KeyValue {
 	return append(outcome(r), deliveryKey.String(r.Delivery.String()))
 }
 
-// outcome is the part of the answer that is also an attribute of http.client.request.duration.
+// outcome returns the attributes of a result that http.client.request.duration has too.
 func outcome(r payvault.CallResult) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if r.StatusCode != 0 {
@@ -45,6 +45,7 @@ func outcome(r payvault.CallResult) []attribute.KeyValue {
 	return append(attrs, failure(r)...)
 }
 
+// failure returns the attribute error.type, or none for a success.
 func failure(r payvault.CallResult) []attribute.KeyValue {
 	if kind := errorType(r); kind != "" {
 		return []attribute.KeyValue{semconv.ErrorTypeKey.String(kind)}
@@ -52,9 +53,12 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 	return nil
 }
 
-// errorType is the class of an unknown outcome or of a refusal for the rate, else the status of an answer that refuses,
-// as the conventions want it, and else the class of the error. An attempt that is answered has no class.
-// Code 2 of Validate is its answer and no error if the status is 2xx, 400 or 422; there is no Err then, but a Code.
+// errorType returns the value of error.type, or "" for a success. The first of these that applies is the value:
+//   - the class of an unknown outcome, or of a refusal by the rate limit
+//   - the HTTP status if it is 400 or above, as the conventions ask
+//   - the class of the error
+//
+// An application that does not pass Validate has no error: then Err is nil and Code is 2, whatever the status is.
 func errorType(r payvault.CallResult) string {
 	class := r.ErrorClass()
 	switch {
@@ -66,7 +70,8 @@ func errorType(r payvault.CallResult) string {
 	return class
 }
 
-// code is one of the platform, or "other": it is text of the service, of any length, and could hold anything.
+// code returns the attribute of the platform code. A code that is long or has unusual characters becomes "other": the
+// service has written it, so it may hold anything.
 func code(r payvault.CallResult) attribute.KeyValue {
 	const longest, allowed = 12, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	if len(r.Code) > longest || strings.Trim(r.Code, allowed) != "" {
@@ -75,12 +80,12 @@ func code(r payvault.CallResult) attribute.KeyValue {
 	return codeKey.String(r.Code)
 }
 
-// sentNothing reports whether there was no key for an attempt: then there was no HTTP request either, not even a
-// connection.
+// sentNothing reports whether an attempt got no API key. Then it made neither a connection nor an HTTP request.
 func sentNothing(r payvault.CallResult) bool {
 	return r.StatusCode == 0 && r.Delivery == payvault.DeliveryNotSent && r.ErrorClass() == "no_key"
 }
 
+// template returns the attribute url.template, or none for Client.Call.
 func template(call payvault.CallInfo) []attribute.KeyValue {
 	if call.Path == "" {
 		return nil
@@ -88,6 +93,7 @@ func template(call payvault.CallInfo) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.URLTemplate(call.Path)}
 }
 
+// server returns the host and the port of the base URL.
 func server(call payvault.CallInfo) (host string, port int) {
 	host, text, err := net.SplitHostPort(call.Server)
 	if err != nil {
@@ -99,7 +105,7 @@ func server(call payvault.CallInfo) (host string, port int) {
 
 const otherMethod = "_OTHER"
 
-// method replaces what is not a method of HTTP, as the conventions want it: a caller of Client.Call can give any text.
+// method returns the HTTP method. A text of Client.Call that is no known method becomes _OTHER, as the conventions ask.
 func method(call payvault.CallInfo) string {
 	known := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

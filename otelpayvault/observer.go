@@ -24,7 +24,7 @@ type config struct {
 	meters  metric.MeterProvider
 }
 
-// WithTracerProvider takes the place of the global provider of tracers, unless p is nil.
+// WithTracerProvider sets the provider of tracers. Without it, and for nil, that is the global one.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(c *config) {
 		if p != nil {
@@ -33,7 +33,7 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider takes the place of the global provider of meters, unless p is nil.
+// WithMeterProvider sets the provider of meters. Without it, and for nil, that is the global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(c *config) {
 		if p != nil {
@@ -42,9 +42,9 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	}
 }
 
-// Observer returns what traces and measures the calls of a client, for [payvault.WithObserver]. Several clients may
-// share it. Without options it uses the global providers; an option that is nil is left out. An instrument that a
-// provider refuses to make is reported to the error handler of OpenTelemetry, and left out.
+// Observer returns an observer for [payvault.WithObserver] that traces and measures the calls of a client. Several
+// clients may share it. Without options it uses the global providers. If a provider refuses to make an instrument, the
+// error handler of OpenTelemetry is told, and the instrument is left out.
 func Observer(opts ...Option) payvault.Observer {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, opt := range opts {
@@ -66,7 +66,7 @@ type observer struct {
 	instruments instruments
 }
 
-// callKey finds the span of a call in its context, whatever spans others have put there since.
+// callKey is the key of the span of a call in its context. Other code may have put another span there meanwhile.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -75,7 +75,7 @@ func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Co
 	return context.WithValue(ctx, callKey{o}, span)
 }
 
-// attempt makes the span of an attempt that is over, if it made an HTTP request.
+// attempt makes the span of an attempt that has ended. An attempt that made no HTTP request gets none.
 func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
 	end := time.Now()
 	o.instruments.attempt(ctx, call, r)

@@ -14,8 +14,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Application is a merchant application, its fields named as on the wire. Its saved values, which hold tax IDs and
-// the like, are shown by [Application.Data] only.
+// Application is a merchant application. Its saved values may hold tax IDs, so only [Application.Data] shows them.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it

@@ -79,7 +79,7 @@ type paymentFields struct {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check adds problems that the document does not show. One field is enough for each kind of payment data.
+// check adds the problems that api/openapi.yaml cannot express. One field of any kind of payment data is enough.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
 	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
@@ -88,7 +88,8 @@ func (f *paymentFields) check(p problems, path string) {
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 
-// card returns what the emulator keeps of payment data. The first kind counts: card number, swipe, ACH data, wallet.
+// card returns what the emulator keeps of payment data. If there are several kinds, it keeps the first of these: card
+// number, swipe, ACH data, wallet.
 func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
 	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {

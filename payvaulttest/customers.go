@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
-// CustomerKey names a customer, its fields named as on the wire: a customer_id is unique for its merchant.
+// CustomerKey identifies a customer. A customer_id is unique for its merchant only.
 type CustomerKey struct {
 	MerchantID payvault.MerchantID
 	ID         string

@@ -32,7 +32,8 @@ type Dispute struct {
 	Response *DisputeResponse `json:"-"`
 }
 
-// DisputeResponse is the answer that a dispute received, as it is on the wire, its file by size and sum.
+// DisputeResponse is the answer that a dispute has received, as it was on the wire. It has the size and the checksum of
+// the file instead of its content.
 type DisputeResponse struct {
 	Message         string          `json:"message"`
 	Type            string          `json:"cbr_response_type"` // ND, CP, CE, OT or ID

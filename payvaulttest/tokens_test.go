@@ -107,7 +107,7 @@ func TestTokenizeKinds(t *testing.T) {
 	}
 }
 
-// The interface shows nothing that is required for a kind of payment data. That there is any is the emulator's choice.
+// The service does not document which payment data is required. The emulator requires some, by its own choice.
 func TestTokenizeRequiresAnyPaymentData(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

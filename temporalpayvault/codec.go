@@ -188,8 +188,8 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// holdsSecret reports whether there is a Secret that is not empty in what JSON shows of a value. JSON was written
-// before, so the value does not hold itself.
+// holdsSecret reports whether the JSON of a value shows a Secret that is not empty. The value was written as JSON
+// before, so it has no cycle.
 func holdsSecret(v reflect.Value) bool {
 	if !v.IsValid() || v.Type() == reflect.TypeFor[payvault.Secret]() {
 		return v.IsValid() && !v.IsZero()

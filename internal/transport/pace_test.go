@@ -59,7 +59,7 @@ func TestRefusalBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestWaitedIsThatOfTheAttempt: not of one before it, if the limit was lifted meanwhile.
+// TestWaitedIsThatOfTheAttempt: an attempt after the limit has ended does not report the wait of an earlier one.
 func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

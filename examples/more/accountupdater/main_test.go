@@ -161,7 +161,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures: what may have arrived is not sent again, and what has not is.
+// TestFailures: a batch that may have arrived is not sent again, and one that has not arrived is.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -358,7 +358,7 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged is refused: the journal is of other cards, be they as many.
+// TestFileThatHasChanged: a file with other cards is refused, even if it has as many cards as before.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{

@@ -469,7 +469,7 @@ func TestMarkupIsText(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 
-// Who has the focus on a row, or on a detail, that is there no more goes on from the part of the page that it was in.
+// If the row or the detail that has the focus goes away, the focus moves to the part of the page that held it.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))

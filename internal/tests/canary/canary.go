@@ -25,7 +25,8 @@ const (
 	Raw    = "7awCanary"    // of every body, header, file, path, query and filter
 )
 
-// Types returns the exported struct types by name: those that the methods, fields and options of a client lead to.
+// Types returns, by name, the exported struct types that can be reached from the methods, fields and options of a
+// client.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{

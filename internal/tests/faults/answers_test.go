@@ -25,7 +25,7 @@ const success = `{"code":0,"rcode":"000","card_id":"C1","data":{"customer_id":"C
 
 var errOwn = errors.New("the vault is sealed")
 
-// faults are all, in the order in which they strike on the way of a request.
+// faults returns all faults, in the order in which a request can meet them.
 func faults() []*fault {
 	return slices.Concat(connectionFaults(), lostFaults(), statusFaults(), waits(), notSuccess())
 }

@@ -63,8 +63,8 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the answer may be taken for one that is not about its batch: the key is refused, or
-// the body is whole and has no code.
+// decidesNothing reports whether the SDK may take the answer for one that says nothing about the batch: it refuses the
+// key, or its body is complete and has no code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// life is one run of a job in a process, which may die: then nothing of it reaches the network or the journal any
-// more.
+// life is one run of a job in a process. The process may die. Then nothing of the run reaches the network or the
+// journal any more.
 type life struct {
 	run    *run
 	call   int

@@ -11,8 +11,8 @@ import (
 	"example.com/payvault"
 )
 
-// FillIn stands for a value that is not shown. A test does not declare it, so that Go with it does not compile until
-// the reader has written what is meant.
+// FillIn stands in Go code for a value that the page does not show. Nobody declares it, so the code does not compile
+// until the reader has replaced it.
 const FillIn = "fillIn"
 
 const longText = 200 // characters; a longer text of a fault is not shown

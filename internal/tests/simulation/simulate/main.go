@@ -70,7 +70,7 @@ func main() {
 		job.Done = ctx.Done()
 		play(t, world, job)
 	}
-	// Package synctest wants a test to run in.
+	// synctest.Test takes a *testing.T, so the scenarios are played as a test.
 	all := func(_, _ string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
 }
