@@ -12,9 +12,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns how many connections the statements of batches use at a time: as many as db may open, or two
-// without a limit. Two is how many database/sql keeps open by default. It would open and close others for each
-// statement.
+// connectionsOf returns how many connections the statements of batches use at a time: as many as db may open, or two if
+// it has no limit. database/sql keeps two connections open by default, and would open any other for one statement.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -22,8 +21,8 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// try runs a statement of a batch, and tries it again for up to 10 s when it fails. A statement that has begun is
-// waited for, whatever becomes of ctx: otherwise nobody would know whether the batch was recorded.
+// try runs a statement of a batch, and tries it again for up to 10 s if it fails. ctx ends the wait for a connection.
+// It does not end a statement: otherwise nobody would know whether the batch was recorded.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
 	select {
 	case j.statements <- struct{}{}:
@@ -36,11 +35,12 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement again until it succeeds, for up to 10 s. It may have been performed though it failed.
+// retry runs a statement until it succeeds, for up to 10 s. A statement that failed may have been performed, so it must
+// be one that can be repeated.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var first error // those after it follow from it
+	var first error // later errors follow from it
 	for wait := time.Millisecond; ; wait = min(2*wait, pause) {
 		err := statement(ctx)
 		if err == nil || errors.Is(err, ErrRunning) {
@@ -74,7 +74,7 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 	return changed, err
 }
 
-// isPooled reports whether a driver finds that its prepared statements are on another connection.
+// isPooled reports whether a statement failed because a pooler had prepared it on another connection.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
 // describe says what to do about an error of the database.
@@ -86,8 +86,8 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning adds ErrRunning to the error of a row or file that stays locked, since a frozen run may hold the lock. The
-// end of ctx is no such error.
+// orRunning adds ErrRunning to the error of a row or file that stays locked, because a frozen run may hold the lock. It
+// returns other errors, and all errors after the end of ctx, as they are.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)
@@ -113,8 +113,8 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses those of another version. Others may make them at
-// the same time, which Postgres reports as an error.
+// createTables makes the tables if they are not there, and refuses tables of another version. It tries again, because
+// Postgres reports an error if another process makes the same table at the same time.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
 	for range 5 {

@@ -22,34 +22,34 @@ var (
 const (
 	defaultLease = 5 * time.Second
 	shortLease   = 10 * time.Millisecond
-	timeout      = 10 * time.Second // of a statement, and of all tries of one
-	pause        = 100 * time.Millisecond
+	timeout      = 10 * time.Second       // of a statement with all its tries
+	pause        = 100 * time.Millisecond // longest wait between two tries
 )
 
 // begun is the status of a batch that has not ended.
 const begun = "begun"
 
 // Journal is a [payvault.Journal] in a database. From the first Begin of a job until Close it holds the lease of that
-// job: open one for a run. It is safe for concurrent use, but by one walk of a job at a time: a second walk with the
-// same Journal would find that batches in flight are of unknown outcome.
+// job, so open one for each run. It is safe for concurrent use. But do not give it to two walks of one job at a time:
+// the second walk would take the batches in flight for batches of unknown outcome.
 type Journal struct {
 	db     *sql.DB
-	ends   *sql.DB // for End; for a file of Open a connection of its own, else db
-	file   string  // that Open opened; "" if New got db
-	run    string  // the holder of its leases
+	ends   *sql.DB // used by End; it has a connection of its own for a file of Open, and is db otherwise
+	file   string  // the path that Open opened; "" if New got db
+	run    string  // name of this run, as the holder of leases
 	lease  time.Duration
 	shared bool // without leases
 
-	statements chan struct{} // holds one for each statement of a batch
-	claiming   chan struct{} // holds one while a lease is taken
+	statements chan struct{} // has one element for each statement of a batch under way
+	claiming   chan struct{} // has one element while a lease is taken
 	closing    chan struct{} // closed by Close
 	close      func() error
-	working    sync.WaitGroup // what uses db
-	begins     atomic.Int64   // calls of Begin
+	working    sync.WaitGroup // methods and goroutines that use db
+	begins     atomic.Int64   // number of calls of Begin
 
 	mu     sync.Mutex
 	closed bool
-	held   map[string]bool // jobs whose leases it has
+	held   map[string]bool // jobs whose leases this run has
 }
 
 var _ payvault.Journal = (*Journal)(nil)
@@ -57,9 +57,9 @@ var _ payvault.Journal = (*Journal)(nil)
 // Option sets up a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a job stays with a run that gives no sign of life; 5 s if it is not positive, and else 10 ms
-// at least. A run gives five signs of life in that time. The next run of a job whose process was killed waits for so
-// long before its first batch, whatever lease it has itself.
+// WithLease sets how long a run keeps its job without a sign of life. The default, also for a d that is not positive,
+// is 5 s, and the least is 10 ms. A run gives five signs of life in that time. If a process is killed, the next run of
+// its job waits for the lease of the killed run before its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		if j.lease = defaultLease; d > 0 {
@@ -68,8 +68,8 @@ func WithLease(d time.Duration) Option {
 	}
 }
 
-// WithoutLease lets several journals work on one job at a time, as the workers of Temporal or River do: these give each
-// batch to one worker at a time. A batch that another journal has begun and not ended is of unknown outcome.
+// WithoutLease lets several journals work on one job at a time. It is for engines such as Temporal and River, which
+// give each batch to one worker at a time. A batch that another journal has begun and not ended is of unknown outcome.
 func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
@@ -123,7 +123,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// insertBatch begins a batch that is not there, or was not sent. The run and the number tell which Begin it was.
+// insertBatch records that a batch has begun, if the batch is not recorded or is recorded as not sent. Run and number
+// identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -135,7 +136,8 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert begins a batch, or reads what is known of it.
+// insert records that a batch has begun, or returns what is recorded of it. It returns ErrRunning if another run has
+// the lease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -156,7 +158,7 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // another run has the lease
+	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // insertBatch found no lease
 		return s, ErrRunning
 	case err != nil:
 		return s, err
@@ -168,7 +170,8 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return payvault.BatchState{Begun: true}, nil
 }
 
-// upsertBatch records an outcome. That a batch was not sent is recorded only if no other run has begun it since.
+// upsertBatch records an outcome. It does not record that a batch was not sent if another run has begun the batch
+// since.
 const upsertBatch = `INSERT INTO payvault_batches
 	(job, batch, run, number, status, cards, request_id, status_code, code, message)
 	VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9) ON CONFLICT (job, batch) DO UPDATE
@@ -176,8 +179,8 @@ const upsertBatch = `INSERT INTO payvault_batches
 	status_code = excluded.status_code, code = excluded.code, message = excluded.message
 	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR payvault_batches.run = excluded.run`
 
-// End records what came of a batch, as [payvault.Journal] says. It needs no lease. When the database fails, as by a
-// connection that drops, End tries again for 10 s.
+// End records the outcome of a batch, as [payvault.Journal] says. It needs no lease. If the database fails, for example
+// because a connection drops, End tries again for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
@@ -193,6 +196,7 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 // Close gives up the leases, and closes the file of [Open].
 func (j *Journal) Close() error { return j.close() }
 
+// end waits until no method uses the database, gives up the leases, and closes the file. Close calls it once.
 func (j *Journal) end() error {
 	j.mu.Lock()
 	j.closed = true
@@ -206,7 +210,7 @@ func (j *Journal) end() error {
 	return err
 }
 
-// enter counts a method that uses the database, unless the journal is closed.
+// enter notes that a method uses the database, so that Close waits for it. It fails if the journal is closed.
 func (j *Journal) enter() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

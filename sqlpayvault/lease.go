@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// holding is who holds a job, the number of its signs of life so far, and after how many milliseconds without another
-// one it is dead. No clocks are compared.
+// holding is the state of a lease. A holder whose beat does not change for the time of its lease counts as dead. The
+// run that waits measures that time itself, so no clocks of two machines are compared.
 type holding struct {
-	holder      string
-	beat, lease int64
+	holder string // name of the run; "" for none
+	beat   int64  // number of its signs of life
+	lease  int64  // in milliseconds
 }
 
-// beat gives signs of life for all leases. The next one makes up for one that fails.
+// beat gives signs of life for all leases until Close. It ignores a statement that fails, because the next one comes
+// soon.
 func (j *Journal) beat() {
 	ticker := time.NewTicker(j.lease / 5)
 	defer ticker.Stop()
@@ -56,22 +58,23 @@ func (j *Journal) claim(ctx context.Context, job string) error {
 	return nil
 }
 
+// holds reports whether this run has the lease of a job.
 func (j *Journal) holds(job string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.held[job]
 }
 
-// disclaim forgets a lease that another run has, so that the next Begin asks again.
+// disclaim forgets a lease that another run has taken, so that the next Begin asks for it again.
 func (j *Journal) disclaim(job string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.held, job)
 }
 
-// take takes the lease of a job as soon as it is free, or its holder has given no sign of life for long enough. Two
-// signs of life are those of another run at work. A single one may come from a process that was killed: the database
-// may perform the last statement of a process after its end.
+// take takes the lease of a job as soon as it is free, or its holder has given no sign of life for the time of its
+// lease. After two signs of life it returns ErrRunning: another run is at work. One sign is not enough, because the
+// database may perform the last statement of a process after that was killed.
 func (j *Journal) take(ctx context.Context, job string) error {
 	var last holding
 	var dead <-chan time.Time
@@ -112,7 +115,8 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes a lease, unless its holder has given a sign of life since it was looked at, or another run was faster.
+// takeFrom takes a lease that was read as from. It does nothing if the holder has given a sign of life since, or if
+// another run has taken the lease.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE
@@ -122,7 +126,7 @@ func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error 
 	return err
 }
 
-// holding reads who holds a job; nobody does if it is not there.
+// holding reads the lease of a job. It returns a holding without a holder if the job is not recorded.
 func (j *Journal) holding(ctx context.Context, job string) (h holding, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		row := j.db.QueryRowContext(ctx, `SELECT holder, beat, lease FROM payvault_jobs WHERE job = $1`, job)

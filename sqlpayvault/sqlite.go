@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Open opens a journal in a file, by SQLite. It makes a file that is not there, for its owner only.
+// Open opens a journal in a file, by SQLite. If there is no file, it makes one that only its owner can read.
 //
 // While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close makes
-// one file of them. Open refuses a file that was moved or copied without its -wal, since it may lack the latest
-// batches. It reads all of the file, and refuses one that is not whole.
+// one file of them. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
+// batches. Open reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
 	if err != nil {
@@ -57,9 +57,9 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// openFile opens a file. With FULL each commit is on the disk before it returns. With NORMAL it survives the end of the
-// process, and is on the disk after the next commit with FULL: that will do for outcomes, since a batch without one is
-// of unknown outcome. It saves half of the time on a slow disk.
+// openFile opens a file. With FULL each commit is on the disk before it returns. With NORMAL a commit survives the end
+// of the process, and is on the disk after the next commit with FULL. NORMAL is enough for outcomes: if one is lost,
+// its batch is of unknown outcome. It saves half of the time on a slow disk.
 func openFile(path, synchronous string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -103,8 +103,8 @@ func checkWhole(ctx context.Context, path string) error {
 		"killed or is at work: put both of them into one folder. "+remedy, path, filepath.Base(wal))
 }
 
-// checkPages reads a file as a whole, and returns an error if a part of it is missing, as after a copy to a disk that
-// was full. A million batches take about 4 s.
+// checkPages reads the whole file, and returns an error if a part of it is missing, for example because the disk was
+// full when it was copied. A million batches take about 4 s.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
@@ -116,8 +116,8 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether a file is empty, and whether it is marked as one with a -wal: its version of the file format
-// is 2.
+// inspect reports whether a file is empty, and whether SQLite has marked it as a file with a -wal. The mark is version
+// 2 of the file format.
 func inspect(path string) (isNew, isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
@@ -135,7 +135,7 @@ func inspect(path string) (isNew, isOpen bool, err error) {
 	return false, header[18] == 2 || header[19] == 2, err
 }
 
-// closeFile makes one file of all that belongs to it, unless another process has it open, which then does so.
+// closeFile makes one file of the file and its -wal. If another process has the file open, that process does so later.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

@@ -10,12 +10,12 @@ import (
 // Batch is a batch of a job.
 type Batch struct {
 	Index   int                   // of the batch, zero-based
-	Start   int                   // position of its first card in the stream; the batch has up to 100 from there
-	Outcome payvault.BatchOutcome // BatchUnknown also if the batch was begun and not ended
+	Start   int                   // position of its first card in the stream; the batch has up to 100 cards
+	Outcome payvault.BatchOutcome // its Status is BatchUnknown also if the batch was begun and not ended
 }
 
-// Unresolved returns the batches of unknown outcome, in their order. Somebody has to look up each of them, since no run
-// sends it again. While a run is at work, the batches in flight are among them.
+// Unresolved returns the batches of unknown outcome, in their order. No run sends them again, so somebody has to look
+// up each of them. While a run is at work, the batches in flight are among them.
 func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, job, begun, string(payvault.BatchUnknown))
 }
@@ -26,7 +26,7 @@ func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, job, refused, refused)
 }
 
-// list returns the batches of two statuses.
+// list returns the batches that have one of two statuses.
 func (j *Journal) list(ctx context.Context, job, status, or string) (batches []Batch, err error) {
 	if err := j.enter(); err != nil {
 		return nil, err
