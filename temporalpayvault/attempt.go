@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxAttempts = 60 // without progress; with the waits between them they take an hour
-	maxReason   = 1000
+	maxAttempts = 60   // without progress; with the waits between them they take an hour
+	maxReason   = 1000 // bytes of a text in a history
 )
 
 // ending says why an attempt of an activity has not done all of its range.
@@ -24,8 +24,8 @@ type ending struct {
 	Wait time.Duration `json:"wait,omitempty"` // how long the service asked to wait
 }
 
-// end takes the error of an attempt, and returns an error if Temporal has to start the activity again. Otherwise the
-// workflow learns from the report what the attempt has done, and the log why it ends.
+// end takes the error of an attempt. It returns an error if Temporal has to start the activity again. Otherwise the
+// activity returns its report, so the workflow learns what the attempt has done. The log says why the attempt ended.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
 		return nil //nolint:nilerr // a canceled activity reports what it has done
@@ -37,8 +37,9 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider looks at an error. After progress the workflow deals out the rest, so that only attempts without progress
-// count.
+// consider decides what follows from the error of an attempt: a pause, a wait, or a retry by Temporal, for which it
+// returns the error. After progress the workflow deals out the rest as a new activity, so attempt counts only attempts
+// without progress.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -60,10 +61,9 @@ func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
-// call calls a function of a source or a sink. It gives up a call that takes longer than limit, and the job pauses;
-// the function may then go on in its goroutine. The text of an error is left out, since it may quote a card. Of an
-// application error it keeps the message and the type: those are the words that the caller has chosen for the
-// history.
+// call calls a function of a source or a sink. If the function takes longer than limit, call returns an error that
+// pauses the job, and the function may go on in its goroutine. The text of an error may quote a card, so call leaves it
+// out. Of an application error it keeps the message and the type, because the caller has written these for the history.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -104,7 +104,7 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	return r.value, r.err
 }
 
-// cut bounds a text of a history.
+// cut shortens a text to maxReason bytes.
 func cut(text string) string {
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"

@@ -21,11 +21,11 @@ type order struct {
 	Job      string // names the cards in the journal
 	Source   string
 	Snapshot Snapshot
-	From     int // batch
-	To       int // batch, not included
-	InFlight int // requests
-	Interval time.Duration
-	Permits  int           // batches that may go wrong
+	From     int           // first batch
+	To       int           // last batch, not included
+	InFlight int           // number of requests in flight
+	Interval time.Duration // between two batches, for a job with a rate
+	Permits  int           // number of batches that may go wrong
 	Limit    time.Duration // of a call of the source
 }
 
@@ -38,7 +38,7 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 of them
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"` // permits
+	Lost        int            `json:"lost,omitempty"` // number of permits
 	ending
 }
 
@@ -61,8 +61,8 @@ const reasonChanged = "the source has other cards than those of the snapshot"
 // errEnd ends a walk whose rest is left to another activity.
 var errEnd = errors.New("the attempt ends")
 
-// submit submits a range of batches. The journal knows which of them may have been sent. So the server may start it as
-// often as it likes, even while an attempt that was taken for lost is still at work.
+// submit submits a range of batches. The journal knows which of them may have been sent. So Temporal may start the
+// activity any number of times, even while an earlier attempt that counts as lost is still at work.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
 		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
@@ -92,11 +92,11 @@ type submission struct {
 
 	permits *permits
 	stop    context.CancelCauseFunc // ends the walk; the first error counts
-	done    atomic.Int64            // as report.Done, for the heartbeat
+	done    atomic.Int64            // number of decided batches, for the heartbeat
 }
 
-// run reads the cards and sends them. It counts batches up to the first that is not decided; the journal knows of
-// others behind it.
+// run reads the cards and sends them. The report counts batches up to the first one that is not decided. Later batches
+// may be decided too: the journal has their outcomes, and the next attempt reads them.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if err != nil {
@@ -147,7 +147,8 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	return true
 }
 
-// read returns the cards of the range, if they are those of the job.
+// read returns the cards of the range. If the source no longer has the cards of the job, it returns an error that
+// pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
 	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)
@@ -166,7 +167,8 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream gives the cards of each batch when there is a permit for it, and when it is due if the job has a rate.
+// stream yields the cards of each batch as soon as there is a permit for the batch. In a job with a rate it waits for
+// the interval first.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq[payvault.AccountUpdaterCard] {
@@ -197,7 +199,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// appendSome appends as many as a list may have.
+// appendSome appends elements until the list has maxListed of them.
 func appendSome[T any](list, more []T) []T {
 	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }

@@ -27,13 +27,13 @@ type codec struct {
 	ciphers map[string]cipher.AEAD
 }
 
-// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM: with the key of the ID current, of 32 bytes
-// like the others, which decrypt what was encrypted before. If current is empty, it decrypts and encrypts nothing.
-// Payloads that are not encrypted are read too, so that inputs can be typed in the user interface.
+// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM, with the key whose ID is current. The other
+// keys decrypt what was encrypted before. Each key has 32 bytes. If current is empty, the codec decrypts but does not
+// encrypt. It also reads payloads that are not encrypted, so that inputs can be typed in the user interface.
 //
-// To change keys while workflows run, give the new one to all workers and clients first, then make it current, and
-// keep the old one as long as there are histories. To introduce a codec is the same: first one that encrypts nothing.
-// A worker that lacks a key fails the tasks that it cannot read, and the server gives them to others.
+// To change keys while workflows run, first give the new key to all workers and clients, then make it current. Keep the
+// old key as long as there are histories. Introduce a codec in the same way: begin with one that does not encrypt. A
+// worker that lacks a key fails the tasks that it cannot read, and the server gives them to other workers.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -94,6 +94,7 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
+// convert returns what one makes of each payload.
 func convert(
 	payloads []*commonpb.Payload, one func(*commonpb.Payload) (*commonpb.Payload, error),
 ) ([]*commonpb.Payload, error) {
@@ -107,13 +108,12 @@ func convert(
 	return out, nil
 }
 
-// NewConverters returns the converters for the options of a client, of workers and starters alike. With a codec that
-// encrypts, neither payloads nor texts of failures can be read in a history, and a value with a [payvault.Secret] is
-// passed whole. Without one, the converters refuse such a value, where Temporal's own would write [REDACTED] in place
-// of the secret. In the details of a failure [REDACTED] stands for it then.
+// NewConverters returns the converters for the options of a client. Workers and starters need the same ones. With a
+// codec that encrypts, nobody can read payloads and texts of failures in a history, and a [payvault.Secret] is passed
+// with its text. Without such a codec the converters refuse a value with a Secret; Temporal's own would write
+// [REDACTED]. Only in the details of a failure they write [REDACTED] too.
 //
-// A codec of your own says that it has encrypted a payload by the encoding binary/encrypted, as that of [NewCodec]
-// does.
+// A codec of your own has to mark an encrypted payload by the encoding binary/encrypted, as that of [NewCodec] does.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -142,7 +142,7 @@ func encrypts(codec converter.PayloadCodec) bool {
 	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
 }
 
-// rawConverter gives the raw value of an input as it is where it cannot be decrypted, for readable to look at.
+// rawConverter returns the raw value of an input that cannot be decrypted, so that readable can look at it.
 type rawConverter struct{ converter.DataConverter }
 
 // FromPayloads converts payloads to values.
@@ -157,12 +157,13 @@ func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) 
 	return err
 }
 
-// secretConverter writes JSON with the texts of secrets, or refuses to.
+// secretConverter writes JSON with the texts of secrets if the codec encrypts. Otherwise it refuses a value with a
+// secret.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
 	codec      converter.PayloadCodec // may be nil
-	inFailures bool                   // it must not refuse: the SDK would panic, and never tell the server of the failure
+	inFailures bool                   // it must not refuse: the SDK would panic and not report the failure
 }
 
 var errNoCodec = errors.New(

@@ -14,7 +14,7 @@ import (
 const (
 	QueryProgress = "progress" // returns what the workflow has come to; it grows when an activity ends
 	UpdatePause   = "pause"    // starts nothing more and ends the activities at work; requests in flight are finished
-	UpdateResume  = "resume"   // goes on, once the activities that were at work have ended
+	UpdateResume  = "resume"   // goes on, after the activities that were at work have ended
 )
 
 // MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.
@@ -41,8 +41,8 @@ type span struct {
 
 // dealt is what a run of a workflow hands to the next one.
 type dealt struct {
-	Next   int    `json:"next"`             // the first that was not dealt out yet
-	Rest   []span `json:"rest,omitempty"`   // was dealt out and is not done
+	Next   int    `json:"next"`             // the first batch or list that was not dealt out yet
+	Rest   []span `json:"rest,omitempty"`   // ranges that were dealt out and are not done
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
 }
 
@@ -50,12 +50,12 @@ type dealt struct {
 type dealer struct {
 	*dealt
 
-	total       int
-	per         int         // of total, in a range
-	concurrency int         // ranges at work
-	most        int         // ranges in a run; 0 for as many as the server wants
-	mayDeal     func() bool // whether the next may be dealt out
-	resumed     func()
+	total       int         // number of batches or lists
+	per         int         // number of them in a range
+	concurrency int         // most ranges at work
+	most        int         // most ranges in a run; 0 for as many as the server wants
+	mayDeal     func() bool // reports whether another range may be dealt out
+	resumed     func()      // is called when the job goes on
 
 	ctx     workflow.Context
 	acts    workflow.Context // of the activities; a pause ends it
@@ -99,7 +99,7 @@ func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress a
 	)
 }
 
-// pause keeps the first reason.
+// pause pauses the job and ends its activities. A job that is paused keeps its first reason.
 func (d *dealer) pause(ctx workflow.Context, reason string) {
 	if d.Paused != "" || reason == "" {
 		return
@@ -110,7 +110,7 @@ func (d *dealer) pause(ctx workflow.Context, reason string) {
 	workflow.GetLogger(ctx).Warn("payvault: the job has paused", "reason", reason)
 }
 
-// resume waits for the activities at work, which do not know what was mended.
+// resume lets the job go on. It first waits for the activities at work, because they do not know what was mended.
 func (d *dealer) resume(ctx workflow.Context) error {
 	err := workflow.Await(ctx, func() bool { return d.working == 0 })
 	if err != nil || d.Paused == "" {
@@ -130,9 +130,9 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 	}
 }
 
-// run has ranges done until there are none left, and reports whether that is so. Otherwise the workflow has to
-// continue as new. The function deal returns what is to be done in a coroutine, which returns what is left of the
-// range.
+// run deals out ranges until all are done, and returns true. It returns false if the workflow has to continue as new
+// first. For each range, deal returns a function that run calls in a coroutine. The function does the range and returns
+// what is left of it.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
@@ -157,12 +157,15 @@ func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) 
 	}
 }
 
+// hasWork reports whether any range is left to be dealt out.
 func (d *dealer) hasWork() bool { return len(d.Rest) > 0 || d.Next < d.total }
 
+// mayStart reports whether a range may be dealt out now.
 func (d *dealer) mayStart() bool {
 	return d.Paused == "" && d.working < d.concurrency && d.hasWork() && !d.isLong() && d.mayDeal()
 }
 
+// mayEnd reports whether this run of the workflow may end: all is done, or the run is long enough.
 func (d *dealer) mayEnd() bool {
 	return d.working == 0 && (!d.hasWork() || d.isLong()) && workflow.AllHandlersFinished(d.ctx)
 }
@@ -194,13 +197,13 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	case temporal.IsCanceledError(err):
 	case failed: // by hand, such as with the CLI
 		d.pause(ctx, cut("an activity has failed: "+err.Error()))
-	default: // another worker can read the result
+	default: // this worker cannot read the result, but another worker may
 		panicUnreadable(err)
 	}
 	return false
 }
 
-// panicUnreadable fails a workflow task.
+// panicUnreadable fails the workflow task, so that the server gives it to another worker.
 func panicUnreadable(err error) {
 	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }

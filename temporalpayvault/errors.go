@@ -18,9 +18,9 @@ const (
 
 // ActivityError maps an error of package payvault for an activity of yours to return, so that Temporal does not repeat
 // a call that may have been performed. The result is a [temporal.ApplicationError] of one of the types above, with the
-// text of the error and no cause. If err wraps several errors, the one with an unknown outcome counts, else the first.
-// A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled activity has
-// to return. Other errors are returned as they are.
+// text of the error and no cause. If err wraps several errors, the first one of unknown outcome counts, or else the
+// first one. A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled
+// activity has to return. Other errors are returned as they are.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -71,6 +71,7 @@ func worst(all []*payvault.Error) *payvault.Error {
 	return all[0]
 }
 
+// isUnknown reports whether the outcome is unknown and calling again may do harm.
 func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }

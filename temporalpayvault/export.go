@@ -33,7 +33,7 @@ type ExportSummary struct {
 	Paused string `json:"paused,omitempty"` // why; "" if it is not
 }
 
-// exportInput is an export, and what a run of it hands to the next one.
+// exportInput is an export, with the state that a run of the workflow hands to the next one.
 type exportInput struct {
 	ExportJob
 
@@ -65,6 +65,7 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }
 
+// exportLists is one run of the workflow. It returns the summary, or an error by which the workflow continues as new.
 func exportLists(ctx workflow.Context, in exportInput) (*ExportSummary, error) {
 	j := &exportRun{exportInput: in}
 	j.dealer = dealer{
@@ -101,7 +102,7 @@ func (j *exportRun) summary() *ExportSummary {
 	return &sum
 }
 
-// export has an activity export a range of lists.
+// export returns the function that has an activity export a range of lists, and returns what is left of the range.
 func (j *exportRun) export(s span) func(workflow.Context) span {
 	o := exportOrder{
 		Export: j.Name, List: j.List, Span: s, Limit: orDefault(j.CallTimeout, defaultCallTimeout),

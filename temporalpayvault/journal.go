@@ -19,7 +19,7 @@ type rangeJournal struct {
 	stop  func(because error) // ends the walk
 }
 
-// Begin begins a batch.
+// Begin begins a batch in the journal of the job. A batch that the journal knows gives its permit back.
 func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
 	state, err := j.Journal.Begin(ctx, job, j.first+batch)
 	if state.Begun {
@@ -28,7 +28,7 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch, and pauses the job where the answer is not about the batch.
+// End records the outcome of a batch. If the answer says nothing about the batch, it pauses the job.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
@@ -50,12 +50,12 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// permits bound how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes
-// back when the batch is accepted, and is lost when it is refused or of unknown outcome. Ten accepted batches bring a
+// permits bounds how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes back
+// when the batch is accepted. It is lost when the batch is refused or of unknown outcome. Ten accepted batches bring a
 // lost permit back.
 type permits struct {
-	free  chan struct{}
-	spent func() // called when all permits are lost
+	free    chan struct{}
+	allLost func() // is called when all permits are lost
 
 	mu       sync.Mutex
 	lost     int
@@ -64,8 +64,9 @@ type permits struct {
 
 const acceptedForOne = 10 // accepted batches make up for one that went wrong
 
-func newPermits(n int, spent func()) *permits {
-	p := &permits{free: make(chan struct{}, n), spent: spent}
+// newPermits returns n permits that are free.
+func newPermits(n int, allLost func()) *permits {
+	p := &permits{free: make(chan struct{}, n), allLost: allLost}
 	for range n {
 		p.giveBack()
 	}
@@ -84,13 +85,13 @@ func (p *permits) take(ctx context.Context) bool {
 
 func (p *permits) giveBack() { p.free <- struct{}{} }
 
-// lose keeps a permit that was taken.
+// lose counts a batch that went wrong, whose permit does not come back.
 func (p *permits) lose() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lost++
 	if p.lost == cap(p.free) {
-		p.spent()
+		p.allLost()
 	}
 }
 

@@ -37,7 +37,7 @@ type Filter struct {
 	Values    []string
 }
 
-// exportReport says how far an attempt has come. It is the heartbeat too, from which the next attempt goes on.
+// exportReport says how far an attempt has come. It is also the heartbeat, so that the next attempt goes on from there.
 type exportReport struct {
 	Left    span `json:"left"`
 	Pages   int  `json:"pages"`
@@ -45,7 +45,7 @@ type exportReport struct {
 	ending
 }
 
-const maxBadAnswers = 5 // to the request for a page, with 15 s of waits between them
+const maxBadAnswers = 5 // most bad answers to the request for one page; the waits between them take 15 s
 
 // export exports a range of lists.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, error) {
@@ -143,8 +143,8 @@ func (e *exporter) sink(
 	return err
 }
 
-// badAnswer returns the error of an attempt whose page cannot be had. A page that the service refuses, or that cannot
-// be read, may be that of a proxy. So Temporal asks for it some more times before the export pauses.
+// badAnswer returns the error of an attempt that got no page. If the service refused the page, or its answer cannot be
+// read, the answer may come from a proxy. So Temporal tries some more times before the export pauses.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&

@@ -10,11 +10,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Register registers the workflows and activities of this package with a worker, once. It panics if there are Cards
-// and no Journal. A worker has one client: merchants with keys of their own need a worker and a task queue each.
+// Register registers the workflows and activities of this package with a worker. Call it once for a worker. It panics
+// if a has Cards and no Journal. A worker has one client, so each merchant with a key of its own needs a worker and a
+// task queue.
 func Register(r worker.Registry, a *Activities) {
 	if a.Cards != nil && a.Journal == nil {
-		panic("temporalpayvault: Cards need a Journal, since nothing else knows which of them were sent")
+		panic("temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent")
 	}
 	r.RegisterWorkflowWithOptions(readable(submitCards), workflow.RegisterOptions{Name: workflowSubmit})
 	r.RegisterWorkflowWithOptions(readable(exportLists), workflow.RegisterOptions{Name: workflowExport})
@@ -22,9 +23,9 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
 }
 
-// readable decodes the input of a workflow. Where a worker cannot decrypt the input, the SDK would fail the workflow.
-// This fails the workflow task, and the server gives the task to another worker. An input that is no JSON of I, such as
-// one with a typing error, fails the workflow.
+// readable returns a workflow that decodes its input and calls run. If the worker cannot decrypt the input, it fails
+// the workflow task, and the server gives the task to another worker; the SDK itself would fail the workflow. An input
+// that is no JSON of I, such as one with a typing error, fails the workflow.
 func readable[I, R any](
 	run func(workflow.Context, I) (R, error),
 ) func(workflow.Context, converter.RawValue) (R, error) {

@@ -47,10 +47,10 @@ type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
 	Accepted    int `json:"accepted"`
-	Refused     int `json:"refused"`                // by the service, or since none of its cards can be sent
+	Refused     int `json:"refused"`                // by the service, or because none of its cards can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // of these: not sent by the activity that reports them
-	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the others of their batches are
+	FromJournal int `json:"from_journal,omitempty"` // batches of the three above that an earlier attempt or job has sent
+	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the rest of their batches is sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
@@ -66,7 +66,7 @@ type Range struct {
 	To   int `json:"to"` // not included
 }
 
-// jobInput is a job, and what a run of it hands to the next one.
+// jobInput is a job, with the state that a run of the workflow hands to the next one.
 type jobInput struct {
 	Job
 
@@ -97,6 +97,7 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
+// submitCards is one run of the workflow. It returns the summary, or an error by which the workflow continues as new.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)
@@ -136,7 +137,7 @@ type cardJob struct {
 	jobInput
 	dealer
 
-	out int // permits of the activities at work
+	out int // number of permits that the activities at work have
 }
 
 // summary returns the progress.
@@ -146,7 +147,7 @@ func (j *cardJob) summary() *Summary {
 	return &sum
 }
 
-// submit has an activity submit a range.
+// submit returns the function that has an activity submit a range, and returns what is left of the range.
 func (j *cardJob) submit(s span) func(workflow.Context) span {
 	o := j.order(s)
 	j.out += o.Permits
@@ -168,10 +169,11 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 	}
 }
 
-// free is how many permits may still be given to activities.
+// free returns how many permits may still be given to activities.
 func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 
-// order tells an activity what to do. It has as many permits as the others that may be at work beside it.
+// order returns the order for a range. The activities that may be at work at the same time get equal shares of the
+// permits.
 func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
 	beside := min(j.concurrency-j.working+1, ranges)
@@ -190,6 +192,7 @@ func (j *cardJob) order(s span) order {
 	return o
 }
 
+// add counts the batches of a report.
 func (s *Summary) add(r report) {
 	s.Accepted += r.Accepted
 	s.Refused += len(r.Refused)

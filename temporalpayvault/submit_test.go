@@ -94,7 +94,7 @@ func TestSubmitCards_badInput(t *testing.T) {
 // A worker with cards and without a journal does not start: nothing would know what was sent.
 func TestRegister_noJournal(t *testing.T) {
 	t.Parallel()
-	assert.PanicsWithValue(t, "temporalpayvault: Cards need a Journal, since nothing else knows which of them were sent",
+	assert.PanicsWithValue(t, "temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent",
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
