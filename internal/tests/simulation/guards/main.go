@@ -218,8 +218,9 @@ func guards() []guard {
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
-			"observers.end(ctx, info, callResult(result, call.reply, took, unread, err))",
-			"if returned {\n\t\t\tobservers.end(ctx, info, callResult(result, call.reply, took, unread, err))\n\t\t}",
+			"observers.end(ctx, info, callResult(e.result, into, took, e.unread, e.err))",
+			"if r := callResult(e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
+				"\t\tobservers.end(ctx, info, r)\n\t}",
 		},
 	}
 }
