@@ -49,7 +49,7 @@ func (c AccountUpdaterCard) check(p *problems) {
 	}
 }
 
-// markedText is the problem of a text that holds the mark of a [Secret], as json.Marshal writes it.
+// markedText is the problem of a field that contains [REDACTED], the text that json.Marshal writes for a [Secret].
 const markedText = "cannot be written as JSON: a redacted secret, whose text is lost"
 
 // accountUpdaterBody is the body of a submission.

@@ -37,7 +37,7 @@ type bulkWalk struct {
 	unknown  atomic.Int64          // batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error] // the first error of the journal
 
-	// The goroutine that reads the stream sets early and panicked before it ends.
+	// reading waits for the goroutine that reads the stream. It sets the fields early and panicked before it ends.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
 	panicked any   // the value that the stream panicked with

@@ -74,9 +74,9 @@ func (r *platformReply[T, P]) missing() (place string, needed bool) {
 	return "", false
 }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. In
-// the answer of an operation that changes something, a value that cannot be read is left out, so that the success is
-// not lost to it. unread has the places of such values, also with an error.
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. If the
+// operation changes something, readReply skips values that it cannot read, because the caller must learn of the
+// success. unread has the places of these values, even if there is an error.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	unread, err = into.read(body, op.Replay != ReplayRead)
 	if err == nil {

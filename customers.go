@@ -9,8 +9,8 @@ import (
 // CustomersService keeps customer profiles in the customer vault.
 type CustomersService struct{ caller *caller }
 
-// CustomerCreateRequest is a customer to store. Either ID, or AutoGenerateCustomerID, is required, and either the
-// first and last name or the firm name.
+// CustomerCreateRequest is a customer to store. It needs ID or AutoGenerateCustomerID. It also needs the first and last
+// name, or the firm name.
 type CustomerCreateRequest struct {
 	ID                     string `json:"customer_id,omitzero"`               // unique, alphanumeric
 	AutoGenerateCustomerID bool   `json:"auto_generate_customer_id,omitzero"` // the service generates the ID
@@ -174,9 +174,9 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 	return s.list().page(ctx, opt, opts)
 }
 
-// All walks over all customer profiles from opt.Page on. It asks for a page when the loop needs it. It ends with its
-// first error: one of List, or [ErrMalformedResponse] for pages that contradict each other. A new loop starts again. It
-// is replayable.
+// All walks over all customer profiles from opt.Page on. Without Prefetch it asks for a page when the loop needs it.
+// The walk ends with its first error: an error of List, or [ErrMalformedResponse] if the pages contradict each other. A
+// new loop starts again. The operation is replayable.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {

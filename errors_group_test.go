@@ -251,7 +251,7 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 	}
 }
 
-// checkedOnce is a document that cannot be read any more once it was checked, whose last step is to read the last byte.
+// checkedOnce is a document that can be read until the check is over. The check ends with reading the last byte.
 type checkedOnce struct {
 	*strings.Reader
 

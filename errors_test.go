@@ -81,7 +81,8 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_hostileService: the text is one short line whatever the service says; the field keeps what it says.
+// TestError_hostileService: whatever message the service sends, the error text is printable and bounded. Message keeps
+// the original.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{

@@ -138,7 +138,7 @@ func (s *Secret) UnmarshalJSON(b []byte) error {
 	return s.UnmarshalText([]byte(answer.Text(raw)))
 }
 
-// UnmarshalText reads the text. The mark is an error.
+// UnmarshalText sets the secret to text. It fails if text contains [REDACTED].
 func (s *Secret) UnmarshalText(text []byte) error {
 	if hasMark(string(text)) {
 		return errRedacted

@@ -70,9 +70,9 @@ func (s *SubscriptionsService) Transactions(
 	return s.list(id).page(ctx, opt, opts)
 }
 
-// AllTransactions walks over all transactions of a subscription from opt.Page on. It asks for a page when the loop
-// needs it. It ends with its first error: one of Transactions, or [ErrMalformedResponse] for pages that contradict each
-// other. A new loop starts again. It is replayable.
+// AllTransactions walks over all transactions of a subscription from opt.Page on. Without Prefetch it asks for a page
+// when the loop needs it. The walk ends with its first error: an error of Transactions, or [ErrMalformedResponse] if
+// the pages contradict each other. A new loop starts again. The operation is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(

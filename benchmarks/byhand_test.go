@@ -233,8 +233,8 @@ func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	}
 }
 
-// inOrder does some jobs at a time and yields the results in the order of the jobs. At most ahead jobs are begun whose
-// results were not taken yet.
+// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. It starts at most ahead
+// jobs whose results have not been taken.
 func inOrder[J, R any](
 	ctx context.Context, inFlight, ahead int, jobs iter.Seq[J], do func(context.Context, J) (R, error),
 ) iter.Seq2[R, error] {

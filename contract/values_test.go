@@ -110,7 +110,7 @@ func TestApplicationData(t *testing.T) {
 	report(t, "ApplicationData", problemsOf(checkJSON(c.schema(t, "ApplicationData"), text)))
 }
 
-// TestListQuery wants the query parameters of the lists in listQuery, and all its fields in ListOptions.
+// TestListQuery checks that listQuery has exactly the documented query parameters of each list.
 func TestListQuery(t *testing.T) {
 	t.Parallel()
 	query := namesOf(sdkSource(t).structs["listQuery"])

@@ -123,7 +123,7 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	return card, err
 }
 
-// show writes the payment data that answers carry into a billing card.
+// show sets the card number, expiration date and card type in a billing card of an answer. It removes empty ones.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

@@ -25,8 +25,8 @@ func (s *Server) AllCommits() map[payvault.Operation]int {
 	return maps.Clone(s.state.commits)
 }
 
-// Requests returns everything that arrived, in the order in which it was read, refused requests included: the last
-// ones, as many as [WithRequestHistory] says. A request is there before its answer is sent.
+// Requests returns the last requests that arrived, including refused ones, in the order in which they were read.
+// [WithRequestHistory] sets how many it keeps. A request is there before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.handler.requests.mu.Lock()
 	defer s.handler.requests.mu.Unlock()

@@ -82,8 +82,8 @@ func TestRequestHistory(t *testing.T) {
 	}
 }
 
-// Secrets that a test of printing sends in every place where a secret can be.
-// The code is too short to be told from chance digits.
+// secretBody has the secrets that must not be printed. The tests look for the cvv2 with its quotes, because three
+// digits alone may occur by chance.
 const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}`
 
 func assertNoSecrets(t *testing.T, printed, how string) {

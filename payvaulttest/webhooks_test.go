@@ -263,7 +263,7 @@ func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 	close(answer)
 }
 
-// A tellingContext tells when it is waited for.
+// A tellingContext sends on entered when somebody calls Done.
 type tellingContext struct {
 	context.Context //nolint:containedctx // it is one
 	entered         chan bool

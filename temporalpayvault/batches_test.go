@@ -167,7 +167,7 @@ func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	return nil
 }
 
-// The audit sees what the naive activity does.
+// The audit finds problems in the runs of the naive activity, so it would find them in ours.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0

@@ -61,7 +61,7 @@ func (s *shelf) do(write func()) error {
 	return nil
 }
 
-// check holds the pages of a list to have no hole: each begins where the one before ends.
+// check checks that the pages of a list have no gap: each page begins where the one before ends.
 func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records int) {
 	t.Helper()
 	at, seen := Position{Export: "night", Subscription: id}, map[string]bool{}
@@ -132,7 +132,7 @@ func TestExportLists_customers(t *testing.T) {
 	assert.NotContains(t, seen.seen.String(), "41111111")
 }
 
-// The values of filters come through payloads, which the JSON of a payvault.Filter leaves out.
+// The values of filters reach the activity, although the JSON of a payvault.Filter leaves them out.
 func TestExportLists_filters(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

@@ -112,7 +112,7 @@ func newServer(t *testing.T) *payvaulttest.Server {
 	return srv
 }
 
-// newActivities are those of a worker with a journal of its own.
+// newActivities returns the activities of a worker with a new journal.
 func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
 	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
 }

@@ -151,8 +151,8 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 	return s.limited(what, fmt.Sprintf("rate=%d/items=%d/after=%s", rate, items, after), share)
 }
 
-// limited returns the line of a service that limits its rate: the figures of payvault, and in brackets those of the AWS
-// SDK's retryer. share is the goal for the share of the rate; those for refusals and failures are the same everywhere.
+// limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets those of the
+// AWS SDK's retryer. share is the goal for the share of the rate. The goals for refusals and failures are constants.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }

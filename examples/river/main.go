@@ -108,7 +108,7 @@ type submission struct {
 	cards  func(part) []payvault.AccountUpdaterCard
 }
 
-// parts yields the jobs of River.
+// parts yields the parts of the submission. Each part is one River job.
 func (s submission) parts(yield func(part) bool) {
 	for from := 0; from < s.n; from += perPart {
 		if !yield(part{s.job, from, min(from+perPart, s.n)}) {
@@ -190,7 +190,7 @@ func (s submission) check() (batches, leftOut int) {
 	return batches, leftOut
 }
 
-// list lists the batches that somebody has to look up.
+// list logs the batches of unknown outcome, which somebody has to look up, and the refused ones.
 func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) error {
 	for p := range s.parts {
 		unknown, err := journal.Unresolved(ctx, p.name())

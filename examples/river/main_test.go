@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool gives a schema of its own, and how to connect to it.
+// newPool returns a pool on a new schema, and the connection string for that schema.
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
@@ -199,7 +199,7 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// Somebody looks up what is unknown and records it, without SQL.
+// Somebody looks up the batches of unknown outcome and records the results with resolve, without SQL.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)

@@ -31,9 +31,9 @@ func set(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". A value
-// that stands for none sets the zero value, and an empty list for a list. One text sets a list of texts. Any other
-// value is an error.
+// setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". An empty
+// value (see IsNone) sets the zero value, or an empty list if the variable is a list. One text sets a list of texts.
+// Any other value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {

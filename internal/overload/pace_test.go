@@ -258,7 +258,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// permits is a service that permits 20 requests a second of all its clients.
+// permits is a service with a rate limit. All its clients together may send 20 requests a second.
 type permits struct {
 	mu                 sync.Mutex
 	tokens             *rate.Limiter

@@ -1,4 +1,4 @@
-// Package redact clears texts of the service of card numbers and of what the service was sent.
+// Package redact removes card numbers, and values that the SDK sent, from texts of the service.
 package redact
 
 import (

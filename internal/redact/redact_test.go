@@ -132,8 +132,8 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// FuzzClean: as it stands, unescaped and without its tags a cleaned text holds no twelve digits and no secret. Other
-// texts stay.
+// FuzzClean: a cleaned text has no twelve digits in a row and no secret, even if it is unescaped or stripped of its
+// tags. A plain text without the secret stays as it is.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",

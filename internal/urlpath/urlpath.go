@@ -12,7 +12,7 @@ import (
 // ErrSegment is returned for a value that servers and proxies would drop or resolve.
 var ErrSegment = errors.New(`must not be empty, "." or ".."`)
 
-// Check reports whether text can be one segment of a path.
+// Check returns an error if segment cannot be one segment of a path.
 func Check(segment string) error {
 	if segment == "" || segment == "." || segment == ".." {
 		return ErrSegment

@@ -76,7 +76,7 @@ func TestRoom(t *testing.T) {
 	w.Wait()
 }
 
-// TestPopWaitsForAJob that comes late, and for the oldest one.
+// TestPopWaitsForAJob: Pop waits for a job that starts late, but not for the job after it.
 func TestPopWaitsForAJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

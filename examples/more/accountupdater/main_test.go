@@ -64,7 +64,7 @@ func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 	return text.String(), err
 }
 
-// arrived is how many cards have arrived, each of them once.
+// arrived returns how many cards have arrived, and checks that none arrived twice.
 func (f *fixture) arrived(t *testing.T) int {
 	t.Helper()
 	cards := map[string]bool{}
@@ -468,7 +468,7 @@ func TestFileThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestBaseURLs: a slash at its end names no other service.
+// TestBaseURLs: a base URL with a slash at its end names the same service.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)

@@ -42,7 +42,7 @@ func recordIDs(page, n int) (ids []string) {
 	return ids
 }
 
-// allIDs are the IDs on n pages from the first one on.
+// allIDs returns the IDs on the pages from first on, of n pages in all.
 func allIDs(first, n int) (ids []string) {
 	for page := first; page < n; page++ {
 		ids = append(ids, recordIDs(page, n)...)

@@ -231,7 +231,8 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms are those in which texts can appear: as they are, in base64, and as bytes under the verbs of fmt.
+// Forms returns the forms in which texts can appear: as they are, in base64, as the Authorization header has them, and
+// as bytes under the verbs of fmt.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {

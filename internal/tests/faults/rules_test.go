@@ -155,7 +155,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
 }
 
-// names are those of the sentinels for which something holds, sorted.
+// names returns the sorted names of the sentinels for which holds is true.
 func names(holds func(sentinel error) bool) []string {
 	all := service.Sentinels()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })

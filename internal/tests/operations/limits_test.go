@@ -48,8 +48,8 @@ func read(op payvault.Operation) reading {
 	}
 }
 
-// readSaved makes the operation that saves data, and reads what was saved. That is another step, before which garbage
-// of the first one is collected.
+// readSaved saves data and reads the answer with ApplicationDataOf. Between the two steps it collects the garbage of
+// the first, so that the memory of each step counts alone.
 func readSaved(ctx context.Context, c *payvault.Client) error {
 	o := find(payvault.OpApplicationsSaveData)
 	saved, err := o.Do(ctx, c, calls.Documented(), o.Minimal)

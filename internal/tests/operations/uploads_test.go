@@ -122,7 +122,8 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF that is truncated after it was checked, when the byte at this place is reached.
+// newShrinking returns a PDF of size bytes. After it was checked, the read that reaches byte at truncates it to to
+// bytes.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")

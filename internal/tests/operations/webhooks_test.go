@@ -64,7 +64,8 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
 }
 
-// TestNotificationHandler_reports the error of the function, with the context of the request, and not to the sender.
+// TestNotificationHandler_reports: the error of the function is logged. The sender does not see it, and the log has
+// neither the URL nor the body.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	var log bytes.Buffer
 	before := slog.Default()

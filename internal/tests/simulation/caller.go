@@ -33,7 +33,7 @@ type caller struct {
 	outcomes []outcome
 }
 
-// outcome is what the caller was told of a unit.
+// outcome is what the caller was told about a unit, which is one call or one batch of it.
 type outcome struct {
 	unit  unit
 	err   error

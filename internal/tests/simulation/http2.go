@@ -252,7 +252,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	}
 }
 
-// after does what follows an answer.
+// after plays the fault that follows an answer, such as a closed connection or garbage.
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)

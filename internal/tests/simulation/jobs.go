@@ -204,7 +204,7 @@ func (c *caller) auditLife(e *entry, before map[int]bool) {
 	}
 }
 
-// auditRecord checks that the journal has the outcome that the caller is told: what was answered is recorded.
+// auditRecord checks that the journal has the same outcome of a batch as the caller was told.
 func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	maxFault     = 64 << 10         // bytes
 )
 
-// An Emulator is what the page shows and breaks.
+// An Emulator is the server that the page shows and into which it injects faults.
 type Emulator interface {
 	Connection() Connection
 	Operations() []string // their names, sorted

@@ -117,7 +117,7 @@ func (w *world) untilCommitted(ctx context.Context, n int) {
 	}
 }
 
-// recordWait is of a job whose service asks to wait after some progress.
+// recordWait records the history of a job that the service asks to wait after some progress.
 func (w *world) recordWait(ctx context.Context) error {
 	const id = "wait"
 	fault := payvaulttest.Fault{Operation: opSubmit, Kind: payvaulttest.RateLimit, RetryAfter: "2", Skip: 5, Times: 1}

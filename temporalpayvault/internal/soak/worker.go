@@ -116,7 +116,7 @@ func (s *settings) work(ctx context.Context) error {
 	return w.Run(worker.InterruptCh())
 }
 
-// submitAll submits what is left of all cards, once no other process is at work. It fails if anything is left.
+// submitAll submits the cards that are not yet submitted, once no other process is at work. It fails if any are left.
 func (s *settings) submitAll(ctx context.Context) error {
 	for {
 		err := s.submitOnce(ctx)

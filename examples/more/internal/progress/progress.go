@@ -34,7 +34,7 @@ func New(out io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// IsTerminal reports whether somebody is looking at what is written.
+// IsTerminal reports whether out is a terminal.
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -47,7 +47,7 @@ func newBar(out io.Writer, what string, total int) *progressbar.ProgressBar {
 		progressbar.OptionThrottle(100*time.Millisecond))
 }
 
-// Add counts n more. What goes wrong with showing it is ignored: the run matters more.
+// Add counts n more. It ignores errors of the display, because the run matters more.
 func (p *Progress) Add(n int) {
 	p.done += n
 	if p.bar != nil {

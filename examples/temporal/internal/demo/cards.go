@@ -54,8 +54,8 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a source of cards in files: a reference is the name of one, which all workers can read. Its errors say what
-// has to be mended, and nothing of a card.
+// File is a card source that reads files. A reference is the name of a file that all workers can read. An error says
+// what to correct in the file and quotes nothing of a card.
 type File struct{}
 
 // Snapshot counts the rows and hashes the file. It reads all of it, once for each activity: where files are large, keep

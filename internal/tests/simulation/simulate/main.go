@@ -123,7 +123,7 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 // tableEvery is after how many scenarios the table of faults is printed, so that it survives the process.
 const tableEvery = 100_000
 
-// mostHeap is what may be left in caches, in KiB.
+// mostHeap is how many KiB the heap may grow, because caches stay.
 const mostHeap = 4 << 10
 
 func heap() uint64 {
