@@ -24,7 +24,7 @@ import (
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient wants NewClient to refuse its arguments.
+// assertNoClient checks that NewClient refuses its arguments.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)

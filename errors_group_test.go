@@ -94,7 +94,7 @@ func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
 	}
 }
 
-// assertOwn wants an error to say what became of its own call, whatever canceled the context.
+// assertOwn checks that an error says what became of its own call, whatever canceled the context.
 func assertOwn(t *testing.T, err error, want payvault.Error) {
 	t.Helper()
 	unknown := want.Delivery == payvault.DeliveryUnknown

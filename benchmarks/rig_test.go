@@ -101,7 +101,7 @@ func newCanned(body string) canned {
 	return canned{body, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}}
 }
 
-// RoundTrip wants a deadline, which every client promises.
+// RoundTrip checks that the request has a deadline, as every client promises.
 func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, ok := req.Context().Deadline(); !ok {
 		return nil, errors.New("no deadline")

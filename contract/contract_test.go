@@ -99,7 +99,7 @@ func filterOptions() *openapi3filter.Options {
 	}
 }
 
-// checkToken wants HTTP Basic with an empty user part.
+// checkToken checks that the header is HTTP Basic with an empty user.
 func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	user, key, ok := in.RequestValidationInput.Request.BasicAuth()
 	if in.SecuritySchemeName != "basicAuth" || !ok || user != "" || key == "" {
@@ -160,7 +160,7 @@ func (c *contract) formProblems(m message) []problem {
 	return all
 }
 
-// jsonText gives the schema of the JSON that a text property holds, or nil.
+// jsonText returns the schema of the JSON that a text property holds, or nil.
 func (c *contract) jsonText(property *openapi3.SchemaRef) *openapi3.SchemaRef {
 	name, _ := property.Value.Extensions[jsonTextOf].(string)
 	return c.doc.Components.Schemas[baseName(name)]

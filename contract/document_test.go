@@ -26,7 +26,7 @@ func TestDocument(t *testing.T) {
 	report(t, documentFile, problemsOf(err))
 }
 
-// TestNotes wants the document to repeat what the interface says beside the wire.
+// TestNotes checks that the document repeats what the interface says beside the wire.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(documentFile)
@@ -42,7 +42,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestDescriptions wants a description of everything in the document, and a summary of operations and examples.
+// TestDescriptions checks that everything in the document has a description, and operations and examples a summary.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)
@@ -80,7 +80,7 @@ func TestDescriptions(t *testing.T) {
 	failList(t, "without a description, or a summary", without)
 }
 
-// TestValidationAnswers wants code, message and data of a validation to agree.
+// TestValidationAnswers checks that code, message and data of a validation agree.
 func TestValidationAnswers(t *testing.T) {
 	t.Parallel()
 	schema := loadContract(t).schema(t, "ApplicationValidation")
@@ -129,7 +129,7 @@ func checkMediaExamples(t *testing.T, c *contract, what string, content openapi3
 	}
 }
 
-// checkExamples wants at least one example, and checks JSON in texts, too.
+// checkExamples checks that there is an example, and that JSON in texts is valid.
 func checkExamples(
 	t *testing.T, c *contract, what string, ref *openapi3.SchemaRef, examples openapi3.Examples, single any,
 ) {
@@ -167,7 +167,7 @@ func operationRows() []operationRow {
 	return rows
 }
 
-// TestOperations wants the same operations in the document and in the table of the SDK.
+// TestOperations checks that the document and the table of the SDK have the same operations.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)

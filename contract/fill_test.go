@@ -132,7 +132,7 @@ func receipt() *payvault.File {
 	return payvault.FileFromBytes("receipt.pdf", []byte("%PDF-1.7\n%%EOF\n"))
 }
 
-// textFor gives a valid text for a wire name, and one that differs from all others if any text is valid.
+// textFor returns a valid text for a wire name, and one that differs from all others if any text is valid.
 func textFor(name string) string {
 	if text, ok := texts()[name]; ok {
 		return text
@@ -182,7 +182,7 @@ func texts() map[string]string {
 	}
 }
 
-// numberFor gives a valid integer for a wire name.
+// numberFor returns a valid integer for a wire name.
 func numberFor(name string) int64 {
 	switch name {
 	case "merchant_id":

@@ -26,7 +26,7 @@ type fixture struct {
 	variant   string // request.min
 }
 
-// listFixtures gives the fixtures of operations, but for those that are meant to break the document.
+// listFixtures returns the fixtures of operations, but for those that are meant to break the document.
 func listFixtures(t *testing.T) []fixture {
 	t.Helper()
 	var all []fixture

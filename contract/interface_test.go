@@ -146,7 +146,7 @@ func describe(t *testing.T, ref *openapi3.SchemaRef) string {
 	return describeSchema(t, ref.Value)
 }
 
-// describeSchema gives the kind of a schema and every rule that it has.
+// describeSchema returns the kind of a schema and every rule that it has.
 func describeSchema(t *testing.T, schema *openapi3.Schema) string {
 	t.Helper()
 	kind := schemaKind(schema)

@@ -68,7 +68,7 @@ func requestPart(err *openapi3filter.RequestError) string {
 	return "request"
 }
 
-// nested gives the problems of a cause with the part of the message in front.
+// nested returns the problems of a cause with the part of the message in front.
 func nested(part, reason string, cause error) []problem {
 	switch {
 	case cause == nil && reason == "":
@@ -99,7 +99,7 @@ func schemaProblems(err *openapi3.SchemaError) []problem {
 	return []problem{{"/" + strings.Join(err.JSONPointer(), "/"), err.SchemaField, text}}
 }
 
-// bestBranch gives the problems of the branch of a oneOf that was meant: the one for the code, rcode or key of the
+// bestBranch returns the problems of the branch of a oneOf that was meant: the one for the code, rcode or key of the
 // value.
 func bestBranch(branches openapi3.MultiError) []problem {
 	var best []problem

@@ -64,7 +64,7 @@ type nowhere struct{}
 // RoundTrip implements [http.RoundTripper].
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errHeld }
 
-// assertSends wants a request to be sent, or to be refused for the named field before that.
+// assertSends checks that a request is sent, or is refused for the named field before that.
 func assertSends(t *testing.T, s sender, f filler, refused string, what string) {
 	t.Helper()
 	client, err := payvault.NewClient("https://base-url.invalid", "key",

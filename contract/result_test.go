@@ -27,7 +27,7 @@ func checkRead(t *testing.T, body []byte, result any) {
 	}
 }
 
-// resultOf gives the part of an answer that a result stands for.
+// resultOf returns the part of an answer that a result stands for.
 func resultOf(answer any, result any) any {
 	members, _ := answer.(map[string]any)
 	delete(members, "code")

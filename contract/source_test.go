@@ -139,7 +139,7 @@ func isTagged(s *types.Struct) bool {
 	return false
 }
 
-// tagOf gives the part of a tag that names the field on the wire.
+// tagOf returns the part of a tag that names the field on the wire.
 func tagOf(tag string) string {
 	for _, key := range []string{"json", "url"} {
 		if value, ok := reflect.StructTag(tag).Lookup(key); ok {

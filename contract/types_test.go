@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypes wants the names and kinds of the document in the Go types of the SDK, and no others.
+// TestTypes checks that the Go types of the SDK have the names and kinds of the document, and no others.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)

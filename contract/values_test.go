@@ -85,7 +85,7 @@ func applicationKeys(t *testing.T, c *contract) map[string][]string {
 	return keys
 }
 
-// TestApplicationData wants one field of ApplicationData per key, with values that fit.
+// TestApplicationData checks that ApplicationData has one field per key, with values that fit.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
 	c := loadContract(t)

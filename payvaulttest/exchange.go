@@ -252,7 +252,7 @@ func (x *exchange) log(ctx context.Context) {
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// show gives the page what it shows of the request.
+// show passes to the page what it shows of the request.
 func (x *exchange) show() {
 	names := x.h.state.document.names
 	shown := inspect.Request{

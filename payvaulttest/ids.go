@@ -13,7 +13,7 @@ type ids struct {
 	last map[string]int64
 }
 
-// restart gives the identifiers again from the first.
+// restart makes the next identifier the first one again.
 func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }

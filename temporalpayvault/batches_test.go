@@ -39,7 +39,7 @@ func (d *death) step() (lives, arrives bool) {
 	return false, false
 }
 
-// worker gives the activities of a worker that dies.
+// worker returns the activities of a worker that dies.
 func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payvault.Journal) *Activities {
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
 		lives, arrives := d.step()

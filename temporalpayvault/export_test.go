@@ -101,7 +101,7 @@ func subscriptions(srv *payvaulttest.Server, n int) (ids []payvault.Subscription
 	return ids
 }
 
-// once gives a client that tries everything once.
+// once returns a client that tries everything once.
 func once(srv *payvaulttest.Server) *payvault.Client {
 	return srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 }

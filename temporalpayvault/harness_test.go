@@ -127,7 +127,7 @@ func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (m
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
-// newWorkflows gives the SDK's test environment, which skips time.
+// newWorkflows returns the SDK's test environment, which skips time.
 func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
 	return loggedWorkflows(a, quiet())
 }
@@ -142,7 +142,7 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	return env
 }
 
-// newAttempts gives the test environment for a single attempt of an activity.
+// newAttempts returns the test environment for a single attempt of an activity.
 func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(quiet())
@@ -215,7 +215,8 @@ func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	return times
 }
 
-// statuses are those of all batches of a job that has ended: the others are accepted.
+// statuses returns the status of each batch of a job that has ended. A batch that the summary does not list is
+// accepted.
 func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	statuses := map[int]payvault.BatchStatus{}
 	for i := range s.Batches {
@@ -246,7 +247,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// through gives a client of the service with another transport.
+// through returns a client of the service with another transport.
 func through(srv *payvaulttest.Server, f roundTripper) *payvault.Client {
 	return srv.Client(payvault.WithHTTPClient(&http.Client{Transport: f}))
 }

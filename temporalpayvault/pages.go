@@ -22,7 +22,7 @@ type exportOrder struct {
 	Limit         time.Duration             // of a call of the sink
 }
 
-// ExportOptions are those of [payvault.ListOptions] that an export can have.
+// ExportOptions has the fields of [payvault.ListOptions] that an export can use.
 type ExportOptions struct {
 	OrderOn string
 	OrderBy payvault.Order
@@ -166,7 +166,7 @@ func isAboutTheKey(e *payvault.Error) bool {
 	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
 }
 
-// options are those of a walk from the next page on.
+// options returns the options of a walk from the next page on.
 func (e *exporter) options() *payvault.ListOptions {
 	o := &payvault.ListOptions{
 		OrderOn: e.List.OrderOn, OrderBy: e.List.OrderBy, Count: e.List.Count, Page: e.report.Load().Left.Page,

@@ -56,7 +56,7 @@ func report(rounds int) error {
 	return replace("README.md", machine+goals(s))
 }
 
-// command gives what the go command prints.
+// command returns what the go command prints.
 func command(args ...string) ([]byte, error) {
 	out, err := exec.CommandContext(context.Background(), "go", args...).Output() //nolint:gosec // our own arguments
 	if err != nil {

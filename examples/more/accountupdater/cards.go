@@ -81,7 +81,7 @@ func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 
 var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
-// eachRow gives the rows of a file to each until it returns false, and returns the SHA-256 of what was read.
+// eachRow passes the rows of a file to each until that returns false, and returns the SHA-256 of what was read.
 func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
 	if err != nil {

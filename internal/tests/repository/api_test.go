@@ -116,7 +116,7 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc gives the comments of a package that godoc shows, those of fields too, and what reads them.
+// godoc returns the comments of a package that godoc shows, those of fields too, and what reads them.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)

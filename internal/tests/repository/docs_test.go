@@ -151,7 +151,7 @@ func TestExamples(t *testing.T) {
 	assert.Subset(t, shown, wanted)
 }
 
-// TestUnknownOutcomes wants an example in docs/unknown.md for each operation that changes something.
+// TestUnknownOutcomes checks that docs/unknown.md has an example for each operation that changes something.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")

@@ -135,7 +135,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound wants a pattern in one of the files.
+// assertFound checks that one of the files has a pattern.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

@@ -26,7 +26,7 @@ func Masked(text string) string {
 	return text
 }
 
-// Network gives the emulator's two-letter code of a card network, or nothing.
+// Network returns the emulator's two-letter code of a card network, or nothing.
 func Network(number string) string {
 	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
 		if strings.HasPrefix(number, prefix) {

@@ -21,7 +21,7 @@ const (
 	MinOversize = int64(len(oversizeBegin) + len(oversizeEnd))
 )
 
-// Send gives the handler that answers as it is told. A client that is gone does not matter.
+// Send returns the handler that answers as it is told. A client that is gone does not matter.
 func Send(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		start(w, status, header, len(body))
@@ -29,7 +29,7 @@ func Send(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Wait gives the handler that takes the whole request in, waits, and goes on.
+// Wait returns the handler that takes the whole request in, waits, and goes on.
 func Wait(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -38,7 +38,7 @@ func Wait(d time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Cut gives the handler that announces a whole body, sends its first half and closes the connection.
+// Cut returns the handler that announces a whole body, sends its first half and closes the connection.
 func Cut(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, status, header, len(body))
@@ -48,7 +48,7 @@ func Cut(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Drip gives the handler that sends a body byte by byte.
+// Drip returns the handler that sends a body byte by byte.
 func Drip(status int, header http.Header, body []byte, interval time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -61,7 +61,7 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize gives the handler that answers with JSON with one long text; without a size it ends with the connection
+// Oversize returns the handler that answers with JSON with one long text; without a size it ends with the connection
 // only.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// settings are those of the program, and of its children, which are the program itself.
+// settings has the flags of the program. Its children are the same program, with flags of their own.
 type settings struct {
 	temporal, record      string
 	cards, workers, kills int

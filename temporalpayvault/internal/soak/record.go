@@ -81,7 +81,7 @@ func (w *world) untilPaused(ctx context.Context, id string, mend func()) error {
 	return w.update(ctx, id, temporalpayvault.UpdateResume)
 }
 
-// recordBrake is of a job that pauses since batches are refused.
+// recordBrake records the history of a job that pauses because batches are refused.
 func (w *world) recordBrake(ctx context.Context) error {
 	const id = "brake"
 	fault := payvaulttest.Fault{Operation: opSubmit, Kind: payvaulttest.OtherCode, Code: 7, Skip: 3}
@@ -98,7 +98,7 @@ func (w *world) recordBrake(ctx context.Context) error {
 	return errors.Join(w.untilPaused(ctx, id, mend), run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordOperator is of a job that is paused and resumed by hand.
+// recordOperator records the history of a job that is paused and resumed by hand.
 func (w *world) recordOperator(ctx context.Context) error {
 	const id = "operator"
 	run, err := w.begin(ctx, id, temporalpayvault.SubmitCards, w.small(id))
@@ -133,7 +133,7 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed is of a job of which somebody fails an activity.
+// recordFailed records the history of a job in which somebody lets an activity fail.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)

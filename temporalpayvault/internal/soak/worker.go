@@ -71,7 +71,7 @@ func (d deck) all(part string) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// newClient gives a client that connects when it is used.
+// newClient returns a client that connects when it is used.
 func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 	data, failures := temporalpayvault.NewConverters(nil)
 	if s.sealed {
@@ -89,7 +89,7 @@ func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 
 func (s *settings) journal(part string) string { return filepath.Join(s.dir, part+".journal") }
 
-// activities are those of a worker.
+// activities returns the activities of a worker.
 func (s *settings) activities(ctx context.Context) (*temporalpayvault.Activities, error) {
 	pv, err := payvault.NewClient(s.url, s.key)
 	if err != nil {
