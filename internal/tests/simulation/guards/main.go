@@ -98,7 +98,7 @@ func guards() []guard {
 		{
 			"status 408 on a connection that was idle", delivery,
 			"status == http.StatusRequestTimeout && !trace.isNew()",
-			"false",
+			"status == http.StatusRequestTimeout && false",
 		},
 		{
 			"success by status, not only by code", "exchange.go",
