@@ -123,8 +123,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// insertBatch records that a batch has begun, if the batch is not recorded or is recorded as not sent. Run and number
-// identify the call of Begin.
+// insert records in one statement that a batch has begun, if the batch is not recorded or is recorded as not sent: it is
+// insertBatch, then withLease or noLease, then orNotSent. Run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -136,8 +136,8 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun, or returns what is recorded of it. It returns ErrRunning if another run has
-// the lease.
+// insert records that a batch has begun. If its statement changes no row, insert returns what is recorded of the batch,
+// or ErrRunning if another run has the lease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -151,6 +151,14 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	if err != nil || n > 0 {
 		return s, err
 	}
+	return j.known(ctx, job, batch, number)
+}
+
+// errAgain is the error of a statement that has to be tried again, because another journal has changed the row.
+var errAgain = errors.New("another journal has changed the batch")
+
+// known returns what is recorded of a batch for which insert has changed nothing.
+func (j *Journal) known(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	var o payvault.BatchOutcome
 	var run string
 	var by int64
@@ -158,7 +166,9 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // insertBatch found no lease
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // it has ended so since insert
+		return s, errAgain
+	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // this run has no lease
 		return s, ErrRunning
 	case err != nil:
 		return s, err
