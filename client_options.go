@@ -93,7 +93,9 @@ func WithRetryPolicy(p RetryPolicy) Option {
 }
 
 // WithTimeout limits one attempt, from asking the key source to the last byte of the answer. The default is 60 s. An
-// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together.
+// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together. An
+// attempt that takes too long is an error that matches [context.DeadlineExceeded], as the end of a context is: ask the
+// context whether it has ended.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {

@@ -102,8 +102,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns the first error in err whose text can hold only addresses, names of hosts and errors of the
-// system; nil if there is none.
+// systemError returns the first error in err that shows only addresses, names of hosts and of certificates, and errors
+// of the system. It returns nil if there is none.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
@@ -114,10 +114,11 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, known) {
-			return known
-		}
+	if errors.Is(err, context.DeadlineExceeded) { // not of the caller's context: safeCause has looked at that
+		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
+	}
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
 	}
 	for _, end := range []error{io.ErrUnexpectedEOF, io.EOF} {
 		if errors.Is(err, end) {
