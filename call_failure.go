@@ -45,7 +45,7 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	case r.Status < 200:
 		e.cause = fmt.Errorf("%w: a switch of protocols, which was not asked for", ErrMalformedResponse)
 	default:
-		e.cause, e.final = malformed, isComplete(malformed)
+		e.cause, e.final = malformed, isUnreadable(malformed)
 	}
 	return e
 }

@@ -52,8 +52,8 @@ func New(secrets []string) Eraser {
 	return e
 }
 
-// Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes or
-// tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
+// Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
+// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
 // differ, an escape hides something. It compares after each of four rounds, because a reader may stop at any of them.
