@@ -58,7 +58,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
-		return errors.New("needs a pointer that is not nil, to read the value into")
+		return errors.New("needs a pointer that is not nil to be read into")
 	}
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
