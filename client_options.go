@@ -46,8 +46,8 @@ func defaultConfig() config {
 // itself.
 //
 // If the RoundTripper is not an [http.Transport], or is one that can speak HTTP/2, a request has no GetBody and its
-// body can be read once. So net/http cannot send it again. The SDK itself repeats a request that was not sent. A POST
-// without a body gets an empty body of this kind; HTTP/1.1 sends it chunked.
+// body can be read once. So net/http cannot send it again, and only the SDK itself repeats a request that was not sent.
+// A POST without a body gets an empty body of this kind, which HTTP/1.1 sends chunked.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of its body. A
 // RoundTripper that calls no hooks proves nothing, so the outcome is unknown. For a request without a body only an

@@ -35,8 +35,9 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. A statement that failed may have been performed, so it must
-// be one that can be repeated.
+// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error
+// of a pooler, which would come again. A statement that failed may have been performed, so it must be one that can be
+// repeated.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -113,11 +114,10 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses tables of another version. It tries again, because
-// Postgres reports an error if another process makes the same table at the same time.
+// createTables makes the tables if they are not there, and refuses tables of another version.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
-	for range 5 {
+	for range 5 { // Postgres reports an error if another process makes the same table at the same time
 		if err = checkTables(ctx, db); err == nil || isBusy(err) {
 			break
 		}
