@@ -19,7 +19,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// eachValue visits the values of a JSON text, with their places and a way to put another there.
+// eachValue calls visit for every value of a JSON document. It passes the value's place and put, which replaces the
+// value.
 func eachValue(place string, value any, put func(any), visit func(place string, value any, put func(any))) {
 	switch node := value.(type) {
 	case map[string]any:
@@ -34,28 +35,28 @@ func eachValue(place string, value any, put func(any), visit func(place string, 
 	visit(place, value, put)
 }
 
-// anything are the places whose values may be of any type or are not read of a success, and saved fields but for two;
-// and those of the whole record, which has to be there.
+// anything matches the places that these tests leave out: values of any type, values that a success does not read, most
+// saved fields, and records that must be present.
 var anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 	`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
 
-// element are the places of elements of lists.
+// element matches the places of list elements.
 var element = regexp.MustCompile(`/\d+$`)
 
-// needed are the places of IDs without which there is no result. In a transaction that of the customer is one of many.
+// needed matches the places of the IDs without which an answer has no result. The customer ID of a transaction is not
+// needed.
 var needed = regexp.MustCompile(`^(customers.list /data/\d+|customers.create /data)/customer_id$|` +
 	`^[\w.]+ /data/((app/app|payee|request)_id)$`)
 
-// informs are the places of values that are named when they are missing, but that the caller can go on without: the
-// card ID that the caller has given, and the keys of saved fields.
+// informs matches the places whose absence is only reported. The caller can go on without these values.
 var informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 
-// reading is what came of an answer in which another form stands for one value.
+// reading is the result of one answer in which one value has another form.
 type reading struct {
 	op          payvault.Operation
-	isRead      bool // asking again is free
+	isRead      bool // a read, which may fail because it can be repeated for free
 	place, form string
-	want, got   string // wire forms of the result, as documented and as it came
+	want, got   string // wire forms of the result: for the documented answer, and for this answer
 	err         error
 	unread      []string
 	log         string
@@ -63,7 +64,8 @@ type reading struct {
 
 func (r reading) isNeeded() bool { return needed.MatchString(string(r.op) + " " + r.place) }
 
-// eachAnswer makes every operation with its documented answer, each of whose values comes in other forms.
+// eachAnswer makes every call once for each value of its documented answer and each form that forms returns for that
+// value. It passes the result to check.
 func eachAnswer(t *testing.T, forms func(value any) []string, check func(r reading)) {
 	t.Helper()
 	for _, o := range calls.Table() {
@@ -90,7 +92,8 @@ func eachAnswer(t *testing.T, forms func(value any) []string, check func(r readi
 		require.NoError(t, decoder.Decode(&answer))
 		eachValue("", answer, nil, func(place string, value any, put func(any)) {
 			_, isRecord := value.(map[string]any)
-			isElement := isRecord && element.MatchString(place) // of a list, where it cannot be none
+			// an element of a list must be a record, so the empty forms do not apply
+			isElement := isRecord && element.MatchString(place)
 			if o.Result == "-" || anything.MatchString(place) || isElement {
 				return
 			}
@@ -108,7 +111,7 @@ func eachAnswer(t *testing.T, forms func(value any) []string, check func(r readi
 	}
 }
 
-// odd are forms that services really send for a value.
+// odd returns the other forms in which real services send this value.
 func odd(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
@@ -133,19 +136,19 @@ func odd(value any) []string {
 	return nil
 }
 
-// TestReading_oddValues: every documented value of every answer may come in another form.
+// TestReading_oddValues checks that every value of every answer is read in each of its other forms.
 func TestReading_oddValues(t *testing.T) {
 	t.Parallel()
 	eachAnswer(t, odd, func(r reading) {
 		require.NoError(t, r.err, "%s %s", r.place, r.form)
-		notPrimary := strings.NewReplacer(`,"primary":false`, "") // which may also not be told
+		notPrimary := strings.NewReplacer(`,"primary":false`, "") // a missing flag means the same as false
 		assert.JSONEq(t, notPrimary.Replace(r.want), notPrimary.Replace(r.got), "%s %s", r.place, r.form)
 		assert.Empty(t, r.unread, "%s %s", r.place, r.form)
 	})
 }
 
-// TestReading_oddTexts: a text may come as another scalar, whose literal is kept, and any value as none, as PHP may
-// write it, lists and records too.
+// TestReading_oddTexts checks that a text may be sent as a number or a truth value, which is kept as text. It also
+// checks that any value may be sent in one of the empty forms that PHP writes.
 func TestReading_oddTexts(t *testing.T) {
 	t.Parallel()
 	texts := func(value any) []string {
@@ -157,7 +160,7 @@ func TestReading_oddTexts(t *testing.T) {
 	eachAnswer(t, texts, func(r reading) {
 		isNone := r.form != `true` && r.form != `16500000000.10`
 		switch isSecret := strings.Contains(r.place, "/payee_account/"); {
-		case isSecret && r.form == `true`: // which is no truth value
+		case isSecret && r.form == `true`: // no truth value: this place has a record
 		case isNone && informs.MatchString(r.place):
 			require.NoError(t, r.err)
 			assert.Equal(t, []string{r.place}, r.unread)
@@ -172,12 +175,13 @@ func TestReading_oddTexts(t *testing.T) {
 	})
 }
 
-// TestReading_unreadable: what cannot be read fails a read with its place, and leaves a write its result.
+// TestReading_unreadable checks that an unreadable value fails a read, and that a write keeps its result and reports
+// the place.
 func TestReading_unreadable(t *testing.T) {
 	t.Parallel()
 	unreadable := func(value any) []string {
 		switch value.(type) {
-		case map[string]any, []any: // whose members and elements have their turn
+		case map[string]any, []any: // their members and elements are visited on their own
 			return nil
 		}
 		if _, text := value.(string); text && odd(value) == nil {
@@ -202,7 +206,7 @@ func TestReading_unreadable(t *testing.T) {
 	})
 }
 
-// TestReading_largePage: a page that is read with bounds is no other page.
+// TestReading_largePage checks that a page of 15,001 records is read in the same way as a small one.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -220,7 +224,8 @@ func TestReading_largePage(t *testing.T) {
 	require.ErrorContains(t, err, "/data/15000")
 }
 
-// TestReading_oneOddValue: it does not lose what stands beside it, and what cannot be read is named.
+// TestReading_oneOddValue checks that an odd value does not lose the values beside it, and that unreadable values are
+// listed.
 func TestReading_oneOddValue(t *testing.T) {
 	t.Parallel()
 	tokenize, cancel := named(t, "tokens.tokenize without a CardID"), named(t, "subscriptions.cancel")
@@ -253,7 +258,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		want   any
 		unread []string
 	}{
-		// What encoding/json takes and JSON v2 refuses.
+		// encoding/json accepts these, and JSON v2 refuses them.
 		{createCustomer, "\ufeff" + `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
 		{createCustomer, `{"code":0,"data":{"customer_id":"C0","customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
 		{createCustomer, `{"Code":0,"DATA":{"Customer_ID":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
@@ -274,7 +279,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{list, `{"code":0,"totalPages":0,"data":[]}`, &payvault.Page[payvault.Customer]{Items: []payvault.Customer{}}, nil},
 		{createApplication, `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created, nil},
 		{cancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}, nil},
-		// Code 0 decides, where nothing that is missing stops the caller.
+		// Code 0 makes it a success, unless the caller cannot go on without a missing value.
 		{cancel, `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
 		{cancel, `{"code":0,"data":null}`, &payvault.Confirmation{}, []string{"/data"}},
 		{named(t, "webhooks.add_event"), `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
@@ -379,7 +384,7 @@ func TestReading_oneOddValue(t *testing.T) {
 		{byCall, `{"code":{},"N":5}`, "no result code"},
 		{tokenize, `{"rcode":"0","card_id":"A"}`, "another result code"},
 		{tokenize, `{"rcode":null,"card_id":"A"}`, "no result code"},
-		{list, `{"code":0,"data":[null]}`, "/data/0 cannot be read"}, // which is no empty record
+		{list, `{"code":0,"data":[null]}`, "/data/0 cannot be read"}, // null is no empty record
 		{list, `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 cannot be read"},
 		{list, `{"code":0,"data":[{"billing_cards":[{},{},null]}]}`, "/data/0/billing_cards/2 cannot be read"},
 		{tokenize, `{"rcode":"000"}`, "/card_id is missing"},
@@ -407,7 +412,8 @@ func TestReading_oneOddValue(t *testing.T) {
 	}
 }
 
-// TestReading_unreadPlaces: 20 are named. An answer with more of them is malformed, and there as it came.
+// TestReading_unreadPlaces checks that up to 20 unreadable places are listed. An answer with more is malformed, and its
+// body is kept.
 func TestReading_unreadPlaces(t *testing.T) {
 	t.Parallel()
 	for n, wantErr := range map[int]bool{20: false, 21: true} {
@@ -425,7 +431,7 @@ func TestReading_unreadPlaces(t *testing.T) {
 	}
 }
 
-// TestCall_answers: types of the caller are read as encoding/json reads them.
+// TestCall_answers checks that types of the caller are read as encoding/json reads them.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
@@ -434,7 +440,8 @@ func TestCall_answers(t *testing.T) {
 		`"record":{"inner":"a"},"RECORD":null`,
 		`"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`, `"list":[{"inner":"a"},{}],"list":[{"other":"b"}]`,
 		`"SNAKE_CASE":5`, `"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"open":{"a":1},"open":{"b":2}`,
-		`"any":[` + strings.Repeat("1,", 100_000) + `1]`, // which may be as dense as it likes
+		// the limit on the number of values does not apply to types of the caller
+		`"any":[` + strings.Repeat("1,", 100_000) + `1]`,
 		`"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`, `"inner":null`,
 	} {
 		body := `{"code":0,` + member + `}`
@@ -443,7 +450,7 @@ func TestCall_answers(t *testing.T) {
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
-	// The decoder of GOEXPERIMENT=jsonv2 names more places than the other one.
+	// The decoder of GOEXPERIMENT=jsonv2 names more places than the other decoder.
 	for member, place := range map[string]string{
 		`"wait":"5s"`: "/wait", `"array":{}`: "/array", `"list":[{},{"inner":1}]`: "/list(/1)?/inner",
 		`"time":"` + garbageCanary + `"`: "(the body|/time)", `"quoted":7.5`: "(the body|/quoted)",
@@ -452,7 +459,8 @@ func TestCall_answers(t *testing.T) {
 		body := `{"code":0,` + member + `}`
 		require.Error(t, json.Unmarshal([]byte(body), new(callerForm)), member)
 		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerForm))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
+		// the service has performed it
+		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown)
 		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
 		service.AssertHidden(t, err, garbageCanary)
 	}

@@ -27,8 +27,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_everyType: what is written comes back as the same with either package. Without MarshalWire the mark
-// stands for secrets, by gob too; what has the mark is neither read back nor written, at any depth.
+// TestMarshalWire_everyType checks, for each type and both JSON packages, that MarshalWire writes a form that reads
+// back as the same value. All other encoders write [REDACTED], which is refused by readers and by MarshalWire.
 func TestMarshalWire_everyType(t *testing.T) {
 	t.Parallel()
 	for name, typ := range wireTypes() {
@@ -37,9 +37,9 @@ func TestMarshalWire_everyType(t *testing.T) {
 			value := canary.Filled(typ, "plain")
 			switch value := value.(type) {
 			case *payvault.DisputeRespondRequest:
-				value.Evidence = nil // a form part of its own
+				value.Evidence = nil // it is a form part, not JSON
 			case *payvault.Page[payvault.Payee]:
-				value.Number = 0 // known from the request
+				value.Number = 0 // it is taken from the request
 			}
 			wire, err := payvault.MarshalWire(value)
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 	}
 }
 
-// wireTypes are the exported types that are sent or received, by names in JSON or in a form of their own.
+// wireTypes returns the exported types that are sent or received as JSON.
 func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {
@@ -121,7 +121,7 @@ func eachSecret(v reflect.Value, visit func(*payvault.Secret)) {
 	}
 }
 
-// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text.
+// TestMarshalWire_open checks that secrets in fields of type any are written too. They are read back as text.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -158,7 +158,7 @@ func TestMarshalWire_open(t *testing.T) {
 	}
 }
 
-// Types of the caller.
+// These are types that a caller could define.
 type (
 	callerText    struct{ text string }
 	callerPointer struct {
@@ -229,7 +229,7 @@ func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
-// sent is the body of a call as it arrives.
+// sent returns the request body that the service receives.
 func sent(t *testing.T, body any) string {
 	t.Helper()
 	server := service.Answer(t, 200, `{"code":0}`)
@@ -237,7 +237,7 @@ func sent(t *testing.T, body any) string {
 	return string(server.Seen()[0].Body)
 }
 
-// TestCall_bodies: types of the caller are written as encoding/json writes them.
+// TestCall_bodies checks that types of the caller are written as encoding/json writes them.
 func TestCall_bodies(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
@@ -260,7 +260,7 @@ func TestCall_bodies(t *testing.T) {
 	}
 }
 
-// TestCall_secrets: secrets in bodies of the caller are sent as their texts, and never as the mark.
+// TestCall_secrets checks that secrets in bodies of the caller are sent as their texts, never as [REDACTED].
 func TestCall_secrets(t *testing.T) {
 	t.Parallel()
 	const want = `"4111111111111111"`
@@ -285,7 +285,8 @@ func TestCall_secrets(t *testing.T) {
 	}
 }
 
-// TestUnwritable: what cannot be sent is not, and the error names the place, but nothing that the caller chose.
+// TestUnwritable checks that an unwritable request is not sent. The error names the place, but repeats no text of the
+// caller.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	const bad = "J\xe4ne"
@@ -352,7 +353,7 @@ func TestUnwritable(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ payvault.Secret } // writes the mark
+	type embedding struct{ payvault.Secret } // it would write [REDACTED]
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		body         any
@@ -395,7 +396,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// otherShape is written in another shape than its fields have.
+// otherShape writes JSON of another shape than its fields have.
 type otherShape struct {
 	A    *int           `json:"a"`
 	L    []int          `json:"l"`
@@ -411,7 +412,8 @@ type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// TestClearing_secretsOfBodies: wherever a body holds a secret that is sent, the service cannot repeat it.
+// TestClearing_secretsOfBodies checks that every secret of a body is redacted in errors, wherever it stands in the
+// body.
 func TestClearing_secretsOfBodies(t *testing.T) {
 	t.Parallel()
 	type (
