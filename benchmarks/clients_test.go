@@ -140,7 +140,7 @@ func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call 
 	}
 }
 
-// walk ranges over all customers, with some pages in flight.
+// walk ranges over all customers. It requests inFlight pages at a time.
 func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -150,7 +150,7 @@ func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Cus
 	return newPayvault(tb, url, nil).Customers.All(tb.Context(), options)
 }
 
-// submit sends n cards of a stream, with some requests in flight, and yields the ID of each request.
+// submit sends a stream of n cards and yields the ID of each request. It sends inFlight requests at a time.
 func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, error] {
 	tb.Helper()
 	if impl == "byhand" {

@@ -78,7 +78,7 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith boards a merchant of whom only some fields are on file.
+// boardWith boards a merchant whose file has only the fields that keep selects.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)
@@ -95,6 +95,7 @@ func boardWith(t *testing.T, keep func(key string) bool) error {
 	return b.board(t.Context(), &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
 }
 
+// TestWhatIsNotOnFileIsNamed checks that the error names the required fields that are missing from the merchant's file.
 func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, boardWith(t, func(key string) bool { return key != "tax_id" }), "nothing on file of: tax_id")

@@ -36,7 +36,8 @@ func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
 }
 
-// TestOfflineTakesNoFlags: nobody is told that a dispute of theirs is answered.
+// TestOfflineTakesNoFlags checks that flags are refused offline. Otherwise the user could think that a real dispute was
+// answered.
 func TestOfflineTakesNoFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-id", "4"}, {"-id=0"}, {"-file", "mine.pdf"}, {"-message", "Mine."}} {
@@ -46,7 +47,7 @@ func TestOfflineTakesNoFlags(t *testing.T) {
 	}
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -77,6 +78,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
+// TestFailuresSayWhatToDo checks that the error of each kind of failure says what the user must do.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")
@@ -135,7 +137,7 @@ func TestFlags(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

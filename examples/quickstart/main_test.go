@@ -20,7 +20,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// TestOfflineRun: it uses every part of the service.
+// TestOfflineRun checks that the program uses every part of the service.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

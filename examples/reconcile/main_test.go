@@ -38,7 +38,7 @@ $`, out.String())
 	}
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -57,8 +57,10 @@ func TestSandboxRun(t *testing.T) {
 	id := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: day(1), Status: "P", AmtTran: payvault.MustParseAmount("0.10")},
 		{Time: day(2), Status: "P", AmtTran: payvault.MustParseAmount("0.2"), AmtRefunded: payvault.MustParseAmount("0.005")},
-		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")}, // more digits than a float has
-		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},                  // after the last day
+		// more digits than a float64 has
+		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")},
+		// after the last day of the range
+		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},
 	}}).ID
 	var out bytes.Buffer
 	args := []string{"-subscription", strconv.FormatInt(int64(id), 10), "-from", "2026-11-01", "-to", "2026-11-03"}
@@ -110,7 +112,7 @@ func TestFlags(t *testing.T) {
 	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

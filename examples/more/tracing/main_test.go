@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names are those of the spans that were printed, in the order of their ends.
+// names returns the names of the printed spans, in the order in which they ended.
 func names(t *testing.T, out *bytes.Buffer) []string {
 	t.Helper()
 	var list []string
