@@ -30,11 +30,11 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
 		// a word is no success in the documented code, and no failure in the other one
-		`{"code":0,"rcode":"Approved"}`:     {nil, ErrDisagree, nil},
-		`{"code":0,"rcode":"051"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
-		`{"code":5,"rcode":"000"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
-		`{"code":5,"rcode":"051"}`:          {ErrOtherCode, ErrOtherCode, ErrOtherCode},
-		`{"code":"OK","rcode":"000"}`:       {ErrDisagree, nil, ErrDisagree},
+		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
+		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
+		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
+		`{"code":5,"rcode":"051"}`:      {ErrOtherCode, ErrOtherCode, ErrOtherCode},
+		`{"code":"OK","rcode":"000"}`:   {ErrDisagree, nil, ErrDisagree},
 	} {
 		var codes Codes
 		_, err := ReadLenient([]byte(text), &codes)
