@@ -13,7 +13,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newApplication creates an application and returns the partner's api and the application's path.
+// newApplication creates an application. It returns the api of the partner and the path of the application.
 func newApplication(t *testing.T) (api, string) {
 	t.Helper()
 	a := newAPI(t).partner()
@@ -22,6 +22,7 @@ func newApplication(t *testing.T) (api, string) {
 	return a, fmt.Sprintf("/platform/application/%.0f", app["app_id"])
 }
 
+// TestApplicationCreate checks the answer and the stored record of a new application.
 func TestApplicationCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon)).partner()
@@ -45,6 +46,8 @@ func TestApplicationCreate(t *testing.T) {
 	assert.Len(t, a.srv.Applications.All(), 1)
 }
 
+// TestApplicationCreateRefuses checks that an invalid request is refused with the name of the field, and that nothing
+// is stored.
 func TestApplicationCreateRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).partner()

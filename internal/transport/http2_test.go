@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttemptsOnHTTP2: net/http, which sends again what HTTP/2 has reset, does not add to the attempts.
+// TestAttemptsOnHTTP2 checks that net/http does not repeat streams that HTTP/2 has reset. The server gets one request
+// per attempt.
 func TestAttemptsOnHTTP2(t *testing.T) {
 	t.Parallel()
 	const protocolError, refusedStream = 1, 7
