@@ -25,6 +25,7 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) (api, string, payva
 	return a, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), dispute.ID
 }
 
+// TestDisputeFirstTime checks that a response with all fields and a file is stored.
 func TestDisputeFirstTime(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, "")
@@ -69,6 +70,7 @@ func TestDisputeTypes(t *testing.T) {
 	}
 }
 
+// TestDisputeRetrieval checks that a retrieval dispute needs a message and a file.
 func TestDisputeRetrieval(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeRetrieval)
@@ -103,6 +105,7 @@ func TestDisputeFileTypes(t *testing.T) {
 	}
 }
 
+// TestDisputeRefuses checks that an invalid form is refused with the name of the field, and that nothing is stored.
 func TestDisputeRefuses(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -151,11 +154,12 @@ func TestDisputeRefuses(t *testing.T) {
 	})
 }
 
-// An endless file has no end.
+// endless is a file without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestDisputeForms checks that bodies that are no form, too large, or damaged are refused.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -180,6 +184,7 @@ func TestDisputeForms(t *testing.T) {
 	}
 }
 
+// TestDisputeUnknown checks that only existing disputes of the merchant can be answered.
 func TestDisputeUnknown(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeOther)
@@ -194,6 +199,7 @@ func TestDisputeUnknown(t *testing.T) {
 	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)
 }
 
+// TestDisputeLargeFile checks that a file of 3 MB is accepted, and that the history keeps its first megabyte.
 func TestDisputeLargeFile(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)

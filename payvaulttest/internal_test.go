@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Compiling the document is most of what a server costs.
+// TestTheDocumentIsCompiledOnce checks that all servers share one compiled document, which is most of the cost of a
+// server.
 func TestTheDocumentIsCompiledOnce(t *testing.T) {
 	t.Parallel()
 	assert.Same(t, theDocument(), theDocument())
 }
 
-// The rate holds over time, with as many at once as come in a second.
+// TestPermittedRate checks that PermitRate permits its rate over time, and one second's requests at once.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {

@@ -47,6 +47,8 @@ func TestNewCodec_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `no key "b"`)
 }
 
+// TestCodec_rotation checks that a codec with two keys encrypts with the current one and reads both. Changed payloads
+// are refused.
 func TestCodec_rotation(t *testing.T) {
 	t.Parallel()
 	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + number + `"`)}
@@ -75,7 +77,7 @@ func TestCodec_rotation(t *testing.T) {
 	require.Error(t, err, "changed")
 }
 
-// order of a user's own, with secrets where Go lets one hide them.
+// envelope is a type of a user with secrets in every kind of field.
 type envelope struct {
 	Name  string
 	Cards []payvault.AccountUpdaterCard
@@ -83,6 +85,8 @@ type envelope struct {
 	Map   map[string]*payvault.Secret
 }
 
+// TestNewConverters checks that a value with a secret is passed only with a codec that encrypts. In failures without
+// such a codec the secret is redacted.
 func TestNewConverters(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
@@ -107,7 +111,7 @@ func TestNewConverters(t *testing.T) {
 				require.ErrorContains(t, err, "codec")
 				assert.NotContains(t, err.Error(), number)
 			}
-			// A failure that holds it is told all the same, as what it is.
+			// A failure with such a value is still reported, with its type.
 			failed := temporal.NewNonRetryableApplicationError("bad", "T", errCut, value, 7)
 			for _, failures := range []converter.FailureConverter{openFailures, readsFailures} {
 				failure := failures.ErrorToFailure(failed)
@@ -142,7 +146,7 @@ func TestNewConverters(t *testing.T) {
 	require.NoError(t, err)
 	var before string
 	require.NoError(t, reads.FromPayload(p, &before), "what others have encrypted")
-	for _, c := range []converter.DataConverter{open, reads, sealed} { // what holds none
+	for _, c := range []converter.DataConverter{open, reads, sealed} { // values without a secret
 		p, err := c.ToPayload(payvault.AccountUpdaterCard{CardID: "c"})
 		require.NoError(t, err)
 		require.NoError(t, c.FromPayload(p, &back))
@@ -158,10 +162,10 @@ func TestNewConverters(t *testing.T) {
 	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
 }
 
-// wrapped is a codec of somebody else.
+// wrapped is a codec of another package.
 type wrapped struct{ converter.PayloadCodec }
 
-// A codec that does not encrypt is none, whosoever it is.
+// TestNewConverters_otherCodecs checks that a codec of another package counts only if it encrypts.
 func TestNewConverters_otherCodecs(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
@@ -188,7 +192,7 @@ func TestNewConverters_otherCodecs(t *testing.T) {
 	}
 }
 
-// tap keeps what passes a converter.
+// tap records everything that passes a converter.
 type tap struct {
 	converter.DataConverter
 
@@ -222,7 +226,7 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped keeps what workflows and activities pass, say of failures and log.
+// tapped returns an environment that records all payloads, failures and log records.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -234,7 +238,8 @@ func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	return env, seen
 }
 
-// Without any encryption, nothing that is passed or logged gives a card away, whatever the service and the source say.
+// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, even without encryption and
+// whatever the service and the source report.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -268,7 +273,7 @@ func TestSubmitCards_secrets(t *testing.T) {
 	}
 }
 
-// A worker that cannot read the input of a job fails the task, and not the job.
+// TestReadable checks that a worker that cannot read the input of a job fails only the task, not the job.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

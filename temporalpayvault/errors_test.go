@@ -17,6 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestActivityError checks the type, the retries and the delay for each kind of failure.
 func TestActivityError(t *testing.T) {
 	t.Parallel()
 	limit := func(after string) payvaulttest.Fault {
@@ -71,7 +72,8 @@ func TestActivityError_canceled(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
-// Of several errors, one that must not be repeated decides, wherever it is.
+// TestActivityError_several checks that an error that must not be repeated decides over other errors, wherever it
+// stands.
 func TestActivityError_several(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -102,7 +104,8 @@ func TestActivityError_several(t *testing.T) {
 	}
 }
 
-// What a walk has not sent since its journal failed is to be asked of the journal again.
+// TestActivityError_notSent checks that batches that were not sent because the journal failed are retried, so that the
+// journal is asked again.
 func TestActivityError_notSent(t *testing.T) {
 	t.Parallel()
 	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
@@ -139,7 +142,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// The cause of a context may be the error of another call, as in an errgroup. It says nothing about this one.
+// TestActivityError_causeOfAnotherCall checks that the cause of a context, which may be the error of another call, does
+// not decide.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

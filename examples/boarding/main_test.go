@@ -20,6 +20,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
+// TestOfflineRunMendsTheApplication checks that the program adds the fields that validation reports, until it passes.
 func TestOfflineRunMendsTheApplication(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -34,6 +35,7 @@ func TestOfflineRunMendsTheApplication(t *testing.T) {
 	assert.NotContains(t, text, "123456789", "the tax ID")
 }
 
+// TestSandboxRun checks that the program boards a merchant with the key of a partner.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -55,7 +57,7 @@ func TestSandboxRun(t *testing.T) {
 		MerchantID: srv.Merchant().MerchantID, CardNumber: payvault.NewSecret("4111111111111111"),
 		ExpDate: payvault.FormatExpDate(12, 2030),
 	})
-	require.NoError(t, err, "the client of a partner does for tokenizing too")
+	require.NoError(t, err, "the partner's client can tokenize too")
 }
 
 func TestSandboxNeedsAllVariables(t *testing.T) {
