@@ -167,8 +167,8 @@ func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall checks that an error of another call that reaches this call through the caller's code does
-// not match: neither itself, nor its sentinels, nor its cause.
+// TestError_ofAnotherCall checks an error of another call that the caller's code returns to this call, for example from
+// a RoundTripper. This call's error must match neither that error nor its sentinels nor its cause.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
 	dns := &net.OpError{Op: "write", Err: &net.DNSError{Err: "no such host"}}

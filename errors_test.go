@@ -177,8 +177,8 @@ func TestError_ofAProxy(t *testing.T) {
 	}
 }
 
-// TestError_endOfContextKeepsTheAnswer checks that an answer counts when the context ends later: during the wait for
-// the next attempt, or while the body is read. The error matches both.
+// TestError_endOfContextKeepsTheAnswer checks that a received answer counts, even if the context ends before the next
+// attempt or while the body is read. The error has the status of the answer and matches the context's error.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

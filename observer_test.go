@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary records what an observer receives. It serves calls that are made one after the other.
+// diary records the values that an observer receives. It serves calls that are made one after the other.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -45,8 +45,8 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo checks the CallInfo of every operation. That of Client.Call has no path, since the caller's
-// path may contain IDs.
+// TestObserver_callInfo checks the CallInfo of every operation. For Client.Call it has no path, since the caller's path
+// may contain IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{

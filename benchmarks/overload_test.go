@@ -39,8 +39,8 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute, as retryAfter, is a service that permits burst requests in each minute and tells the time to the next
-// minute.
+// perMinute is a value of limited.retryAfter. It makes the service permit burst requests in each minute and send the
+// time to the next minute.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")

@@ -91,6 +91,7 @@ func TestAccountsOfOnesOwn(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(6), a.srv.Merchant().ActsFor[0], "a copy")
 }
 
+// TestInvalidAccounts checks that a server does not start with invalid accounts.
 func TestInvalidAccounts(t *testing.T) {
 	t.Parallel()
 	for name, accounts := range map[string][]payvaulttest.Account{

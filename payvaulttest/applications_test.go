@@ -108,6 +108,7 @@ const allData = `[
 	{"key":"bank_routing","value":"123456780"},
 	{"key":"bank_account_number","value":"0004445550"}]`
 
+// TestApplicationSaveEverything checks that every documented field can be saved and validated.
 func TestApplicationSaveEverything(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -135,6 +136,7 @@ func TestApplicationSaveEverything(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpApplicationsValidate))
 }
 
+// TestApplicationSettings checks the type and settings of saved fields, and that earlier fields are kept.
 func TestApplicationSettings(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -157,6 +159,7 @@ func TestApplicationSettings(t *testing.T) {
 	assert.JSONEq(t, `"pt"`, string(app.Data()["trading_status"]), "a copy")
 }
 
+// TestApplicationSaveRefuses checks that an invalid value is refused with its key, and that nothing is saved.
 func TestApplicationSaveRefuses(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -200,6 +203,7 @@ func TestApplicationSaveRefuses(t *testing.T) {
 	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Data(), "all or nothing") })
 }
 
+// TestApplicationSaveNothing checks that requests without data and requests for unknown applications are refused.
 func TestApplicationSaveNothing(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -230,6 +234,7 @@ func (a api) problems(t *testing.T, path, data string) map[string][]string {
 	return envelope.Data
 }
 
+// TestValidateRequires checks that each required field is reported while it is missing or empty.
 func TestValidateRequires(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -251,6 +256,7 @@ func TestValidateRequires(t *testing.T) {
 	assert.Contains(t, got, "legal_name", "the last value counts, and it is blank")
 }
 
+// TestValidateBank checks that the account number and the routing number are required together.
 func TestValidateBank(t *testing.T) {
 	t.Parallel()
 	for missing, other := range map[string]string{

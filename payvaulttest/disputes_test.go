@@ -48,6 +48,7 @@ func TestDisputeFirstTime(t *testing.T) {
 	assert.Equal(t, "Ünser", again.Response.Message, "a copy")
 }
 
+// TestDisputeIsAnsweredOnce checks that a second answer is refused.
 func TestDisputeIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -59,6 +60,7 @@ func TestDisputeIsAnsweredOnce(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
+// TestDisputeTypes checks that each documented type of response is accepted.
 func TestDisputeTypes(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ND", "CP", "CE", "OT", "ID"} {
@@ -85,6 +87,7 @@ func TestDisputeRetrieval(t *testing.T) {
 	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message).part(t, "file", "a.pdf", pdf)).ok(t)
 }
 
+// TestDisputeMessageIsCountedInCharacters checks that a message may have 5,000 characters, not bytes.
 func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -95,6 +98,7 @@ func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
 	a.postForm(t, path, response(5000)).ok(t)
 }
 
+// TestDisputeFileTypes checks that a PDF is accepted with each of these content types.
 func TestDisputeFileTypes(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "application/pdf", "application/octet-stream"} {

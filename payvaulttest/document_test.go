@@ -95,7 +95,7 @@ func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, exampl
 	}
 }
 
-// TestLiberalRequests checks that the emulator does not refuse what the interface leaves open.
+// TestLiberalRequests checks that the emulator accepts requests that the interface does not forbid.
 func TestLiberalRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

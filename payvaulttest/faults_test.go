@@ -296,6 +296,7 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	assert.Empty(t, a.srv.Cards.All())
 }
 
+// TestOversizedBody checks that the body has the given size and is valid JSON.
 func TestOversizedBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -322,6 +323,7 @@ func TestEndlessBody(t *testing.T) {
 	a.srv.Close()
 }
 
+// TestDelay checks that a delayed request is performed once.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -506,6 +508,7 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	assert.Zero(t, a.commits())
 }
 
+// TestFaultHeadersAreCopied checks that changing a header after Inject, or in Faults, does not change the fault.
 func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -573,6 +576,7 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 	assert.Equal(t, http.StatusOK, a.get(t, "/platform/vault/customer").status, "none of them is armed")
 }
 
+// TestRespondAddsNoContentType checks that Respond sends only the Content-Type of the fault.
 func TestRespondAddsNoContentType(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
@@ -631,6 +635,7 @@ func (h endHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
+// TestDelayOfABodyThatIsTooLarge checks that a delay does not change the refusal of a large body.
 func TestDelayOfABodyThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

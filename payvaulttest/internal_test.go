@@ -15,7 +15,8 @@ func TestTheDocumentIsCompiledOnce(t *testing.T) {
 	assert.Same(t, theDocument(), theDocument())
 }
 
-// TestPermittedRate checks that PermitRate permits its rate over time, and one second's requests at once.
+// TestPermittedRate checks how many requests PermitRate permits in ten seconds: its rate, and a burst of one second at
+// the start.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {

@@ -50,6 +50,7 @@ func TestInvoiceSendWithoutSMS(t *testing.T) {
 	assert.Empty(t, invoice.SMS)
 }
 
+// TestInvoiceSendToNobody checks that an invoice can be sent without recipients.
 func TestInvoiceSendToNobody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", `{"email_address":[]}`} {
@@ -82,6 +83,7 @@ func TestInvoiceRefuses(t *testing.T) {
 	assert.Equal(t, payvaulttest.InvoiceSaved, invoice.State)
 }
 
+// TestInvoiceIDsAreEscaped checks that an invoice is found by its escaped ID.
 func TestInvoiceIDsAreEscaped(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

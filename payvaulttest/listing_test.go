@@ -104,6 +104,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestFiltersCombine checks that a record must match all filters.
 func TestFiltersCombine(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -241,6 +242,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
+// TestDefaultCount checks that a page has 25 records by default.
 func TestDefaultCount(t *testing.T) {
 	const defaultCount = 25
 	t.Parallel()

@@ -82,6 +82,7 @@ func TestPayeeDelete(t *testing.T) {
 	a.do(t, http.MethodDelete, path, `{}`).refused(t, http.StatusBadRequest)
 }
 
+// TestPayeeDeleteForAnotherMerchant checks that only a partner may delete a payee of another merchant.
 func TestPayeeDeleteForAnotherMerchant(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -94,6 +95,7 @@ func TestPayeeDeleteForAnotherMerchant(t *testing.T) {
 	assert.Empty(t, a.srv.Payees.All())
 }
 
+// TestPayeeVaultMustBeEnabled checks that a merchant without a payee vault is refused.
 func TestPayeeVaultMustBeEnabled(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).second(t)

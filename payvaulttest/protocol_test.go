@@ -78,6 +78,7 @@ func TestBodies(t *testing.T) {
 	a.post(t, payees, "\t{\"payee_name\": \"P\"} \r\n").ok(t)
 }
 
+// TestBodySize checks that a body may have 1 MiB.
 func TestBodySize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -122,6 +123,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only the server's client trusts its certificate.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())

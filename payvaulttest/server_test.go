@@ -17,6 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestServerAddress checks the URL with and without a base path.
 func TestServerAddress(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -26,6 +27,7 @@ func TestServerAddress(t *testing.T) {
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+$`, plain.URL)
 }
 
+// TestServerThatCannotStart checks that each invalid option is an error of Start and a panic of NewServer.
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -143,6 +143,7 @@ func TestTokenizeRequiresAnyPaymentData(t *testing.T) {
 	assert.Len(t, a.srv.Cards.All(), 3)
 }
 
+// TestTokenizeWallets checks that wallet payloads are accepted, and refused for a merchant without wallets.
 func TestTokenizeWallets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -244,6 +245,7 @@ func TestTokenizeOfPartners(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
+// TestCardsOfOtherMerchantsAreUnknown checks that a merchant cannot update the card of another one.
 func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -11,6 +11,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
+// TestOpenErrors checks that a missing directory and a file that is no database are errors.
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))

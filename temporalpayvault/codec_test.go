@@ -39,6 +39,7 @@ func newCodec(t *testing.T, current string, ids ...string) converter.PayloadCode
 	return c
 }
 
+// TestNewCodec_refuses checks that short keys and an unknown current key are errors.
 func TestNewCodec_refuses(t *testing.T) {
 	t.Parallel()
 	_, err := NewCodec("a", map[string][]byte{"a": key('a')[1:]})

@@ -62,6 +62,7 @@ func TestActivityError(t *testing.T) {
 	}
 }
 
+// TestActivityError_canceled checks that a canceled call stays a canceled context.
 func TestActivityError_canceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -124,6 +125,7 @@ func TestActivityError_notSent(t *testing.T) {
 	assert.Equal(t, 3, batches)
 }
 
+// TestActivityError_merchant checks that a call that cannot act for a merchant is not retried.
 func TestActivityError_merchant(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -136,6 +138,7 @@ func TestActivityError_merchant(t *testing.T) {
 	assert.True(t, app.NonRetryable())
 }
 
+// TestActivityError_others checks that nil and errors of other packages are returned unchanged.
 func TestActivityError_others(t *testing.T) {
 	t.Parallel()
 	assert.NoError(t, ActivityError(nil))

@@ -145,6 +145,7 @@ func TestExportLists_filters(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, result[ExportSummary](t, env))
 }
 
+// TestExportLists_transactions checks that many lists are exported completely while the sink fails now and then.
 func TestExportLists_transactions(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -284,6 +285,7 @@ func TestExport_workerStops(t *testing.T) {
 	assert.Equal(t, exportReport{Left: span{To: 1, Page: 4, Offset: 40}, Pages: 4, Records: 40}, r)
 }
 
+// TestExportLists_continueAsNew checks that an export continues in a new run.
 func TestExportLists_continueAsNew(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

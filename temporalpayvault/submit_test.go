@@ -68,6 +68,7 @@ func TestSubmitCards_again(t *testing.T) {
 	}
 }
 
+// TestSubmitCards_noCards checks that a job without cards ends at once.
 func TestSubmitCards_noCards(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{}))
@@ -75,6 +76,7 @@ func TestSubmitCards_noCards(t *testing.T) {
 	assert.Equal(t, Summary{}, result[Summary](t, env))
 }
 
+// TestSubmitCards_noChecksum checks that a job without a checksum is an error.
 func TestSubmitCards_noChecksum(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
@@ -131,6 +133,7 @@ func TestSubmitCards_continueAsNew(t *testing.T) {
 	}
 }
 
+// TestSubmitCards_continueAsNewWhenSuggested checks that a job continues in a new run when Temporal suggests it.
 func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 2500}

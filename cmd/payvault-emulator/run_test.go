@@ -274,6 +274,7 @@ func TestRunThatFails(t *testing.T) {
 	}
 }
 
+// TestIsLoopback checks which addresses count as loopback.
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	assert.True(t, isLoopback("[::1]:80"))

@@ -60,6 +60,7 @@ func TestSandboxRun(t *testing.T) {
 	require.NoError(t, err, "the partner's client can tokenize too")
 }
 
+// TestSandboxNeedsAllVariables checks that each missing or invalid variable is an error that names it.
 func TestSandboxNeedsAllVariables(t *testing.T) {
 	t.Parallel()
 	variables := map[string]string{
@@ -105,6 +106,7 @@ func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
 }
 
+// TestRecordHasToBeApplicationData checks that an invalid file of the merchant is an error.
 func TestRecordHasToBeApplicationData(t *testing.T) {
 	t.Parallel()
 	_, err := readRecord([]byte("{"))
@@ -113,6 +115,7 @@ func TestRecordHasToBeApplicationData(t *testing.T) {
 	require.ErrorContains(t, err, "the merchant's record: ")
 }
 
+// TestFieldsOf checks that problems of nested fields are assigned to their top-level keys.
 func TestFieldsOf(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []string{"bank_account_number", "bank_routing", "ownership", "tax_id"}, fieldsOf(map[string][]string{

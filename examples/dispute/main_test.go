@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks that an offline run answers a dispute of the emulator.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -27,6 +28,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.Regexp(t, `^Offline: .*\nDispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
 }
 
+// TestOfflineRunOfAFirstTimeDispute checks that an offline run answers a dispute of the given ID.
 func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	t.Parallel()
 	a, err := parseAnswer([]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"})
@@ -58,6 +60,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRun checks that the program answers a dispute with the user's file, and that a second answer is refused.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -78,7 +81,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
-// TestFailuresSayWhatToDo checks that the error of each kind of failure says what the user must do.
+// TestFailuresSayWhatToDo checks that the error of each kind of failure tells the user how to continue.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")
@@ -119,6 +122,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestFlags checks that invalid and missing flags are errors.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}),

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks the table of an offline run, and that flags are refused offline.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -49,6 +50,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRun checks the sums for a range of days.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -69,6 +71,7 @@ func TestSandboxRun(t *testing.T) {
 	assert.Contains(t, out.String(), "       V       840      1  9007199254740993.01         0  9007199254740993.01\n")
 }
 
+// TestErrorsOfTheServiceEndTheWalk checks that a refused walk returns no sums.
 func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -83,6 +86,7 @@ func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	assert.Nil(t, sums)
 }
 
+// TestSumsAreExactOrFail checks that a sum that would be rounded is an error.
 func TestSumsAreExactOrFail(t *testing.T) {
 	t.Parallel()
 	most := decimal.MustParse("9999999999999999.99")
@@ -100,6 +104,7 @@ func TestSumsAreExactOrFail(t *testing.T) {
 	assert.Equal(t, "3.25", mixed.amount.String(), "the places of the sum count too")
 }
 
+// TestFlags checks that invalid and missing flags are errors.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)

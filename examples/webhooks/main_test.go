@@ -74,6 +74,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	require.NoError(t, writer.Close())
 }
 
+// TestFailureToAttachEndsTheProgram checks that the program ends if the webhook is unknown or the address is invalid.
 func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -148,6 +149,7 @@ func post(ctx context.Context, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
+// TestServerThatFailsEndsTheWork checks that a failing server cancels the work, and that both errors are returned.
 func TestServerThatFailsEndsTheWork(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -161,6 +163,7 @@ func TestServerThatFailsEndsTheWork(t *testing.T) {
 	require.ErrorContains(t, err, "stopped")
 }
 
+// TestReceive checks that notifications are printed and counted, even if their bodies are equal or unknown.
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

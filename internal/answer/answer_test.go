@@ -46,7 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks which other forms of each kind of value are read, and as what.
+// TestRead checks for each kind of value which other forms are read, and the value that results.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{

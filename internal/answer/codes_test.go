@@ -17,7 +17,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":"0"}`:                      {nil, ErrNoCode, nil},
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
 		`{"rcode":"000"}`:                   {ErrNoCode, nil, nil},
-		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // 000, as a service that writes numbers sends it
+		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // a service that sends codes as numbers sends 000 as 0
 		`{"rcode":0.0}`:                     {ErrNoCode, nil, nil},
 		`{"rcode":"0"}`:                     {ErrNoCode, ErrOtherCode, ErrOtherCode},
 		`{"code":"000"}`:                    {ErrOtherCode, ErrNoCode, ErrOtherCode},

@@ -195,6 +195,7 @@ func post(t *testing.T, b *Body) ([]byte, error) {
 	return <-got, resp.Body.Close()
 }
 
+// TestContentIsNotClosed checks that the content is sent but not closed.
 func TestContentIsNotClosed(t *testing.T) {
 	t.Parallel()
 	content := &closing{ReaderAt: strings.NewReader("%PDF-")}
@@ -294,6 +295,7 @@ func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	assert.InDelta(t, small, big, 16, "none for each of the 32 reads more")
 }
 
+// TestCleanName checks the file name that is sent for a path or an unusual name.
 func TestCleanName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -357,6 +359,7 @@ func assertHarmless(t *testing.T, name string) {
 	assert.Equal(t, io.EOF, err)
 }
 
+// TestHostileNames checks that no file name can change the form.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {

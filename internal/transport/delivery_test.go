@@ -65,8 +65,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfTheCallers checks that a request is sent once if the caller's own HTTP/2 fails. It has sent the request
-// and calls no hooks.
+// TestUpgradeOfTheCallers checks that a request is sent once if the caller's own HTTP/2 transport fails after it has
+// sent the request. That transport calls no hooks.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)

@@ -77,6 +77,7 @@ func (f *fixture) arrived(t *testing.T) int {
 	return len(cards)
 }
 
+// TestOffline checks that an offline run submits 100,000 made-up cards.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -433,6 +434,7 @@ func TestSum(t *testing.T) {
 	assert.Equal(t, want, cards.sum)
 }
 
+// TestOfflineTakesNoCards checks that a file of cards is refused offline.
 func TestOfflineTakesNoCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -513,6 +515,7 @@ func TestBlankLines(t *testing.T) {
 	assert.Contains(t, out, "batch 2, lines 403 to 501: payvault: ")
 }
 
+// TestSandboxGetsNoMadeUpCards checks that a sandbox needs a file of cards.
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)

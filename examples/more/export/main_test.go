@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks the rows and the progress of an offline export of 1,000 customers.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out, progress bytes.Buffer
@@ -72,6 +73,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRunWritesAFile checks that -o writes the export to a file.
 func TestSandboxRunWritesAFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -96,6 +98,7 @@ func assertOnly(t *testing.T, path string) {
 	assert.Equal(t, filepath.Base(path), entries[0].Name())
 }
 
+// TestFailedExportLeavesTheOldFile checks that an interrupted or refused export does not change the old file.
 func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -139,6 +142,7 @@ func TestLinkStaysALink(t *testing.T) {
 	require.ErrorContains(t, replaceFile(filepath.Dir(path), write), "is not a regular file")
 }
 
+// TestCellsAreNoFormulas checks that a cell that a spreadsheet would read as a formula gets an apostrophe.
 func TestCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	customer := &payvault.Customer{
@@ -173,6 +177,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
+// TestFullDisk checks that write errors are returned.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -183,6 +188,7 @@ func TestFullDisk(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-o", nowhere}, sandboxed(srv), io.Discard, io.Discard), os.ErrNotExist)
 }
 
+// TestFlags checks that -h asks for help.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, io.Discard, io.Discard), flag.ErrHelp)

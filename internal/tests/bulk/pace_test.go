@@ -324,7 +324,7 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 			<-time.After(time.Duration(asked.Add(1)) * time.Second)
 			return service.APIKey, nil
 		})
-		sent := 0 // the batch that had its key first
+		sent := 0 // one batch is sent: the first one that got its key
 		for b := range s.client(t, slow).AccountUpdater.SubmitAll(t.Context(), stream(800, nil), j.options(4)) {
 			if b.Err == nil {
 				sent++

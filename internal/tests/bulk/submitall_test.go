@@ -949,8 +949,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestJournalThatHangs checks that the walk does not wait for a hanging journal after the context ended. No batch was
-// begun.
+// TestJournalThatHangs checks that a walk does not wait for a hanging journal after its context has ended. Its batches
+// are reported as not sent.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -46,7 +46,7 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of type t can contain a value of type what, at any depth.
+// Holds reports whether a value of type t can contain a value of the type what, at any depth.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)

@@ -1,4 +1,5 @@
-// Package repository compares the documents with the code, and checks rules for the code.
+// Package repository compares the documents with the code. It also checks that the code keeps some rules, such as the
+// layers of files.
 package repository
 
 import (

@@ -87,8 +87,8 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command in a shell block, without leading variables, comments and what follows a
-// pipe.
+// commands returns the words of each command in a shell block. It removes leading variables, comments, and everything
+// after a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")

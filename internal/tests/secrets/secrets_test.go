@@ -108,7 +108,7 @@ func TestRedaction_shows(t *testing.T) {
 	for name, encode := range encoders() {
 		text, err := encode(card)
 		require.NoError(t, err, name)
-		if name != "html/template style" { // CSS takes no such text
+		if name != "html/template style" { // html/template does not print this text within CSS
 			assert.Contains(t, text, "REDACTED", name)
 			assert.Contains(t, text, "1230", name)
 		}

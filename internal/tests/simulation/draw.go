@@ -23,7 +23,7 @@ func (d die) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d die, from []T) T { return from[d.IntN(len(from))] }
 
-// duration draws a duration of a random order of magnitude, at most most.
+// duration draws a duration of a random order of magnitude. It is at most most.
 func (d die) duration(most time.Duration) time.Duration {
 	return min(most, time.Duration(1+d.Int64N(9))*time.Duration(pow10(d.IntN(11))))
 }

@@ -52,7 +52,7 @@ type kind struct {
 	reads   bool     // it changes nothing; written here by hand, not taken from the table of the SDK
 	same    bool     // performing it twice does no harm; written here by hand too
 	rcode   bool     // its result code is an rcode
-	carries string   // a text near the end of its body
+	carries string   // a text in its body; without it the body is incomplete
 	private []string // canaries in its request, which must be redacted in its errors
 	issues  string   // the field of its answer with the new ID
 

@@ -21,7 +21,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)   // scenarios leave only garbage
+	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
 	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes about answers that nobody asked for
 	goleak.VerifyTestMain(m)
 }

@@ -404,7 +404,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// TestStream checks that a stream sends the newest requests, counts the others, and regularly sends something.
+// TestStream checks that a stream sends the newest requests and the number of all requests. Without news it still sends
+// an event now and then.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -144,6 +144,7 @@ func TestNumbersThatTakeLong(t *testing.T) {
 		o.CheckParameters(func(string) string { return "5" }, url.Values{"page": {strings.Repeat("9", 500_000)}}))
 }
 
+// TestDocumentsThatCannotBeRead checks that an invalid document panics.
 func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

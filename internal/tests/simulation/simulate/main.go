@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(800)   // scenarios leave only garbage
+	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
 	log.SetOutput(io.Discard) // net/http logs unexpected answers
 	testing.Init()
 	var one *simulation.Scenario // the scenario to play, instead of a range
