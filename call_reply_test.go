@@ -224,192 +224,271 @@ func TestReading_largePage(t *testing.T) {
 	require.ErrorContains(t, err, "/data/15000")
 }
 
-// TestReading_oneOddValue checks that an odd value does not lose the values beside it, and that unreadable values are
-// listed.
-func TestReading_oneOddValue(t *testing.T) {
-	t.Parallel()
-	tokenize, cancel := named(t, "tokens.tokenize without a CardID"), named(t, "subscriptions.cancel")
-	createPayee, saveData := named(t, "payees.create"), named(t, "applications.save_data")
-	updateCard := named(t, "tokens.tokenize with a CardID")
-	createCustomer, list := named(t, "customers.create"), named(t, "customers.list")
-	createApplication, nothing := named(t, "applications.create"), payvault.Page[payvault.Customer]{}
-	created := payvault.ApplicationCreated{
-		App: payvault.Application{ID: 1}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
+// The names of some calls in package calls.
+const (
+	tokenizeNew     = "tokens.tokenize without a CardID"
+	allCustomers    = "customers.list by Customers.All"
+	allTransactions = "subscriptions.transactions by Subscriptions.AllTransactions"
+)
+
+// callNamed returns the call of this name, or a Client.Call that reads the member N.
+func callNamed(t *testing.T, name string) call {
+	t.Helper()
+	if name != "Client.Call" {
+		return named(t, name)
 	}
-	first, transaction := named(t, "customers.list by Customers.All"),
-		named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
-	single := []string{"a"}
-	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
-	byCall := func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
+	return func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		var out struct{ N int }
 		err := c.Call(t.Context(), request("GET"), &out, opts...)
 		return out.N, err
 	}
-	saved := func(key, value string) payvault.SavedField {
-		return payvault.SavedField{Key: key, Value: payvault.NewSecret(value)}
+}
+
+// readAnswer is an answer that is read, and its result.
+type readAnswer struct {
+	call, body string
+	want       any
+	unread     []string // Response.Unread
+}
+
+func assertRead(t *testing.T, answers []readAnswer) {
+	t.Helper()
+	for _, test := range answers {
+		var response payvault.Response
+		got, err := callNamed(t, test.call)(answering(t, 200, test.body), payvault.WithResponse(&response))
+		require.NoError(t, err, test.body)
+		assert.Equal(t, test.want, got, test.body)
+		assert.Equal(t, test.unread, response.Unread, test.body)
 	}
-	const unlike = `"key":"ownership","value":{"owners":1}},{"key":"a","settings":{"required":5}}]}}`
+}
+
+// failedAnswer is an answer that is an error, and a part of the error's text.
+type failedAnswer struct{ call, body, reason string }
+
+func assertFails(t *testing.T, answers []failedAnswer) {
+	t.Helper()
+	for _, test := range answers {
+		_, err := callNamed(t, test.call)(answering(t, 200, test.body))
+		assert.ErrorContains(t, err, test.reason, test.body)
+	}
+}
+
+// savedField returns a field as SaveData returns it.
+func savedField(key, value string) payvault.SavedField {
+	return payvault.SavedField{Key: key, Value: payvault.NewSecret(value)}
+}
+
+// TestReading_resultCodes checks that the documented code decides, in each form that services send. The other code must
+// not contradict it.
+func TestReading_resultCodes(t *testing.T) {
+	t.Parallel()
+	tokenized := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
+	assertRead(t, []readAnswer{
+		{"payees.create", `{"code":0,"code":null,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{"payees.create", `{"code":null,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{tokenizeNew, `{"rcode":0,"card_id":"A"}`, tokenized, nil},
+		{tokenizeNew, `{"rcode":"000","code":null,"card_id":"A"}`, tokenized, nil},
+		{"Client.Call", `{"rcode":0,"N":5}`, 5, nil},
+		{tokenizeNew, `{"rcode":0.0,"card_id":"A"}`, tokenized, nil},
+		{"payees.create", `{"code":0,"rcode":"0","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{"payees.create", `{"code":"0","rcode":"Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{"payees.create", `{"code":0,"rcode":{},"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{"payees.create", `{"code":0,"rcode":{"a":1},"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
+		{"payees.create", `{"rcode":true,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
+		{tokenizeNew, `{"rcode":"000","card_id":"A","code":"OK"}`, tokenized, nil},
+		{"payees.create", `{"code":0,"rcode":"000 Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{tokenizeNew, `{"rcode":"000","card_id":"A","code":false}`, tokenized, nil},
+		{"Client.Call", `{"code":0,"rcode":true,"N":5}`, 5, []string{"/rcode"}},
+		{"Client.Call", `{"code":[],"rcode":"000","N":5}`, 5, nil},
+		{"payees.create", `{"code":0.0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
+		{allCustomers, `{"code":0,"rcode":{},"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, nil},
+	})
+	assertFails(t, []failedAnswer{
+		{"payees.create", `{"code":0,"code":5,"data":{"payee_id":4}}`, ": code 5"},
+		{"payees.create", `{"code":5,"code":0,"data":{"payee_id":4}}`, ": code 5"},
+		{"payees.create", `{"code":{},"data":{"payee_id":4}}`, "no result code"},
+		{"payees.create", `{"code":["5"],"data":{"payee_id":4}}`, "no result code"},
+		{"payees.create", `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
+		{"payees.create", `{"code":0,"rcode":"E51","data":{"payee_id":1}}`, "both success and failure"},
+		{"payees.create", `{"code":5,"rcode":["051"],"data":{"payee_id":1}}`, ": code 5"},
+		{"customers.list", `{"code":0,"rcode":{"code":51},"data":[]}`, "/rcode cannot be read"},
+		{tokenizeNew, `{"rcode":"000","code":"05A","card_id":"A"}`, "both success and failure"},
+		{"payees.create", `{"code":5,"rcode":"000","data":{"payee_id":1}}`, "both success and failure"},
+		{tokenizeNew, `{"rcode":"000","code":5,"card_id":"A"}`, "both success and failure"},
+		{tokenizeNew, `{"rcode":"051","code":5,"card_id":"A"}`, ": code 051"},
+		{tokenizeNew, `{"rcode":"051","code":{},"card_id":"A"}`, ": code 051"},
+		{tokenizeNew, `{"rcode":{},"code":0,"card_id":"A"}`, "no result code"},
+		{"payees.create", `{"code":0,"rcode":"1e999","data":{"payee_id":4}}`, "both success and failure"},
+		{"payees.create", `{"code":"declined","rcode":"000","data":{"payee_id":4}}`, "both success and failure"},
+		{"Client.Call", `{"code":{},"N":5}`, "no result code"},
+		{tokenizeNew, `{"rcode":"0","card_id":"A"}`, "another result code"},
+		{tokenizeNew, `{"rcode":null,"card_id":"A"}`, "no result code"},
+	})
+}
+
+// TestReading_oddAnswers checks that these answers are read completely. encoding/json accepts them, and JSON v2 refuses
+// some of them.
+func TestReading_oddAnswers(t *testing.T) {
+	t.Parallel()
 	const options = `"key":"o","settings":{"options":[{"label":"L","value":12345678901234567890.10,"disabled":true}]}}]}}`
 	exact := payvault.FieldOption{Label: "L", Value: "12345678901234567890.10", Disabled: true}
 	optional := []payvault.SavedField{{Key: "o", Settings: payvault.FieldSettings{Options: []payvault.FieldOption{exact}}}}
-	for _, test := range []struct {
-		call   call
-		body   string
-		want   any
-		unread []string
-	}{
-		// encoding/json accepts these, and JSON v2 refuses them.
-		{createCustomer, "\ufeff" + `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
-		{createCustomer, `{"code":0,"data":{"customer_id":"C0","customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
-		{createCustomer, `{"Code":0,"DATA":{"Customer_ID":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
-		{createCustomer, `{"code":0,"data":{"customer_id":"C1","x":"` + "\xff" + `"}}`, &payvault.Customer{ID: "C1"}, nil},
-		{createCustomer, `{"code":"0","data":{"customer_id":"C1"},"later":[null,{}]}`, &payvault.Customer{ID: "C1"}, nil},
+	created := payvault.ApplicationCreated{
+		App: payvault.Application{ID: 1}, Pricing: payvault.Pricing{Plan: json.RawMessage(`null`)},
+	}
+	assertRead(t, []readAnswer{
+		{"customers.create", "\ufeff" + `{"code":0,"data":{"customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{"customers.create", `{"code":0,"data":{"customer_id":"C0","customer_id":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
+		{"customers.create", `{"Code":0,"DATA":{"Customer_ID":"C1"}}`, &payvault.Customer{ID: "C1"}, nil},
 		{
-			saveData, `{"code":0,"data":{"fields":[{` + unlike,
-			[]payvault.SavedField{saved("ownership", `{"owners":1}`), {Key: "a"}},
-			[]string{"/data/fields/1/settings/required"},
+			"customers.create", `{"code":0,"data":{"customer_id":"C1","x":"` + "\xff" + `"}}`,
+			&payvault.Customer{ID: "C1"},
+			nil,
 		},
-		{saveData, `{"code":0,"data":{"fields":[{` + options, optional, nil},
-		{createPayee, `{"code":0,"code":null,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":null,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{tokenize, `{"rcode":0,"card_id":"A"}`, tokenized, nil},
-		{tokenize, `{"rcode":"000","code":null,"card_id":"A"}`, tokenized, nil},
-		{byCall, `{"rcode":0,"N":5}`, 5, nil},
-		{list, `{"code":0,"data":null}`, &nothing, nil},
-		{list, `{"code":0,"totalPages":0,"data":[]}`, &payvault.Page[payvault.Customer]{Items: []payvault.Customer{}}, nil},
-		{createApplication, `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created, nil},
-		{cancel, `{"code":0,"data":{}}`, &payvault.Confirmation{}, nil},
-		// Code 0 makes it a success, unless the caller cannot go on without a missing value.
-		{cancel, `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
-		{cancel, `{"code":0,"data":null}`, &payvault.Confirmation{}, []string{"/data"}},
-		{named(t, "webhooks.add_event"), `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
-		{saveData, `{"code":0}`, []payvault.SavedField{}, []string{"/data"}},
-		{saveData, `{"code":0,"data":{}}`, []payvault.SavedField{}, []string{"/data/fields"}},
-		{updateCard, `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, []string{"/card_id"}},
+		{"customers.create", `{"code":"0","data":{"customer_id":"C1"},"later":[null,{}]}`, &payvault.Customer{ID: "C1"}, nil},
+		{"applications.save_data", `{"code":0,"data":{"fields":[{` + options, optional, nil},
+		{"customers.list", `{"code":0,"data":null}`, &payvault.Page[payvault.Customer]{}, nil},
 		{
-			saveData, `{"code":0,"data":{"fields":["",{"key":"a"},[],false,null]}}`,
-			[]payvault.SavedField{{}, {Key: "a"}, {}, {}, {}},
-			[]string{"/data/fields/0", "/data/fields/2", "/data/fields/3", "/data/fields/4"},
+			"customers.list", `{"code":0,"totalPages":0,"data":[]}`,
+			&payvault.Page[payvault.Customer]{Items: []payvault.Customer{}},
+			nil,
 		},
+		{"applications.create", `{"code":0,"data":{"app":{"app_id":1},"pricing":{"plan":null}}}`, &created, nil},
+		{"subscriptions.cancel", `{"code":0,"data":{}}`, &payvault.Confirmation{}, nil},
+		{allTransactions, `{"code":0,"data":[{"rcode":0}]}`, &payvault.Transaction{RCode: "000"}, nil},
+		{allTransactions, `{"code":0,"data":[{"rcode":0.0}]}`, &payvault.Transaction{RCode: "000"}, nil},
+		{allTransactions, `{"code":0,"data":[{"rcode":"00"}]}`, &payvault.Transaction{RCode: "00"}, nil},
+		{"subscriptions.cancel", `{"code":0,"data":[ ]}`, &payvault.Confirmation{}, nil},
+		{"applications.save_data", `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},
 		{
-			saveData, `{"code":0,"data":{"fields":[{},{"key":"a"},{"key":"","value":"1"},{"key":[1]}]}}`,
-			[]payvault.SavedField{{}, {Key: "a"}, saved("", `"1"`), {}},
-			[]string{"/data/fields/3/key", "/data/fields/0/key", "/data/fields/2/key"},
-		},
-		{transaction, `{"code":0,"data":[{"rcode":0}]}`, &payvault.Transaction{RCode: "000"}, nil},
-		{transaction, `{"code":0,"data":[{"rcode":0.0}]}`, &payvault.Transaction{RCode: "000"}, nil},
-		{transaction, `{"code":0,"data":[{"rcode":"00"}]}`, &payvault.Transaction{RCode: "00"}, nil},
-		{tokenize, `{"rcode":0.0,"card_id":"A"}`, tokenized, nil},
-		{cancel, `{"code":0,"data":"Canceled"}`, &payvault.Confirmation{}, []string{"/data"}},
-		{cancel, `{"code":0,"data":[ ]}`, &payvault.Confirmation{}, nil},
-		{createPayee, `{"code":0,"rcode":"0","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":"0","rcode":"Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":0,"rcode":{},"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{createPayee, `{"code":0,"rcode":{"a":1},"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
-		{createPayee, `{"rcode":true,"code":0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, []string{"/rcode"}},
-		{tokenize, `{"rcode":"000","card_id":"A","code":"OK"}`, tokenized, nil},
-		{createPayee, `{"code":0,"rcode":"000 Approved","data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{tokenize, `{"rcode":"000","card_id":"A","code":false}`, tokenized, nil},
-		{byCall, `{"code":0,"rcode":true,"N":5}`, 5, []string{"/rcode"}},
-		{byCall, `{"code":[],"rcode":"000","N":5}`, 5, nil},
-		{createPayee, `{"code":0.0,"data":{"payee_id":4}}`, &payvault.Payee{ID: 4}, nil},
-		{saveData, `{"code":0,"data":{"fields":{}}}`, []payvault.SavedField{}, nil},
-		{
-			saveData, `{"code":0,"data":{"fields":[{"key":"tax_id","value":"1"},{"key":"a","value":null}]}}`,
-			[]payvault.SavedField{saved("tax_id", `"1"`), {Key: "a"}},
+			"applications.save_data", `{"code":0,"data":{"fields":[{"key":"tax_id","value":"1"},{"key":"a","value":null}]}}`,
+			[]payvault.SavedField{savedField("tax_id", `"1"`), {Key: "a"}},
 			nil,
 		},
 		{
-			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
+			allCustomers, `{"code":0,"data":[{"customer_id":"A","billing_cards":{ },"shipping_addresses":""}]}`,
 			&payvault.Customer{
 				ID: "A", BillingCards: []payvault.BillingCard{}, ShippingAddresses: []payvault.ShippingAddress{},
 			},
 			nil,
 		},
-		{createPayee, `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`, &payvault.Payee{ID: 4, Name: "P"}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`, &payvault.Payee{ID: 4, Email: single}, nil},
-		{createPayee, `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
 		{
-			createPayee, `{"code":0,"data":{"payee_id":4,"payee_id":{"a":1}}}`,
+			"payees.create", `{"code":0,"data":{"payee_id":4},"data":{"payee_name":"P"}}`,
+			&payvault.Payee{ID: 4, Name: "P"},
+			nil,
+		},
+		{
+			"payees.create", `{"code":0,"data":{"payee_id":4,"payee_email":"a"}}`,
+			&payvault.Payee{ID: 4, Email: []string{"a"}},
+			nil,
+		},
+	})
+}
+
+// TestReading_unread checks that missing and unreadable values of a successful write are listed in Response.Unread, and
+// that the values beside them are read.
+func TestReading_unread(t *testing.T) {
+	t.Parallel()
+	const unlike = `"key":"ownership","value":{"owners":1}},{"key":"a","settings":{"required":5}}]}}`
+	assertRead(t, []readAnswer{
+		{
+			"applications.save_data", `{"code":0,"data":{"fields":[{` + unlike,
+			[]payvault.SavedField{savedField("ownership", `{"owners":1}`), {Key: "a"}},
+			[]string{"/data/fields/1/settings/required"},
+		},
+		{"subscriptions.cancel", `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
+		{"subscriptions.cancel", `{"code":0,"data":null}`, &payvault.Confirmation{}, []string{"/data"}},
+		{"webhooks.add_event", `{"code":0}`, &payvault.Confirmation{}, []string{"/data"}},
+		{"applications.save_data", `{"code":0}`, []payvault.SavedField{}, []string{"/data"}},
+		{"applications.save_data", `{"code":0,"data":{}}`, []payvault.SavedField{}, []string{"/data/fields"}},
+		{"tokens.tokenize with a CardID", `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, []string{"/card_id"}},
+		{
+			"applications.save_data", `{"code":0,"data":{"fields":["",{"key":"a"},[],false,null]}}`,
+			[]payvault.SavedField{{}, {Key: "a"}, {}, {}, {}},
+			[]string{"/data/fields/0", "/data/fields/2", "/data/fields/3", "/data/fields/4"},
+		},
+		{
+			"applications.save_data", `{"code":0,"data":{"fields":[{},{"key":"a"},{"key":"","value":"1"},{"key":[1]}]}}`,
+			[]payvault.SavedField{{}, {Key: "a"}, savedField("", `"1"`), {}},
+			[]string{"/data/fields/3/key", "/data/fields/0/key", "/data/fields/2/key"},
+		},
+		{"subscriptions.cancel", `{"code":0,"data":"Canceled"}`, &payvault.Confirmation{}, []string{"/data"}},
+		{"payees.create", `{"code":0,"data":{"payee_id":4},"data":"text"}`, &payvault.Payee{ID: 4}, []string{"/data"}},
+		{
+			"payees.create", `{"code":0,"data":{"payee_id":4,"payee_id":{"a":1}}}`,
 			&payvault.Payee{ID: 4},
 			[]string{"/data/payee_id"},
 		},
-		{first, `{"code":0,"rcode":{},"data":[{"customer_id":"A"}]}`, &payvault.Customer{ID: "A"}, nil},
 		{
-			createPayee, `{"code":0,"DATA":{"payee_id":4,"Payee_EMAIL":[{"` + garbageCanary + `":1}]}}`,
+			"payees.create", `{"code":0,"DATA":{"payee_id":4,"Payee_EMAIL":[{"` + garbageCanary + `":1}]}}`,
 			&payvault.Payee{ID: 4, Email: []string{""}},
 			[]string{"/DATA/Payee_EMAIL/0"},
 		},
 		{
-			createPayee, `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":"[REDACTED]","tr_number":"1"}}}`,
+			"payees.create", `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":"[REDACTED]","tr_number":"1"}}}`,
 			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
 			[]string{"/data/payee_account/dda_number"},
 		},
 		{
-			createPayee, `{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{"a":1}],"payee_account":[]}}`,
+			"payees.create",
+			`{"code":0,"data":{"payee_id":4,"payee_address":17,"payee_email":["a",{"a":1}],"payee_account":[]}}`,
 			&payvault.Payee{ID: 4, Email: []string{"a", ""}},
 			[]string{"/data/payee_address", "/data/payee_email/1"},
 		},
-	} {
-		var response payvault.Response
-		got, err := test.call(answering(t, 200, test.body), payvault.WithResponse(&response))
-		require.NoError(t, err, test.body)
-		assert.Equal(t, test.want, got, test.body)
-		assert.Equal(t, test.unread, response.Unread, test.body)
-	}
-	many := strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`
-	for _, test := range []struct {
-		call         call
-		body, reason string
-	}{
-		{createPayee, `{"code":0,"code":5,"data":{"payee_id":4}}`, ": code 5"},
-		{createPayee, `{"code":5,"code":0,"data":{"payee_id":4}}`, ": code 5"},
-		{createPayee, `{"code":0,"data":"text"}`, "cannot be read: /data "},
-		{transaction, `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read"},
-		{createPayee, `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id"},
-		{createPayee, `{"code":{},"data":{"payee_id":4}}`, "no result code"},
-		{createPayee, `{"code":["5"],"data":{"payee_id":4}}`, "no result code"},
-		{createPayee, `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
-		{createPayee, `{"code":0,"rcode":"E51","data":{"payee_id":1}}`, "both success and failure"},
-		{createPayee, `{"code":5,"rcode":["051"],"data":{"payee_id":1}}`, ": code 5"},
-		{list, `{"code":0,"rcode":{"code":51},"data":[]}`, "/rcode cannot be read"},
-		{tokenize, `{"rcode":"000","code":"05A","card_id":"A"}`, "both success and failure"},
-		{createPayee, `{"code":5,"rcode":"000","data":{"payee_id":1}}`, "both success and failure"},
-		{tokenize, `{"rcode":"000","code":5,"card_id":"A"}`, "both success and failure"},
-		{tokenize, `{"rcode":"051","code":5,"card_id":"A"}`, ": code 051"},
-		{tokenize, `{"rcode":"051","code":{},"card_id":"A"}`, ": code 051"},
-		{tokenize, `{"rcode":{},"code":0,"card_id":"A"}`, "no result code"},
-		{createPayee, `{"code":0,"rcode":"1e999","data":{"payee_id":4}}`, "both success and failure"},
-		{createPayee, `{"code":"declined","rcode":"000","data":{"payee_id":4}}`, "both success and failure"},
-		{byCall, `{"code":{},"N":5}`, "no result code"},
-		{tokenize, `{"rcode":"0","card_id":"A"}`, "another result code"},
-		{tokenize, `{"rcode":null,"card_id":"A"}`, "no result code"},
-		{list, `{"code":0,"data":[null]}`, "/data/0 cannot be read"}, // null is no empty record
-		{list, `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 cannot be read"},
-		{list, `{"code":0,"data":[{"billing_cards":[{},{},null]}]}`, "/data/0/billing_cards/2 cannot be read"},
-		{tokenize, `{"rcode":"000"}`, "/card_id is missing"},
-		{createPayee, `{"code":0}`, "/data is missing"},
-		{createPayee, `{"code":0,"data":null}`, "/data is missing"},
-		{list, `{"code":0,"data":[{"customer_id":"A"},{}]}`, "/data/1/customer_id is missing"},
-		{transaction, `{"code":0,"data":[{}]}`, "/data/0 is missing"},
-		{transaction, `{"code":0,"data":[{"tran_time":"2026-01-15T10:20:30+24:00"}]}`, "/data/0/tran_time cannot be read"},
-		{first, `{"code":0,"data":{"customer_id":"A"}}`, "/data cannot be read"},
-		{first, `{"code":0,"data":{},"totalRecords":1}`, "/data is missing"},
-		{first, `{"code":0,"data":"","totalRecords":1}`, "/data is missing"},
-		{first, `{"code":0,"data":[{},[]]}`, "/data/1 cannot be read"},
-		{createPayee, `{"code":0,"data":[]}`, "/data/payee_id is missing"},
-		{first, `"text"`, "malformed response: the body cannot be read"},
-		{saveData, `{"code":0,"data":{"fields":[` + many, "response: more values than an answer may have"},
-		{saveData, `{"code":0,"data":{"fields":[{},` + many, "response: more values than an answer may have"},
-		{saveData, `{"code":0,"data":{"fields":[{},{},` + many, "response: more values than an answer may have"},
+	})
+}
+
+// TestReading_missing checks that an answer without a value that the caller needs is an error.
+func TestReading_missing(t *testing.T) {
+	t.Parallel()
+	assertFails(t, []failedAnswer{
+		{tokenizeNew, `{"rcode":"000"}`, "/card_id is missing"},
+		{"payees.create", `{"code":0}`, "/data is missing"},
+		{"payees.create", `{"code":0,"data":null}`, "/data is missing"},
+		{"customers.list", `{"code":0,"data":[{"customer_id":"A"},{}]}`, "/data/1/customer_id is missing"},
+		{allTransactions, `{"code":0,"data":[{}]}`, "/data/0 is missing"},
+		{allCustomers, `{"code":0,"data":{},"totalRecords":1}`, "/data is missing"},
+		{allCustomers, `{"code":0,"data":"","totalRecords":1}`, "/data is missing"},
+		{"payees.create", `{"code":0,"data":[]}`, "/data/payee_id is missing"},
+	})
+}
+
+// TestReading_wrongValues checks that an unreadable value of a read, or of a write's ID, is an error with its place.
+func TestReading_wrongValues(t *testing.T) {
+	t.Parallel()
+	assertFails(t, []failedAnswer{
+		{"payees.create", `{"code":0,"data":"text"}`, "cannot be read: /data "},
+		{allTransactions, `{"code":0,"data":[{"dispute_flag":-1}]}`, "/data/0/dispute_flag cannot be read"},
+		{"payees.create", `{"code":0,"data":{"payee_id":1.5}}`, "/data/payee_id"},
+		{"customers.list", `{"code":0,"data":[null]}`, "/data/0 cannot be read"}, // null is no empty record
+		{"customers.list", `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 cannot be read"},
+		{"customers.list", `{"code":0,"data":[{"billing_cards":[{},{},null]}]}`, "/data/0/billing_cards/2 cannot be read"},
 		{
-			first, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`,
+			allTransactions, `{"code":0,"data":[{"tran_time":"2026-01-15T10:20:30+24:00"}]}`,
+			"/data/0/tran_time cannot be read",
+		},
+		{allCustomers, `{"code":0,"data":{"customer_id":"A"}}`, "/data cannot be read"},
+		{allCustomers, `{"code":0,"data":[{},[]]}`, "/data/1 cannot be read"},
+		{allCustomers, `"text"`, "malformed response: the body cannot be read"},
+		{
+			allCustomers, `{"code":0,"data":[{"customer_id":"A","billing_cards":{"card_id":"a"}}]}`,
 			"/data/0/billing_cards cannot be read",
 		},
-	} {
-		_, err := test.call(answering(t, 200, test.body))
-		assert.ErrorContains(t, err, test.reason, test.body)
-	}
+	})
+}
+
+// TestReading_tooManyValues checks that an answer with 150,000 records is an error, whatever its first records are.
+func TestReading_tooManyValues(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`
+	assertFails(t, []failedAnswer{
+		{"applications.save_data", `{"code":0,"data":{"fields":[` + many, "response: more values than an answer may have"},
+		{"applications.save_data", `{"code":0,"data":{"fields":[{},` + many, "response: more values than an answer may have"},
+		{
+			"applications.save_data", `{"code":0,"data":{"fields":[{},{},` + many,
+			"response: more values than an answer may have",
+		},
+	})
 }
 
 // TestReading_unreadPlaces checks that up to 20 unreadable places are listed. An answer with more is malformed, and its
