@@ -285,11 +285,13 @@ func TestCall_secrets(t *testing.T) {
 	}
 }
 
+// notText is a text that is not UTF-8.
+const notText = "J\xe4ne"
+
 // TestUnwritable checks that an unwritable request is not sent. The error names the place, but repeats no text of the
 // caller.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
-	const bad = "J\xe4ne"
 	lost := payvault.NewSecret(mark)
 	client := service.Client(t, service.Nowhere, payvault.WithMerchantID(1))
 	type request = payvault.TokenizeRequest
@@ -297,10 +299,10 @@ func TestUnwritable(t *testing.T) {
 		request request
 		want    service.Fields
 	}{
-		{request{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
+		{request{CardholderName: notText}, service.Fields{"cardholder_name": {notUTF8}}},
 		{request{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
-		{request{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
-		{request{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
+		{request{EmailAddress: []string{"a", notText}}, service.Fields{"email_address[1]": {notUTF8}}},
+		{request{ReportData: payvault.Pairs{{Value: notText}}}, service.Fields{"report_data": {notUTF8}}},
 		{request{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")}, service.Fields{"card_number": {isMark}}},
@@ -319,10 +321,15 @@ func TestUnwritable(t *testing.T) {
 	cards := []payvault.AccountUpdaterCard{card(), {CardNumber: lost, ExpDate: "1230"}}
 	_, err = client.AccountUpdater.Submit(t.Context(), cards)
 	service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{"data[1].card_number": {isMark}})
-	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: bad}
+	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: notText}
 	err = client.Disputes.Respond(t.Context(), 5002, response)
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
+}
 
+// TestUnwritable_data checks the same for application data, which has fields of any type.
+func TestUnwritable_data(t *testing.T) {
+	t.Parallel()
+	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)
 	more := func(value any) payvault.ApplicationData {
 		return payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "a"}, {Key: "more", Value: value}}}
 	}
@@ -331,20 +338,25 @@ func TestUnwritable(t *testing.T) {
 	}
 	raw := []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)}
 	for path, data := range map[string]payvault.ApplicationData{
-		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
+		"legal_name": {LegalName: notText}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
 		"more":                               more(map[string]any{"4111111111111111": lost}),
 		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
 		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: mark + ", x"}}},
-		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: notText}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0].ssn": owner(payvault.Owner{RelatedBusinesses: raw}),
 	} {
-		_, err = client.Applications.SaveData(t.Context(), 4004, data)
+		_, err := client.Applications.SaveData(t.Context(), 4004, data)
 		e := service.AsError(t, err)
 		assert.Len(t, e.Fields, 1, path)
 		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
 	}
+}
 
+// TestUnwritable_bodies checks the same for bodies of the caller, in Client.Call and MarshalWire.
+func TestUnwritable_bodies(t *testing.T) {
+	t.Parallel()
+	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)
 	type inner struct {
 		Cards []*payvault.AccountUpdaterCard `json:"cards"`
 		Raw   json.RawMessage                `json:"raw,omitempty"`
@@ -359,14 +371,14 @@ func TestUnwritable(t *testing.T) {
 		body         any
 		path, reason string
 	}{
-		{map[string]string{bad: "a"}, "body", notUTF8},
-		{map[string]string{"4111111111111111": bad}, "body", notUTF8},
+		{map[string]string{notText: "a"}, "body", notUTF8},
+		{map[string]string{"4111111111111111": notText}, "body", notUTF8},
 		{lost, "body", isMark},
 		{[]any{1, &lost}, "[1]", isMark},
 		{&outer{inner{Cards: []*payvault.AccountUpdaterCard{nil, {CardNumber: lost}}}}, "cards[1].card_number", isMark},
 		{outer{inner{Raw: []byte(`{"a":{"card_number":"[REDACTED]"}}`)}}, "raw.a.card_number", isMark},
 		{outer{inner{More: map[string]any{"4111111111111111": []any{lost}}}}, "more", isMark},
-		{outer{inner{Plain: bad}}, "Plain", notUTF8},
+		{outer{inner{Plain: notText}}, "Plain", notUTF8},
 		{outer{inner{Open: []any{outer{inner{Open: lost}}}}}, "open[0].open", isMark},
 		{outer{inner{Open: callerV1{card().CardNumber}}}, "open.card", isMark},
 		{outer{inner{Open: callerMasked{card().CardNumber}}}, "open", isMark},
@@ -387,7 +399,7 @@ func TestUnwritable(t *testing.T) {
 		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
 		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
 	} {
-		err = client.Call(t.Context(), callWith(test.body), nil)
+		err := client.Call(t.Context(), callWith(test.body), nil)
 		service.AssertInvalid(t, err, payvault.OpCall, service.Fields{test.path: {test.reason}})
 		wire, err := payvault.MarshalWire(test.body)
 		assert.Nil(t, wire)

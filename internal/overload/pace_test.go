@@ -176,6 +176,8 @@ func TestCallBesideWalks(t *testing.T) {
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const hold = 300 * time.Second // the wait that the second refusal asks for, one second after the first
+		const untilEnd = time.Second + hold
 		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
 		p.Refused(first, 2*time.Second)
 		brief, end := context.WithTimeout(t.Context(), 10*time.Second)
@@ -186,14 +188,14 @@ func TestWhileHeld(t *testing.T) {
 				all.Go(func() {
 					_, err := wait(t.Context(), time.Hour)
 					assert.NoError(t, err)
-					assert.GreaterOrEqual(t, time.Since(start), 301*time.Second)
+					assert.GreaterOrEqual(t, time.Since(start), untilEnd)
 				})
-				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): 299 * time.Second} {
+				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): hold - time.Second} {
 					all.Go(func() {
 						_, err := wait(ctx, longest)
 						var held *HeldError
 						if assert.ErrorAs(t, err, &held) {
-							assert.InDelta(t, 315, held.After.Seconds(), 15)
+							assert.InDelta(t, 1.05*hold.Seconds(), held.After.Seconds(), 0.05*hold.Seconds(), "with a jitter of a tenth")
 						}
 						assert.Equal(t, time.Second, time.Since(start))
 					})
@@ -201,7 +203,7 @@ func TestWhileHeld(t *testing.T) {
 			}
 		}
 		<-time.After(time.Second)
-		p.Refused(Place{at: time.Now()}, 300*time.Second)
+		p.Refused(Place{at: time.Now()}, hold)
 		p.Refused(first, time.Second) // it does not shorten the wait
 		<-time.After(90 * time.Second)
 		p.Answered(first)

@@ -156,6 +156,7 @@ func TestCauseOfTheContext(t *testing.T) {
 // attempt.
 func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	t.Parallel()
+	const retriesInBudget = 100
 	synctest.Test(t, func(t *testing.T) {
 		config := testConfig(nil)
 		config.Budget = new(overload.Budget)
@@ -173,7 +174,7 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				<-time.After(time.Second)
 				return answer(503, "")(req)
 			}, answer(503, ""), answer(503, "", "Retry-After", "5")} {
-				for range 120 {
+				for range retriesInBudget + 20 {
 					config.HTTP = &http.Client{Transport: &script{steps: times(1, lost)}}
 					config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
 					request := post(true)
@@ -184,8 +185,8 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				}
 			}
 		}
-		for range 100 {
-			require.Positive(t, config.Budget.Take(false))
+		for range retriesInBudget {
+			require.Positive(t, config.Budget.Take(false), "the budget is still full")
 		}
 	})
 }

@@ -444,10 +444,12 @@ func TestPaceBeyondWhatIsPermitted(t *testing.T) {
 func TestPaceAtItsLowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(150, "")...)
+		const refusals = 150
+		s := refusing(times(refusals, "")...)
 		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
-		assert.Len(t, s.seen, 151)
-		assert.InDelta(t, 1.05*1445, time.Since(s.start).Seconds(), 75)
+		assert.Len(t, s.seen, refusals+1)
+		average := time.Since(s.start).Seconds() / refusals
+		assert.InDelta(t, 10.1, average, 0.48, "ten seconds with a jitter, after a few shorter waits")
 	})
 }
 
