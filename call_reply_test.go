@@ -54,7 +54,7 @@ var informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 // reading is the result of one answer in which one value has another form.
 type reading struct {
 	op          payvault.Operation
-	isRead      bool // a read, which may fail because it can be repeated for free
+	isRead      bool // whether the call is a read; a read may fail, since it can be repeated without harm
 	place, form string
 	want, got   string // wire forms of the result: for the documented answer, and for this answer
 	err         error
@@ -244,11 +244,11 @@ func callNamed(t *testing.T, name string) call {
 	}
 }
 
-// readAnswer is an answer that is read, and its result.
+// readAnswer is an answer, and the result that the client reads from it.
 type readAnswer struct {
 	call, body string
 	want       any
-	unread     []string // Response.Unread
+	unread     []string // the content of Response.Unread
 }
 
 func assertRead(t *testing.T, answers []readAnswer) {
@@ -538,7 +538,7 @@ func TestCall_answers(t *testing.T) {
 		body := `{"code":0,` + member + `}`
 		require.Error(t, json.Unmarshal([]byte(body), new(callerForm)), member)
 		err := answering(t, 200, body).Call(t.Context(), request("POST"), new(callerForm))
-		// the service has performed it
+		// the service has performed the operation
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown)
 		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
 		service.AssertHidden(t, err, garbageCanary)

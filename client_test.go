@@ -288,7 +288,7 @@ func TestCall_envelopes(t *testing.T) {
 	for _, test := range []struct {
 		status     int
 		body, code string
-		kinds      []error // nil for a success
+		kinds      []error // the sentinels of the error; nil for a success
 	}{
 		{200, `{"code":0}`, "", nil},
 		{200, `{"code":"0","data":[]}`, "", nil},

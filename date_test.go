@@ -49,7 +49,7 @@ func TestDate(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // of the day: there was no midnight
+	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // the first time of that day, which had no midnight
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
 	late := time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600))
 	assert.Equal(t, day, payvault.DateOf(late), "the day in the location of the time")

@@ -88,7 +88,7 @@ func Example_afterFailure() {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // a second call, without a look at the subscription
+	cancel() // the code makes a second call without a look at the subscription
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later

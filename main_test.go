@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errShutdown = errors.New("the program shuts down")
 
-// answering returns a client of a service that always sends the same answer.
+// answering returns a client whose service always sends the same answer.
 func answering(tb testing.TB, status int, body string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)

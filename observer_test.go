@@ -196,7 +196,8 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
 		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after a lost one
+			// an earlier attempt was lost, so this status does not decide
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7",
 		}}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{

@@ -42,7 +42,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCall checks that the rivals send the same request, and their peers one of about the same size.
+// TestCall checks that both rivals send the same request, and that the other two clients send one of about the same
+// size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {

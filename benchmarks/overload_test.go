@@ -122,7 +122,7 @@ func TestLimited(t *testing.T) {
 		retryAfter  string
 		jitter      time.Duration
 		clients     int
-		items       int // of each client
+		items       int // the number of cards that each client sends
 		share       float64
 	}{
 		"rate=20/items=200/after=":    {20, 20, "", 0, 1, 200, 0.85},

@@ -213,7 +213,7 @@ func TestApplicationSaveNothing(t *testing.T) {
 	a.get(t, path+"/validate?deep=true").refused(t, http.StatusBadRequest, "deep")
 }
 
-// problems saves data and returns what validation says about the application.
+// problems saves data and returns the problems that a validation of the application finds.
 func (a api) problems(t *testing.T, path, data string) map[string][]string {
 	t.Helper()
 	if data != "" {

@@ -56,7 +56,7 @@ func TestDroppedConnections(t *testing.T) {
 	for _, test := range []struct {
 		kind    payvaulttest.FaultKind
 		commits int
-		arrived int // the requests in the history
+		arrived int // the number of requests in the history
 		body    bool
 	}{
 		{payvaulttest.ResetConnection, 0, 1, false},
@@ -309,7 +309,7 @@ func TestOversizedBody(t *testing.T) {
 	}
 }
 
-// TestEndlessBody checks that an oversized body without a size has no end.
+// TestEndlessBody checks that the fault oversized body sends an endless body if it has no size.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -360,7 +360,7 @@ func TestClientThatGivesUp(t *testing.T) {
 				waitFor(t, func() bool { return len(a.srv.Requests()) == 1 && (!after || a.sent()) })
 				cancel()
 				require.ErrorIs(t, <-done, context.Canceled)
-				a.srv.Close() // waits for the request
+				a.srv.Close() // Close waits until the request has ended
 				assert.Equal(t, after, a.sent())
 			})
 		}

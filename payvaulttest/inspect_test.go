@@ -29,7 +29,7 @@ func ExampleInspect() {
 	srv := payvaulttest.NewServer()
 	page := httptest.NewServer(payvaulttest.Inspect(srv))
 	defer page.Close()
-	defer srv.Close() // closes the server before the page
+	defer srv.Close() // so the server is closed before its page
 
 	fmt.Println("look at", page.URL[:len("http://127.0.0.1:")])
 	// Output: look at http://127.0.0.1:
@@ -414,7 +414,7 @@ func (f writes) Write(p []byte) (int, error) {
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
 	var i inspected
-	var logged string // the state while the record is written
+	var logged string // the answer of /state while the record is written
 	look := writes(func() { logged = i.ask(t, "GET", "/state", "") })
 	i.api = newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(look, nil))))
 	i.page = payvaulttest.Inspect(i.srv)

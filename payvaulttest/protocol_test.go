@@ -37,7 +37,7 @@ func TestPaths(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	methods := map[string][]string{} // methods by path
+	methods := map[string][]string{} // the methods of each path
 	for _, o := range payvault.Operations() {
 		methods[o.Path] = append(methods[o.Path], o.Method)
 	}
@@ -156,7 +156,7 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		create func(t *testing.T, a api) string          // makes a record with a generated ID
 		give   func(t *testing.T, a api, id string)      // makes a record with a given ID
-		ids    func(t *testing.T, a api) (list []string) // of all records
+		ids    func(t *testing.T, a api) (list []string) // the IDs of all records
 	}{
 		"customer": {
 			func(t *testing.T, a api) string {

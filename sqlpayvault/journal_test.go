@@ -445,7 +445,7 @@ func TestNoCardData(t *testing.T) {
 	srv := newServer(t, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
 	})
-	echo := &http.Client{Transport: slow{requestID: "4111111111111111"}} // the request ID is a card number
+	echo := &http.Client{Transport: slow{requestID: "4111111111111111"}} // the request ID looks like a card number
 	echoing, err := payvault.NewClient("https://service.test", "key", payvault.WithHTTPClient(echo))
 	require.NoError(t, err)
 	for i, client := range []*payvault.Client{srv.Client(), echoing} {

@@ -147,7 +147,7 @@ func TestNewConverters(t *testing.T) {
 	require.NoError(t, err)
 	var before string
 	require.NoError(t, reads.FromPayload(p, &before), "what others have encrypted")
-	for _, c := range []converter.DataConverter{open, reads, sealed} { // values without a secret
+	for _, c := range []converter.DataConverter{open, reads, sealed} { // values without a secret pass every converter
 		p, err := c.ToPayload(payvault.AccountUpdaterCard{CardID: "c"})
 		require.NoError(t, err)
 		require.NoError(t, c.FromPayload(p, &back))
@@ -163,7 +163,7 @@ func TestNewConverters(t *testing.T) {
 	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
 }
 
-// wrapped is a codec of another package.
+// wrapped is a codec whose type belongs to another package.
 type wrapped struct{ converter.PayloadCodec }
 
 // TestNewConverters_otherCodecs checks that a codec of another package counts only if it encrypts.

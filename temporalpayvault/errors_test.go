@@ -145,8 +145,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestActivityError_causeOfAnotherCall checks that the cause of a context, which may be the error of another call, does
-// not decide.
+// TestActivityError_causeOfAnotherCall checks that ActivityError looks at the call's own error, and not at the cause of
+// its context, which may be the error of another call.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

@@ -25,7 +25,7 @@ type shelf struct {
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // may be nil
+	fail   func(n int) error // if set, its error is returned by the n-th write
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }

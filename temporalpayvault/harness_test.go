@@ -56,8 +56,8 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 // book is a journal in memory, shared by all workers.
 type book struct {
 	mu   sync.Mutex
-	rows map[string]*payvault.BatchOutcome // nil for a batch that was only begun
-	fail func(end bool) error              // may be nil
+	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was only begun
+	fail func(end bool) error              // if set, its error is returned by Begin, or by End if end is true
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }

@@ -173,7 +173,7 @@ func TestInspect(t *testing.T) {
 	require.NotNil(t, events)
 	cancel()
 	assert.Equal(t, exitOK, <-p.exit)
-	_, _ = io.Copy(io.Discard, events.Body) // the stream ends
+	_, _ = io.Copy(io.Discard, events.Body) // read to the end: it comes when the program stops
 	assert.NoError(t, events.Body.Close())
 }
 

@@ -148,7 +148,7 @@ func TestAttemptTimeout(t *testing.T) {
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
 		config, client time.Duration // client is the Timeout of the http.Client
-		length         int64         // of the body; 0 for a short one
+		length         int64         // the length of the body; 0 for a short one
 		want           time.Duration
 	}{
 		"config":          {config: 10 * time.Second, want: 10 * time.Second},

@@ -195,7 +195,7 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		spent int // taken by others before, of 500
+		spent int // how much others have taken from the budget of 500
 		step  step
 		calls int
 		want  bool // whether the budget permits another retry

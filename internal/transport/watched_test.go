@@ -28,7 +28,8 @@ func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// TestNothingIsReadAfterTheAttempt checks the same for every reader that net/http has opened.
+// TestNothingIsReadAfterTheAttempt checks that no reader of the body that net/http has opened can be read after the
+// attempt.
 func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 	t.Parallel()
 	var readers []io.Reader

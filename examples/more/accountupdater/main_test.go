@@ -105,7 +105,7 @@ func TestInterrupted(t *testing.T) {
 	f := newFixture(t, 5000)
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		out, err := f.run(ctx, writer(func(text string) { // after the first line of the progress
+		out, err := f.run(ctx, writer(func(text string) { // cancel after the first line that reports progress
 			if strings.Contains(text, " of 5000 cards\n") {
 				cancel()
 			}

@@ -143,7 +143,7 @@ func TestPosition(t *testing.T) {
 		cards[i] = card{}
 	}
 	body := `{"code":2,"message":"Invalid","data":{"data[0].exp_date":["is past"],"data[3].exp_date":["is past"]}}`
-	for b := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
+	for b := range (&fake{answer: answerAt(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
 		if b.Index == 1 {
 			assert.Len(t, service.AsError(t, b.Err).Fields, 2)
 			assert.Equal(t, []int{102, 103, 104, 106, 107},

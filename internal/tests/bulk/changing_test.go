@@ -84,7 +84,7 @@ func TestWalkOverAnyTotals(t *testing.T) {
 		totals func(records, perPage int) (int, int)
 		beyond int // how many pages beyond the existing ones may be requested
 	}{
-		"rounded up":   {roundedUp, 1}, // for a walk that begins on the last page
+		"rounded up":   {roundedUp, 1}, // a walk that begins on the last page requests one page too many
 		"rounded down": {roundedDown, 1},
 		"only pages":   {onlyPages, 0},
 		"only records": {onlyRecords, 1},

@@ -29,7 +29,7 @@ type asked struct {
 	*http.Request // nil in fake.seen, since it would keep the answer in memory
 
 	nth   int // number among all requests; 1 for the first
-	n     int // the page or the batch
+	n     int // the number of the page or batch
 	query string
 	at    time.Duration // time since the first request
 }
@@ -57,7 +57,7 @@ type fake struct {
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // positions in the stream
+	cards  []int // the positions in the stream of the cards that arrived
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -138,8 +138,8 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns an answer to the requests for these pages or batches.
-func gives(status int, body string, at ...int) answer {
+// answerAt returns an answer that the fake sends to the requests for these pages or batches only.
+func answerAt(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
 			return nil, nil

@@ -204,7 +204,7 @@ func TestPaceBeyondTheCap(t *testing.T) {
 		assert.Len(t, s.seen, 4)
 		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Len(t, s.seen, 5, "the pace is not that of the hour")
+		assert.Len(t, s.seen, 5, "the hour does not delay the next call")
 	})
 }
 
@@ -317,14 +317,14 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 		assert.NotContains(t, err.Error(), "connection failed")
 		assert.LessOrEqual(t, len(s.seen), 8)
 	})
-	synctest.Test(t, func(t *testing.T) { // the same while batches wait for their key
+	synctest.Test(t, func(t *testing.T) { // The journal also fails while batches wait for their key.
 		s, j, asked := &fake{}, newJournal(t, nil), atomic.Int32{}
 		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
 		slow := payvault.WithKeySource(func(context.Context) (string, error) {
 			<-time.After(time.Duration(asked.Add(1)) * time.Second)
 			return service.APIKey, nil
 		})
-		sent := 0 // one batch is sent: the first one that got its key
+		sent := 0 // the walk sends one batch, the first one that gets its key
 		for b := range s.client(t, slow).AccountUpdater.SubmitAll(t.Context(), stream(800, nil), j.options(4)) {
 			if b.Err == nil {
 				sent++
@@ -383,7 +383,7 @@ func TestPaceAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		rate     float64
-		from, to time.Duration // of the outage
+		from, to time.Duration // the begin and the end of the outage
 		batches  int
 		atATime  int
 		most     time.Duration
@@ -458,13 +458,14 @@ func TestPaceAtItsLowest(t *testing.T) {
 func TestPaceIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const batches, attempts = 3, 4
 		s := refusing(times(100, "20")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(batches*100, nil), nil) {
 			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
+			assert.Equal(t, attempts, service.AsError(t, b.Err).Attempts)
 		}
-		assert.Len(t, s.seen, 12)
-		assert.Equal(t, time.Minute, time.Since(s.start))
+		assert.Len(t, s.seen, batches*attempts)
+		assert.Equal(t, (attempts-1)*20*time.Second, time.Since(s.start), "the batches wait at the same time")
 	})
 }

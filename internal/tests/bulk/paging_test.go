@@ -245,7 +245,7 @@ func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		const broken = 3
-		s, n := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}, 0
+		s, n := &fake{pages: 7, answer: answerAt(http.StatusNotFound, "<html>", broken)}, 0
 		var raw payvault.Response
 		var last error
 		for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {

@@ -228,7 +228,7 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fake{answer: gives(http.StatusConflict, `{"code":7}`, 1)}
+		s := fake{answer: answerAt(http.StatusConflict, `{"code":7}`, 1)}
 		cards, want := slices.Collect(stream(850, nil)), batchesOf(850)
 		for i := range cards[200:300] {
 			cards[200+i].ExpDate = "1329"
@@ -399,8 +399,8 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	type test struct {
 		status int
 		body   string
-		match  error  // that the errors of the unsent batches match; nil for none
-		text   string // of these errors; "" if all batches are sent
+		match  error  // the sentinel that the errors of the unsent batches match; nil for none
+		text   string // a part of these errors; "" if all batches are sent
 	}
 	const none = "another request was refused with status 400 and no code of the service"
 	forEach(t, []test{
@@ -408,7 +408,7 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
-		{400, ``, nil, none}, // not sent again: a body with a code may have been lost
+		{400, ``, nil, none}, // these batches are not sent again, since a body with a code may have been lost
 		{400, ` `, nil, none},
 		{404, `{"code":7}`, nil, ""},
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
@@ -682,7 +682,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		429: {``, payvault.BatchNotSent, "", ""},
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
 	} {
-		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
+		s, j := fake{answer: answerAt(status, test.body, 0)}, newJournal(t, nil)
 		want := payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.text,
 		}
@@ -722,7 +722,7 @@ func TestJournalOfANumber(t *testing.T) {
 		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
 		"id-1234-5678-901": "id-1234-5678-901",
 	} {
-		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
+		s, j := fake{answer: answerAt(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
 		assert.Equal(t, want, j.outcome(0).RequestID)
 	}
@@ -734,7 +734,7 @@ func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // of 12 batches
+		at   int // the batch, of 12, at which the journal fails
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {

@@ -24,8 +24,8 @@ type Operation struct {
 
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
-	// Stated is the interface and the design of the operation, written by hand: method, path, whether it is repeated after
-	// a lost answer, and where it has a merchant_id.
+	// Stated describes the operation as the interface and the design define it: method, path, whether the client repeats
+	// it after a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
 	Stated string
 	// The requests; nil if the method has no request parameter. The wire forms of Full and Minimal are
 	// testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused is sent
@@ -35,7 +35,7 @@ type Operation struct {
 	Problems map[string][]string
 	// Want returns the result of testdata/<Op>.response.json. A page has no number there.
 	Want func() any
-	// Once reports whether the operation can be performed only once per record.
+	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
 
 	ways   []Call                         // other ways to make the call
@@ -48,7 +48,7 @@ type Call struct {
 	Operation
 
 	Name    string // "customers.list", or "customers.list by Customers.All"
-	Repeats bool   // the client repeats it by itself after an attempt that may have performed it
+	Repeats bool   // the client repeats the call by itself after an attempt that may have performed the operation
 }
 
 // IDs are the records that calls use. The tag path is the beginning of the path parameter.
@@ -191,7 +191,8 @@ func (o *Operation) Fixture(kind string) string {
 // Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer returns the answer in other forms that services send. If there is no such file, it returns Answer.
+// TolerantAnswer returns an answer that has the same values as Answer in other JSON forms, such as numbers as texts.
+// Without a file of such an answer it returns Answer.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()

@@ -8,7 +8,7 @@ import (
 	"example.com/payvault"
 )
 
-// Texts of local checks.
+// These are messages of local checks.
 const (
 	Required   = "is required"
 	ThirdNamed = "names another merchant than ForMerchant"

@@ -19,10 +19,10 @@ import (
 	"example.com/payvault"
 )
 
-// The texts to search for.
+// These are the texts that the tests search for.
 const (
-	Secret = "5ecretCanary" // every Secret, and the API key of the client
-	Raw    = "7awCanary"    // every body, header, file, path, query and filter
+	Secret = "5ecretCanary" // the content of every Secret, and the API key of the client
+	Raw    = "7awCanary"    // the content of every body, header, file, path, query and filter
 )
 
 // Types returns the exported struct types that are reachable from the methods, fields and options of a client, by name.
@@ -239,7 +239,7 @@ func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {
 		forms = append(forms, text)
-		for _, encoded := range []string{text, ":" + text} { // the second as in the Authorization header
+		for _, encoded := range []string{text, ":" + text} { // the second text is that of the Authorization header
 			forms = append(forms, base64.StdEncoding.EncodeToString([]byte(encoded)))
 		}
 		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {

@@ -207,7 +207,7 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // in the form of the other operations
+		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // another operation sends codes in this form
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The service answers so if it must perform an operation twice that is possible only once per record.
+// The service answers with these if it must perform an operation a second time that is possible only once per record.
 const (
 	statusAgain = http.StatusConflict
 	codeAgain   = "409"
@@ -45,13 +45,13 @@ type fault struct {
 	network func(c *cell, dial dialer) dialer
 	key     func(context.Context) (string, error)
 
-	status int              // of the error
-	code   string           // of the error
-	cause  error            // that the error matches
+	status int              // the status of the error
+	code   string           // the code of the error
+	cause  error            // an error that the call's error matches
 	wait   [2]time.Duration // the range of Error.RetryAfter
 
-	performs bool // the operation may have been performed, so the fault is tested before and after that
-	warm     bool // the fault strikes an idle connection, so it cannot strike every time
+	performs bool // whether the operation may have been performed, so that the fault is tested before and after that
+	warm     bool // whether the fault strikes an idle connection, so that it cannot strike every time
 }
 
 // TestFaults checks every call under every fault.
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			for n, call := range calls.All() {
 				for m, c := range f.cells(&call) {
-					if !testing.Short() || (i+n+m)%8 == 0 { // -short takes each call and each kind of cell in turn
+					if !testing.Short() || (i+n+m)%8 == 0 { // with -short, each call meets only some kinds of cells
 						synctest.Test(t, c.run)
 					}
 				}

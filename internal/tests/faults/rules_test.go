@@ -20,21 +20,23 @@ const attemptsAtMost = 3
 type effect string
 
 const (
-	healed      effect = "net/http gets over it" // within one attempt of the client
-	unsent      effect = "no connection"
-	distrusted  effect = "no trust" // no connection, and a retry would not get one either
-	noKey       effect = "no key"   // nothing was sent, and the key source is not asked again
-	lost        effect = "no answer"
-	turnedAway  effect = "429"                      // not performed
-	heldOff     effect = "429 for long"             // not performed, and Retry-After is longer than the client waits
+	healed     effect = "net/http gets over it" // net/http repeats the request within one attempt of the client
+	unsent     effect = "no connection"
+	distrusted effect = "no trust" // the client gets no connection, and a retry would not get one either
+	noKey      effect = "no key"   // nothing was sent, and the key source is not asked again
+	lost       effect = "no answer"
+	turnedAway effect = "429" // the operation was not performed
+	// The operation was not performed, and Retry-After is longer than the client waits.
+	heldOff     effect = "429 for long"
 	gatewayDown effect = "502, 503 or 504"          // the service behind the gateway may have performed the operation
-	failed      effect = "another 5xx"              // or a 503 whose Retry-After is longer than the client waits
+	failed      effect = "another 5xx"              // also a 503 whose Retry-After is longer than the client waits
 	refused     effect = "4xx"                      // the service has refused it
 	rejected    effect = "2xx with another code"    // the service has refused it
-	malformed   effect = "2xx that is none"         // performed or not
-	tooLarge    effect = "2xx above the size limit" // performed or not
-	redirected  effect = "3xx"                      // not followed
-	cutRedirect effect = "3xx that is cut off"      // like a lost answer, but a retry would be redirected too
+	malformed   effect = "2xx that is none"         // the operation may have been performed
+	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
+	redirected  effect = "3xx"                      // the client does not follow the redirect
+	// As with a lost answer, the outcome is unknown, but a retry would be redirected too.
+	cutRedirect effect = "3xx that is cut off"
 )
 
 // when says for which calls a rule holds.
@@ -51,9 +53,9 @@ func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated &
 // rule describes what the client must do after an effect.
 type rule struct {
 	repeats  when              // whether the client retries
-	delivery payvault.Delivery // of the error
-	safe     when              // SafeToRetry of the error
-	is       error             // a sentinel in addition to those of status, code and delivery
+	delivery payvault.Delivery // the Delivery of the error
+	safe     when              // whether SafeToRetry returns true for the error
+	is       error             // a sentinel that the error matches, in addition to those of its status, code and delivery
 }
 
 func ruleFor(e effect) rule {

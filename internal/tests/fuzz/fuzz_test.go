@@ -66,7 +66,7 @@ func FuzzReply(f *testing.F) {
 			}
 			got := codes(body, member)
 			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() && slices.Equal(got, []string{"2"}) {
-				continue // this is a result, whatever the status is
+				continue // such an answer is a result, whatever the status is
 			}
 			assert.Equal(t, 2, status/100, c.Name)
 			if !strings.Contains(c.Name, " by ") { // the page of a list may be empty

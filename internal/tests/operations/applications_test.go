@@ -30,7 +30,7 @@ func TestApplicationsValidate(t *testing.T) {
 		status int
 		answer string
 		want   service.Fields // the problems, or the Fields of an error
-		kinds  []error        // of an error
+		kinds  []error        // the sentinels that the error matches
 	}{
 		{200, `{"code":0}`, nil, nil},
 		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil, nil},

@@ -33,7 +33,7 @@ import (
 const (
 	bodyCap     = 8 << 20 // the default of a client
 	mostHeap    = 300e6
-	mostRecords = 71_900 // the records that an answer of bodyCap may have
+	mostRecords = 71_900 // the largest number of records that an answer of bodyCap may have
 )
 
 // reading is a call that reads an answer.
@@ -107,15 +107,16 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a body that needs much more memory than it has bytes, with the readings that it is for.
+// attack is a body that needs much more memory to read than it has bytes. readings names the readings that it is tried
+// with.
 type attack struct {
 	readings, head, unit, tail string
 
 	most int // how often the unit occurs; 0 for as often as bodyCap permits
 }
 
-// body returns the body: head, repeated units and tail. PAD is replaced by a text that fills the body up to bodyCap.
-// Reading this text needs twice its length.
+// body returns the body: head, repeated units and tail. PAD becomes a text that fills the body up to bodyCap. It is not
+// UTF-8, so its decoded form is larger than the text itself.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -177,7 +178,7 @@ func attacks() []attack {
 	)
 }
 
-// upTo limits how often the units occur in attacks.
+// upTo returns the attacks with at most this many units.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most
@@ -185,7 +186,7 @@ func upTo(most int, all []attack) []attack {
 	return all
 }
 
-// of returns one attack for each unit.
+// of returns one attack for each unit. The body begins with head, repeats the unit, and ends with tail.
 func of(readings, head, tail string, units ...string) (all []attack) {
 	for _, unit := range units {
 		all = append(all, attack{readings: readings, head: head, unit: unit, tail: tail})
@@ -193,7 +194,7 @@ func of(readings, head, tail string, units ...string) (all []attack) {
 	return all
 }
 
-// members returns as many members of an object as bodyCap permits.
+// members returns JSON members that all have this value and nearly fill a body of bodyCap.
 func members(value string) string {
 	var text strings.Builder
 	for i := 0; text.Len() < bodyCap-100; i++ {
@@ -245,14 +246,14 @@ func zipped(body string) payvault.Option {
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
-	var indexed strings.Builder // one answer with messages under numbers that could be parts of a card number
+	var indexed strings.Builder // one answer with messages whose numbers could be parts of a card number
 	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
 	for i := 100; indexed.Len() < 64_000; i++ {
 		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)
 	}
 	refused := service.Client(t, service.Nowhere, service.Over(service.Canned(200, indexed.String()+"}}")))
 	assertSmall(t, func() { _ = readings()["write"](t.Context(), refused) }, "indexed messages")
-	for _, status := range []int{502, 503} { // a read is retried after these
+	for _, status := range []int{502, 503} { // the client repeats a read after these
 		body := `{"code":7,"message":"` + strings.Repeat("\xffa", 4<<20-50) + `"}`
 		down := service.Client(t, service.Nowhere, service.Over(service.Canned(status, body)))
 		assertSmall(t, func() { _ = readings()["list"](t.Context(), down) }, "status "+strconv.Itoa(status))

@@ -95,8 +95,8 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestMinimal checks that the smallest request has no other fields, and that answers in other forms are read.
-// TestReading of the root checks their values.
+// TestMinimal checks that the smallest request has only its required fields, and that answers in other JSON forms are
+// read. TestReading of the root package checks the values of those.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {

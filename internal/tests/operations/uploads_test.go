@@ -27,7 +27,7 @@ const formEnd = "--\r\n"
 // careless is a service that performs a form when its end arrives. It records the requests.
 type careless struct {
 	url    string
-	client *http.Client // nil for the SDK's own
+	client *http.Client // nil for the client of the SDK
 	got    chan []byte  // the body of each request
 }
 

@@ -59,7 +59,7 @@ func exists(t *testing.T, link *comment.DocLink) bool {
 	switch {
 	case isOwn:
 		from, dir = repo(), path.Join(".", own)
-	// a local name, which the parser checks, or another module
+	// the parser checks names of this package, and no test checks other modules
 	case dir == "" || link.Name == "" || strings.Contains(dir, "."):
 		return true
 	}

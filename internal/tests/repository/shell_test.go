@@ -59,7 +59,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 		_, err := body.WriteString(text)
 		return err
 	})
-	curl.Func("F", "", func(part string) error { // name=value, or name=@file;type=kind, whose kind is ignored
+	curl.Func("F", "", func(part string) error { // the flag is name=value or name=@file;type=kind, and its kind is ignored
 		kind = form.FormDataContentType()
 		name, value, _ := strings.Cut(part, "=")
 		file, isFile := strings.CutPrefix(value, "@")
@@ -136,7 +136,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that one of the files has a pattern.
+// assertFound checks that at least one of these files contains the pattern.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

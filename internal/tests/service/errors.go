@@ -83,8 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged returns the records of a value in the handlers of log/slog: at the top level, in a group, and by With. Times
-// and durations are left out.
+// Logged returns what the handlers of log/slog write for a value: at the top level, in a group, and by With. Times and
+// durations are left out.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

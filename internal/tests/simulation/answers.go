@@ -63,8 +63,8 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the SDK may treat the answer as one that does not concern the batch: it refuses the
-// key, or its body is complete and has no code.
+// decidesNothing reports whether the SDK may treat the answer as one that says nothing about the batch: the key is
+// refused, or the body is complete and has no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -91,7 +91,7 @@ func (x *exchange) saysSuccess() bool {
 	return status/100 == 2 && x.step.Perform
 }
 
-// holdBack records until when the client must wait, if the client is sure to learn that.
+// holdBack records how long the client must wait, if it is certain that the client receives the answer that says so.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
 	s, plan := &x.step, &x.run.Calls[x.call]

@@ -99,11 +99,12 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
-	if o.life > 0 { // a batch that an earlier life did not send because of a refused key counts as not sent here
+	// If an earlier life did not send a batch because the key was refused, the batch counts as not sent in this life.
+	if o.life > 0 {
 		turned += n.forbidden
 	}
 	if e.Delivery == payvault.DeliveryNotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
-		// If the job ended before Begin was called for this batch, its error is about this life only.
+		// If the job ended before Begin was called for this batch, its error describes only this life.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
 			c.fail("batch %d: an earlier life sent it, and it is said to be safe to retry: %v", o.unit.batch, o.err)

@@ -39,8 +39,8 @@ type outcome struct {
 	err   error
 	id    string
 	label string  // of the answer
-	seen  *record // the record when the caller got the result, if it may change later
-	life  int     // the life of the job in which the caller got it
+	seen  *record // what the service knew when the caller got the result; nil if no later life can change that
+	life  int     // the number of the life in which the caller got it
 }
 
 func (r *run) newCaller(n int) *caller {
@@ -135,7 +135,8 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event is called for events that the service sees. The current life of the job may die at one.
+// event counts the events that the service reports. It ends the current life of the job at the event that the plan
+// names.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life
@@ -168,8 +169,8 @@ func (c *caller) options(raw *payvault.Response) []payvault.CallOption {
 	return opts
 }
 
-// told records the result of a unit.
-func (c *caller) told(batch int, id string, err error, raw *payvault.Response) {
+// recordResult records the result that the caller got for a call or for a batch.
+func (c *caller) recordResult(batch int, id string, err error, raw *payvault.Response) {
 	o := outcome{unit: unit{c.n, batch}, err: err, id: id, label: raw.Header.Get(headerAnswer)}
 	if _, form := errors.AsType[noResult](err); form {
 		c.fail("%v", err)

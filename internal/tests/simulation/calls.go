@@ -109,7 +109,7 @@ func (c *caller) guarded(f func()) {
 func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	id, err := c.kind.do(ctx, client, c.own, c.options(&raw))
-	c.told(0, id, err, &raw)
+	c.recordResult(0, id, err, &raw)
 	e, ok := errors.AsType[*payvault.Error](err)
 	if ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
 		c.fail("%d attempts, %d in the error, %d in the response", c.attempts, e.Attempts, raw.Attempts)
@@ -137,7 +137,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 		}
 		if err != nil {
 			failed = true
-			c.told(0, "", err, &raw)
+			c.recordResult(0, "", err, &raw)
 			continue
 		}
 		if want := recordID(seen); id != want && c.clean() {
@@ -159,7 +159,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// clean reports whether all answers about pages were true.
+// clean reports whether no answer of the walk was mutated or may belong to another request.
 func (c *caller) clean() bool {
 	return !c.run.note(unit{c.n, 0}, nil).mutated && !c.run.duplicated.Load()
 }

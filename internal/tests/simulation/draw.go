@@ -61,7 +61,7 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// down changes s so that many calls meet a service that is down.
+// down changes s so that the service is down for many calls.
 func (d die) down(s *Scenario) {
 	s.Down, s.Caller, s.Dials = pick(d, downs()), callerPlain, nil
 	s.Client.Timeout = min(s.Client.Timeout, time.Second)
@@ -165,8 +165,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws what the service does with a request. Its answers are never false in a way that no client could notice: an
-// operation that it refuses was not performed, and a success was.
+// step draws what the service does with a request. Its answers may be wrong, but not in a way that no client could
+// notice: it never reports a refusal of an operation that it performed, or a success of one that it did not perform.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {

@@ -75,7 +75,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	return x
 }
 
-// head records that the request of a unit has begun to arrive, and selects its step.
+// head records that the header of a unit's request has arrived, and selects the step that answers it.
 func (x *exchange) head() {
 	now := time.Now()
 	early := false
@@ -117,7 +117,7 @@ func (x *exchange) head() {
 	}
 }
 
-// early reports whether the answer comes before the body is read.
+// early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
 // paced reports whether the request shares its rate limit with others.

@@ -159,7 +159,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		length += 1 + int(step.Pick%2000)
 	case "two lengths":
 		fields = append(fields, "content-length", strconv.Itoa(length+7))
-	case "bad chunks": // HTTP/2 has no such header
+	case "bad chunks": // HTTP/2 has no Transfer-Encoding header
 		fields = append(fields, "transfer-encoding", "chunked")
 	}
 	switch step.Framing {
@@ -236,10 +236,10 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	switch code := http2.ErrCode(step.Code); step.Cut {
 	case "RST_STREAM":
 		p.write(func() error { return p.framer.WriteRSTStream(stream, code) })
-	case "GOAWAY": // also for streams that are open
+	case "GOAWAY": // the number in the frame includes all streams that are open
 		p.write(func() error { return p.framer.WriteGoAway(stream, code, nil) })
 		_ = p.raw.Close()
-	case "GOAWAY before": // it says that this request was not received
+	case "GOAWAY before": // the number in the frame says that this request was not received
 		p.write(func() error { return p.framer.WriteGoAway(max(stream, 2)-2, code, []byte("late")) })
 		if step.Pick%2 == 0 {
 			_ = p.raw.Close()

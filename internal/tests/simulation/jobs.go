@@ -13,21 +13,21 @@ import (
 	"example.com/payvault"
 )
 
-// journal is the part of a journal that survives a life.
+// journal is the part of a job's journal that survives when a process dies.
 type journal struct {
 	mu    sync.Mutex
 	known map[int]payvault.BatchState
 	calls int
 }
 
-// entry is the journal during one life. The mutex of journal guards begun and failed.
+// entry is the journal as one process of the job uses it. The mutex of journal guards begun and failed.
 type entry struct {
 	*journal
 
 	caller *caller
 	life   *life
-	begun  map[int]bool // batches that this life has begun
-	failed map[int]bool // batches for which the journal has failed in this life
+	begun  map[int]bool // the batches that this process has begun
+	failed map[int]bool // the batches for which the journal has failed in this process
 }
 
 var errJournal = errors.New("the journal fails")
@@ -126,7 +126,8 @@ func (e *entry) check(job string) {
 
 const jobName = "cards of November"
 
-// bulk submits a stream of cards in one life or more.
+// bulk submits a stream of cards. A job continues in a new process, which the simulator calls its next life, each time
+// the process dies.
 func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
 	if !c.plan.Job {
@@ -170,7 +171,7 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 	c.auditLife(entry, before)
 }
 
-// sent returns the batches that must not be sent again.
+// sent returns the batches that the service may have performed, so that no later life may send them.
 func (c *caller) sent() map[int]bool {
 	sent := map[int]bool{}
 	for batch := range c.plan.Length {
@@ -217,7 +218,7 @@ func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	}
 }
 
-// submitAll ranges over the batches of a stream once. kept is nil without a journal.
+// submitAll ranges over the batches of a stream once. kept is nil if the call has no journal.
 func (c *caller) submitAll(
 	ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, kept *entry,
 ) {
@@ -254,7 +255,7 @@ func (c *caller) submitAll(
 		if kept != nil {
 			c.auditRecord(kept, b)
 		}
-		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
+		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
 		// The job ends if the service asks for too long a wait, or if an answer does not concern the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
@@ -307,9 +308,10 @@ func (c *caller) cards(
 	}
 }
 
-// toldIn records the result of a batch in a life. A later life may change the record, so an early life keeps a copy.
-func (c *caller) toldIn(l *life, batch int, id string, err error, raw *payvault.Response) {
-	c.told(batch, id, err, raw)
+// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of what
+// the service knows then, since later lives change that.
+func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
+	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]
 	n := c.run.note(o.unit, nil)
 	o.seen = &n

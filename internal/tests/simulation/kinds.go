@@ -48,15 +48,15 @@ type kind struct {
 	form    string
 	method  string
 	path    string   // with IDs, below the base path; "" if it is not checked
-	list    bool     // its answer is a page
+	list    bool     // whether its answer is a page
 	reads   bool     // it changes nothing; written here by hand, not taken from the table of the SDK
 	same    bool     // performing it twice does no harm; written here by hand too
 	rcode   bool     // its result code is an rcode
-	carries string   // a text in its body; without it the body is incomplete
+	carries string   // a text that every complete body has
 	private []string // canaries in its request, which must be redacted in its errors
-	issues  string   // the field of its answer with the new ID
+	issues  string   // the field of the answer that has the new ID
 
-	sent func(q *requests) any // the part of requests that it sends and must not change; nil for none
+	sent func(q *requests) any // the part of the requests that the call sends and must not change; nil for none
 	// do makes the call and returns the ID that the service has issued.
 	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
 }
@@ -177,7 +177,8 @@ func tabled(op payvault.Operation) kind {
 		reads: replayed && o.Method == http.MethodGet, same: replayed && o.Method != http.MethodGet,
 	}
 	for i, segment := range strings.Split(k.path, "/") {
-		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) { // the event is no secret
+		// the ID of an event is not secret
+		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) {
 			k.private = append(k.private, segment)
 		}
 	}

@@ -19,10 +19,10 @@ type stream struct {
 	limit    int
 	ended    bool  // no more bytes will come
 	broken   error // the bytes in the buffer are lost
-	passed   int   // bytes written
+	passed   int   // the number of bytes that were written
 	cutAt    int   // bytes after which the rest is lost; negative for never
 	onCut    func()
-	deadline [2]time.Time // of reading and of writing
+	deadline [2]time.Time // the deadlines of reading and of writing
 	timers   [2]*time.Timer
 }
 
@@ -242,7 +242,8 @@ func (c *conn) awaitEnd() {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// awaitEndUnread does the same without reading, so that the other side can only fill the buffer.
+// awaitEndUnread waits until the other side has closed the connection. It reads nothing, so the other side can only
+// fill the buffer.
 func (c *conn) awaitEndUnread() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()

@@ -32,20 +32,20 @@ func (t Trace) String() string {
 // unit is a request of the caller: a call, or one batch of a job. The batch is 0 for a call.
 type unit struct{ call, batch int }
 
-// record is what the service has seen and done for a unit.
+// record holds what the service has received from a unit, what it has done and what it has answered.
 type record struct {
 	heads     int            // requests whose header arrived
-	lives     [mostLives]int // the same for each life of a job
+	lives     [mostLives]int // requests whose header arrived, by life of the job
 	arrivals  int            // requests that arrived completely
 	performed int
-	attempt   string    // the attempt in which it was performed, if the RoundTripper sends copies
-	again     bool      // it was performed in two such attempts
+	attempt   string    // the attempt that performed it, if the RoundTripper sends copies
+	again     bool      // two attempts performed it
 	turned    int       // how often it was answered with 429
-	forbidden int       // how often with 401, 403 or without a code
+	forbidden int       // how many answers had status 401 or 403, or no result code
 	notBefore time.Time // when the client may ask again
 	issued    []string  // new IDs in answers
 	mutated   bool      // an answer was mutated
-	stuck     bool      // the service repeats one page
+	stuck     bool      // the service always returns the same page
 	said      bool      // an answer said success
 	lied      bool      // an answer denied an operation that was performed
 }
@@ -58,8 +58,8 @@ type run struct {
 	start      time.Time
 	dials      atomic.Int64
 	open       atomic.Int64 // open connections, as the client sees them
-	serial     atomic.Int64 // for new IDs
-	duplicated atomic.Bool  // an answer may belong to another request
+	serial     atomic.Int64 // the number that the next new ID gets
+	duplicated atomic.Bool  // whether an answer may belong to another request
 	serving    sync.WaitGroup
 	shared     *requests
 	event      func(call int) // called when a batch of a call has arrived and when a request was performed
@@ -67,8 +67,8 @@ type run struct {
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	held     map[payvault.Operation][2]time.Time // when an operation was refused, and when it may be repeated
-	wire     []*stream                           // from client to service, one per connection
+	held     map[payvault.Operation][2]time.Time // for each operation, when it was refused and when it may be repeated
+	wire     []*stream                           // the bytes from the client to the service, one stream per connection
 	failures []string
 	events   Trace
 	struck   map[string]int

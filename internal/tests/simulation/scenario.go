@@ -43,7 +43,7 @@ func Read(file string) (s Scenario, err error) {
 // Settings are the settings of the client.
 type Settings struct {
 	Attempts      int           `json:"attempts"`
-	Timeout       time.Duration `json:"timeout"` // of an attempt
+	Timeout       time.Duration `json:"timeout"` // the timeout of an attempt
 	MaxBackoff    time.Duration `json:"maxBackoff"`
 	MaxRetryAfter time.Duration `json:"maxRetryAfter"`
 	MaxBytes      int64         `json:"maxBytes"`
@@ -52,7 +52,7 @@ type Settings struct {
 // Dial describes one connection.
 type Dial struct {
 	Fault string        `json:"fault,omitempty"` // one of dialFaults
-	Wait  time.Duration `json:"wait,omitempty"`  // before the connection is made
+	Wait  time.Duration `json:"wait,omitempty"`  // the wait before the connection is made
 	At    int           `json:"at,omitempty"`    // bytes after which the fault strikes
 	Chunk int           `json:"chunk,omitempty"` // the most bytes that a read returns; 0 for no limit
 }
@@ -63,22 +63,24 @@ type Call struct {
 	Form     string             `json:"form,omitempty"`     // "", or one of the forms below
 	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other; lanes run in parallel
 	Times    int                `json:"times,omitempty"`    // how often the call is made, one after the other; 0 for once
-	Pause    time.Duration      `json:"pause,omitempty"`    // before the call
+	Pause    time.Duration      `json:"pause,omitempty"`    // the wait before the call
 	End      time.Duration      `json:"end,omitempty"`      // when the caller's context ends; 0 for never
 	Deadline bool               `json:"deadline,omitempty"` // whether it ends by a deadline instead of a cancellation
-	Replay   bool               `json:"replay,omitempty"`   // WithReplay
-	Attempts int                `json:"attempts,omitempty"` // WithMaxAttempts
-	Keys     []string           `json:"keys,omitempty"`     // of the key source: "" or one of keyFaults
-	Shared   bool               `json:"shared,omitempty"`   // several calls share one request value
-	Panic    string             `json:"panic,omitempty"`    // which code of the caller panics: one of panics
-	Leave    int                `json:"leave,omitempty"`    // after how many items the loop is left; 0 for never
-	Width    int                `json:"width,omitempty"`    // Prefetch, or Concurrency
-	Length   int                `json:"length,omitempty"`   // pages, or batches
-	Slow     time.Duration      `json:"slow,omitempty"`     // how long the stream makes each batch wait
-	Job      bool               `json:"job,omitempty"`      // the job has a journal
-	Journal  []string           `json:"journal,omitempty"`  // for each step of the journal: "" or one of journalFaults
-	Deaths   []int              `json:"deaths,omitempty"`   // events at which a life ends; the last life has none
-	Steps    []Step             `json:"steps,omitempty"`    // one for each request; later ones are answered without fault
+	Replay   bool               `json:"replay,omitempty"`   // whether the call has the option WithReplay
+	Attempts int                `json:"attempts,omitempty"` // the value of the option WithMaxAttempts
+	// the faults of the key source, one per call of it: "" or one of keyFaults
+	Keys    []string      `json:"keys,omitempty"`
+	Shared  bool          `json:"shared,omitempty"`  // several calls share one request value
+	Panic   string        `json:"panic,omitempty"`   // which code of the caller panics: one of panics
+	Leave   int           `json:"leave,omitempty"`   // after how many items the loop is left; 0 for never
+	Width   int           `json:"width,omitempty"`   // the value of Prefetch or Concurrency
+	Length  int           `json:"length,omitempty"`  // the number of pages or batches
+	Slow    time.Duration `json:"slow,omitempty"`    // how long the stream makes each batch wait
+	Job     bool          `json:"job,omitempty"`     // the job has a journal
+	Journal []string      `json:"journal,omitempty"` // for each step of the journal: "" or one of journalFaults
+	// the events at which a life of the job ends; the last life ends by itself
+	Deaths []int  `json:"deaths,omitempty"`
+	Steps  []Step `json:"steps,omitempty"` // one for each request; later ones are answered without fault
 }
 
 // mostLives is the most lives that a job has.
@@ -89,16 +91,16 @@ type Step struct {
 	Perform    bool          `json:"perform,omitempty"`
 	Status     int           `json:"status,omitempty"`
 	Body       string        `json:"body,omitempty"` // one of the bodies of exchange.content
-	Pick       uint64        `json:"pick,omitempty"` // decides random details of the answer
+	Pick       uint64        `json:"pick,omitempty"` // a random number that decides details of the answer
 	RetryAfter string        `json:"retryAfter,omitempty"`
 	Early      bool          `json:"early,omitempty"`   // it answers before it has read the body
-	Wait       time.Duration `json:"wait,omitempty"`    // before it answers
+	Wait       time.Duration `json:"wait,omitempty"`    // the wait before it answers
 	Info       []int         `json:"info,omitempty"`    // informational answers before the final one
 	Framing    string        `json:"framing,omitempty"` // one of framings
 	Cut        string        `json:"cut,omitempty"`     // one of cuts
 	CutAt      int           `json:"cutAt,omitempty"`   // after how many thousandths of the answer it is cut
-	Code       uint32        `json:"code,omitempty"`    // of RST_STREAM and GOAWAY
-	Drip       time.Duration `json:"drip,omitempty"`    // between the pieces of the answer
+	Code       uint32        `json:"code,omitempty"`    // the error code in RST_STREAM and GOAWAY
+	Drip       time.Duration `json:"drip,omitempty"`    // the time between the pieces of the answer
 	After      string        `json:"after,omitempty"`   // the fault after the answer: one of afters
 }
 

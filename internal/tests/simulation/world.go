@@ -27,8 +27,8 @@ const basePath = "/base"
 // World has the values that all scenarios share. No scenario changes it.
 type World struct {
 	documents   map[payvault.Operation][]byte      // the documented answers
-	issuing     map[payvault.Operation]cutDocument // those with a new ID, cut at the ID
-	pages       map[payvault.Operation]cutDocument // a record of each list, cut at its ID
+	issuing     map[payvault.Operation]cutDocument // documents with a new ID, cut at the ID
+	pages       map[payvault.Operation]cutDocument // one record of each list, cut at its ID
 	certificate tls.Certificate
 	untrusted   tls.Certificate
 	roots       *x509.CertPool
@@ -66,7 +66,7 @@ func NewWorld(testdata string) (*World, error) {
 			w.issuing[k.op] = cutDocument{doc[:at[2]], doc[at[3]:]}
 		}
 		if k.list {
-			// of lists that are never walked, no field is read
+			// a list without an entry in walked is never walked, so any field will do
 			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil {
 				return nil, err
 			}

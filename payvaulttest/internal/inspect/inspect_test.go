@@ -184,7 +184,7 @@ func TestOtherOrigins(t *testing.T) {
 		want        int
 	}{
 		{"Sec-Fetch-Site", "cross-site", 403},
-		{"Sec-Fetch-Site", "same-site", 403}, // another port of this machine
+		{"Sec-Fetch-Site", "same-site", 403}, // another port of this machine is the same site
 		{"Origin", "http://attacker.example", 403},
 		{"Origin", "null", 403},
 		{"Sec-Fetch-Site", "same-origin", 201},
