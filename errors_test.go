@@ -134,7 +134,8 @@ func TestError_notSent(t *testing.T) {
 		},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
 		{service.Nowhere, dialer(untrusted), "tls: failed to verify certificate: " + unknownAuthority},
-		{service.Nowhere, dialer(x509.UnknownAuthorityError{}), unknownAuthority}, // VerifyConnection returns it like this
+		// unwrapped, as a VerifyConnection returns it
+		{service.Nowhere, dialer(x509.UnknownAuthorityError{}), unknownAuthority},
 		{service.Nowhere, dialer(expired), "x509: certificate has expired or is not yet valid: in May"},
 		{service.Nowhere, keys("", errShutdown), "no API key: the program shuts down"},
 		{service.Nowhere, keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},

@@ -83,7 +83,7 @@ func Example_afterFailure() {
 	}
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // longer than the client waits by itself
-		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // it is canceled, and the answer is lost
+		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // the subscription is canceled, and the answer is lost
 	} {
 		inject(srv, fault)
 		cancel()

@@ -64,7 +64,7 @@ func TestApplicationCreateRefuses(t *testing.T) {
 	assert.Empty(t, a.srv.Applications.All())
 }
 
-// A value of every documented key of application data, in the order of api/openapi.yaml.
+// allData is a value of every documented key of application data, in the order of api/openapi.yaml.
 const allData = `[
 	{"key":"legal_name","value":"Legal LLC"},
 	{"key":"business_name","value":"Business"},
@@ -274,7 +274,8 @@ func TestValidateBank(t *testing.T) {
 	}
 }
 
-// Choices, toggles, sets and dates are as the interface shows them, so that an empty one is wrong.
+// TestSavingRefusesWhatIsEmpty checks that an empty choice, toggle, set or date is refused, and that an empty text or
+// number is stored.
 func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)

@@ -24,7 +24,7 @@ func TestPermittedRate(t *testing.T) {
 			var f faults
 			f.add(Fault{Kind: PermitRate, Rate: rate})
 			taken := 0
-			for range 10_001 { // ten seconds
+			for range 10_001 { // ten seconds, in steps of a millisecond
 				if f.take("").Kind == "" {
 					taken++
 				}

@@ -264,7 +264,7 @@ func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 	ctx, entered := contextThatTells(t)
 	go func() { waiting <- a.srv.WaitDeliveries(ctx) }()
 	<-entered
-	a.srv.TriggerEvent(merchantID, "e", nil) // triggered later, and never ends
+	a.srv.TriggerEvent(merchantID, "e", nil) // WaitDeliveries does not wait for this later delivery, which never ends
 	answer <- true
 	<-arrived
 	require.NoError(t, <-waiting)

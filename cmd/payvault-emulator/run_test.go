@@ -173,10 +173,11 @@ func TestInspect(t *testing.T) {
 	require.NotNil(t, events)
 	cancel()
 	assert.Equal(t, exitOK, <-p.exit)
-	_, _ = io.Copy(io.Discard, events.Body) // read to the end: it comes when the program stops
+	_, _ = io.Copy(io.Discard, events.Body) // the stream has an end, since the program stops
 	assert.NoError(t, events.Body.Close())
 }
 
+// TestSignalsStopIt checks that SIGINT and SIGTERM stop the program without an error.
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := launch(t, func(stdout, stderr io.Writer) int {

@@ -29,7 +29,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
-		// a word is no success in the documented code, and no failure in the other one
+		// a word in the documented code is no success, and a word in the other code is no failure
 		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
 		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
 		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},

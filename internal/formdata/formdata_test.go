@@ -279,6 +279,8 @@ func drain(t *testing.T, b *Body) {
 	require.Equal(t, b.Len(), n)
 }
 
+// TestMemoryDoesNotDependOnTheSize checks that sending a large file allocates no more memory than sending a small one.
+//
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	allocated := func(size int64) uint64 {
@@ -374,6 +376,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+// FuzzCleanName checks that no file name changes anything in the form but the file name itself.
 func FuzzCleanName(f *testing.F) {
 	for _, name := range []string{"a.pdf", `a"b`, "a\r\nb", `..\..\x`, "\xff", "世", "", `"; name="x"`, "%22"} {
 		f.Add(name)

@@ -69,12 +69,12 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrb":       0.597,
 		"rarrraa":     1.194,
 		"raarr" + ten: 1.749,
-		// Beyond it, the rate rises only after ten answers.
+		// Beyond the last known limit, the rate rises only after ten answers.
 		"rar" + ten:         1.194,
 		"rar" + ten + "b":   1.194,
 		"rar" + ten + "a":   1.244,
 		"rar" + ten + "aaa": 1.344,
-		// A refusal after that lowers the rate by less.
+		// A refusal beyond the last known limit lowers the rate by less.
 		"rar" + ten + "r":        0.956,
 		"rar" + ten + "ar":       1.120,
 		"rar" + ten + "ar" + ten: 1.120,
@@ -87,7 +87,7 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,
 		"rarrrrrmmmmma": 0.2,
-		// Two minutes lift the limit. A later refusal starts anew.
+		// Two minutes without a refusal lift the limit. A later refusal starts anew.
 		"rarmma":              rate.Inf,
 		"rarrrrrmmmmmmmmmma":  0.2,
 		"rarrrrrmmmmmmmmmmma": rate.Inf,
@@ -155,7 +155,7 @@ func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPace()
-		play(p, "rarss") // to one request in 0.84 seconds
+		play(p, "rarss") // the rate is one request in 0.84 seconds now
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		_, err := p.Wait(ctx, time.Hour)
@@ -204,7 +204,7 @@ func TestWhileHeld(t *testing.T) {
 		}
 		<-time.After(time.Second)
 		p.Refused(Place{at: time.Now()}, hold)
-		p.Refused(first, time.Second) // it does not shorten the wait
+		p.Refused(first, time.Second) // a shorter wait does not replace the longer one
 		<-time.After(90 * time.Second)
 		p.Answered(first)
 		all.Wait()
@@ -245,7 +245,7 @@ func TestCauseOfTheContext(t *testing.T) {
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration][2]time.Duration{
-		0:           {0, 625 * time.Millisecond}, // half the time of a request
+		0:           {0, 625 * time.Millisecond}, // up to half of the 1.25 seconds between two requests
 		time.Second: {time.Second, 1100 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-const patience = 30 * time.Second // the gate shares its machine
+const patience = 30 * time.Second // long enough for a machine that also runs the other tests
 
 //nolint:gochecknoglobals // one browser for all tests
 var chromium context.Context

@@ -23,7 +23,7 @@ func TestOtherOrigins(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	inspect, styled := payvaulttest.Inspect(srv), new(atomic.Int64)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/style.css" { // a page that is displayed requests it first
+		if r.URL.Path == "/style.css" { // a browser requests the style sheet of each page that it displays
 			styled.Add(1)
 		}
 		inspect.ServeHTTP(w, r)

@@ -528,7 +528,7 @@ func TestManyRequests(t *testing.T) {
 	p.click("#live tbody button")
 	assert.Regexp(t, `^no operation\n(.*\n)+route\s+none\n`, p.text("#detail"))
 	p.waitFor(`document.querySelector('#table-disputes summary').textContent === 'disputes: 101, the newest 100 shown'`)
-	p.choose("#only", "invoices.send") // the oldest request
+	p.choose("#only", "invoices.send") // choose the oldest request
 	p.waitFor(`document.querySelector('#live tbody').textContent.includes('invoices.send')`)
 	assert.Equal(t, "5,002 in all, 1 fit", p.text("#count"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))

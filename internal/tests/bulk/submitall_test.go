@@ -850,7 +850,7 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 			for range 1000 {
 				select {
 				case <-time.After(33 * time.Millisecond):
-				case <-ctx.Done(): // the loop was left
+				case <-ctx.Done(): // the walk has ended, or the loop was left
 					return
 				}
 				synctest.Wait()

@@ -27,18 +27,19 @@ type Operation struct {
 	// Stated describes the operation as the interface and the design define it: method, path, whether the client repeats
 	// it after a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
 	Stated string
-	// The requests; nil if the method has no request parameter. The wire forms of Full and Minimal are
+	// These are the requests; they are nil if the method has no request parameter. The wire forms of Full and Minimal are
 	// testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused is sent
 	// without IDs.
 	Full, Minimal, Refused any
 	// Problems are the problems of Refused, keyed by wire path.
 	Problems map[string][]string
-	// Want returns the result of testdata/<Op>.response.json. A page has no number there.
+	// Want returns the result of testdata/<Op>.response.json. The Number of a page is zero, since the answer does not have
+	// it.
 	Want func() any
 	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
 
-	ways   []Call                         // other ways to make the call
+	ways   []Call                         // the other ways to make the operation
 	change func(ids IDs, request any) any // adapts a request to this way
 }
 

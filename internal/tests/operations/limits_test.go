@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	bodyCap     = 8 << 20 // the default of a client
+	bodyCap     = 8 << 20 // the default size limit of a client
 	mostHeap    = 300e6
 	mostRecords = 71_900 // the largest number of records that an answer of bodyCap may have
 )

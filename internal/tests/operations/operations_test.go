@@ -194,7 +194,7 @@ func TestRejected(t *testing.T) {
 		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
 		if o.Op == payvault.OpTokensTokenize {
 			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
-			refusal, sentinels = "errors/rcode.json", sentinels[:1] // this is no validation error in an rcode
+			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not tell that a validation failed
 		}
 		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
 		service.AssertError(t, err, want, payvault.ErrRejected)

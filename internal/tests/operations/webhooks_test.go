@@ -27,8 +27,8 @@ func TestNotificationHandler(t *testing.T) {
 	failed := errors.New("secret detail")
 	for _, test := range []struct {
 		method, body string
-		ends         error // the error after the body
-		fails        error // the error of the function
+		ends         error // the error of reading after the last byte of the body
+		fails        error // the error that the function returns
 		want         int
 		handed       bool // whether the function is called
 	}{

@@ -83,7 +83,7 @@ func (x *exchange) decidesNothing() bool {
 func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
-	case "validation", "refusal": // both may have the same code
+	case "validation", "refusal": // an answer with messages about fields may have the code of a refusal
 		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
 	case "nothing", "text":
 		return false

@@ -308,8 +308,8 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of what
-// the service knows then, since later lives change that.
+// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of
+// what the service knows then, since later lives change that.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]
