@@ -452,6 +452,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 			start := time.Now()
 			_, err := service.Client(t, service.Nowhere, opts...).Applications.Validate(t.Context(), 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, "an attempt took too long", "it does not look like the end of the caller's context")
 			assert.Equal(t, 2*test.want, time.Since(start).Round(time.Millisecond), "two attempts")
 		})
 	}

@@ -51,6 +51,10 @@ func TestDate(t *testing.T) {
 	require.NoError(t, err)
 	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // the first time of that day, which had no midnight
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
+	amman, err := time.LoadLocation("Asia/Amman")
+	require.NoError(t, err)
+	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of the two midnights in Amman
+	assert.True(t, midnight.Equal(payvault.Date{2021, 10, 29}.In(amman)))
 	late := time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600))
 	assert.Equal(t, day, payvault.DateOf(late), "the day in the location of the time")
 	assert.Equal(t, payvault.Date{2026, 3, 1}, payvault.DateOf(late.UTC()))
@@ -124,7 +128,8 @@ func TestTimestamp_refusesGarbage(t *testing.T) {
 		`"2026-01-15T24:00:00Z"`, `"2026-01-15T23:59:60Z"`, `"2026-01-15 14:30:42 +0000 UTC"`, `"2026-01-15T24:00:01Z"`,
 		`"2026-01-15T14:30:61Z"`, `"9999-12-31T24:00:00Z"`,
 		`"2026-01-15T14:30:42+7:0"`, `"2026-01-15T14:30:42+24:00"`, `"2026-01-15T14:30:42-24:00"`,
-		`"00010101"`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00 at noon"`)
+		`"00010101"`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00 at noon"`,
+		`"2026-01-15T9:04:05Z"`, `"2026-01-1 0:04:05Z"`, `"2026-01-15T 9:04:05Z"`)
 	_, err := json.Marshal(payvault.Timestamp{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	assert.Error(t, err)
 }

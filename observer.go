@@ -14,9 +14,10 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator and each
-// batch of [AccountUpdaterService.SubmitAll] is a call. Functions that are nil are left out. The others run in the
-// goroutine of the call, which waits for them. Concurrent calls call them concurrently.
+// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator is a call,
+// and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the rate limit
+// fails is no call, and a call with a nil context is not observed. Functions that are nil are left out. The others run
+// in the goroutine of the call, which waits for them. Concurrent calls call them concurrently.
 type Observer struct {
 	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
 	// for Attempt and End. That context has to be derived from ctx.

@@ -81,7 +81,7 @@ func (r *tokenizeReply) read(body []byte, lenient bool) ([]string, error) {
 	return readInto(r, body, lenient)
 }
 
-func (r *tokenizeReply) missing() (string, bool) {
+func (r *tokenizeReply) complete() (missing string, needed bool) {
 	if r.CardID == "" {
 		return "/card_id", !r.updates
 	}

@@ -70,6 +70,9 @@ func TestDisputeTypes(t *testing.T) {
 			a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"`+kind+`"}`)).ok(t)
 		})
 	}
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"message":"no type"}`)).
+		refused(t, http.StatusBadRequest, "disputeResponse.cbr_response_type")
 }
 
 // TestDisputeRetrieval checks that a retrieval dispute needs a message and a file.

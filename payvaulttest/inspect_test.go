@@ -111,7 +111,7 @@ func TestInspectRequests(t *testing.T) {
 	i.post(t, "/platform/aus/add", `{`)
 	assert.Contains(t, i.newest(t)["why"], "Invalid request: body is not one well-formed JSON value")
 
-	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{})
+	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
 	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
 	got = i.newest(t)

@@ -174,6 +174,30 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
+// TestWithoutLeaseAfterNotSent checks that Begin does not fail if another journal begins and ends the batch meanwhile.
+func TestWithoutLeaseAfterNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var running sync.WaitGroup
+		for range 4 {
+			j := opened(t, place, sqlpayvault.WithoutLease())
+			running.Go(func() {
+				for range 200 {
+					state, err := j.Begin(t.Context(), job, 1)
+					if !assert.NoError(t, err) {
+						return
+					}
+					if !state.Begun {
+						assert.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
+					}
+				}
+			})
+		}
+		running.Wait()
+	})
+}
+
 // TestSubmitAll checks that a second run reports the batches of the first one and sends none.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()

@@ -55,6 +55,7 @@ func TestHidden(t *testing.T) {
 		"%20", "%2D", "%2d", "%C2%A0", "%2520", "%252520", "%26nbsp%3B",
 		`\u00a0`, `\u00A0`, `\u0020`, `\\u00a0`, "%5Cu00a0",
 		"<br>", "<BR />", "</b><b>", "<!-- x -->", "&lt;br&gt;", "%3Cbr%3E", " <b> &nbsp;</b>", `<span class="group">`,
+		"<x &lt;>", `<a title="1 %3C 2">`, // no longer tags after their escapes are read
 		"&amp;amp;amp;amp;amp;nbsp;", // too many levels to unescape
 	} {
 		for _, number := range spread(strangerCard, separator) {

@@ -408,6 +408,8 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
+		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // the answer is whole, though it has a name twice
+		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // the answer is whole, in Latin-1
 		{400, ``, nil, none}, // these batches are not sent again, since a body with a code may have been lost
 		{400, ` `, nil, none},
 		{404, `{"code":7}`, nil, ""},

@@ -162,7 +162,7 @@ func TestSavedField_Decode(t *testing.T) {
 	}
 	for _, into := range []any{true, nil, (*bool)(nil)} {
 		err := payvault.SavedField{Key: "k", Value: secret("true")}.Decode(into)
-		require.EqualError(t, err, "payvault: k cannot be read into what is not a pointer")
+		require.EqualError(t, err, "payvault: k needs a pointer that is not nil to be read into")
 	}
 	err := json.Unmarshal([]byte(`{"key":"k","value":"[REDACTED]"}`), new(payvault.SavedField))
 	require.EqualError(t, err, "a redacted secret, whose text is lost")

@@ -161,7 +161,10 @@ func guards() []guard {
 			"R(&filled).prepare(c, p)",
 			"R(req).prepare(c, p)\n\t\tfilled = *req",
 		},
-		{"a page that repeats the one before", "page_walk.go", "case repeats:", "case repeats && p.Number > 1000:"},
+		{
+			"a page that repeats the one before", "page_walk.go",
+			"case w.previous != nil && p.repeats", "case p.Number > 1000 && p.repeats",
+		},
 		{
 			"batches at a time", "submit_all.go",
 			"make(chan struct{}, o.Concurrency)",
