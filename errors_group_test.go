@@ -277,7 +277,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// TestError_causeIsTheErrorOfASiblingOfAJob checks the same with a journal. A journal lets requests in flight end.
+// TestError_causeIsTheErrorOfASiblingOfAJob checks that batches in flight have an unknown outcome and that the other
+// batches are not sent, in a walk with a journal. It does not cancel requests in flight.
 func TestError_causeIsTheErrorOfASiblingOfAJob(t *testing.T) {
 	t.Parallel()
 	besideEach(t, "a job", func(t *testing.T, client *payvault.Client, sibling func() error) {

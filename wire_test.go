@@ -326,7 +326,8 @@ func TestUnwritable(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
 }
 
-// TestUnwritable_data checks the same for application data, which has fields of any type.
+// TestUnwritable_data checks that unwritable application data, which has fields of any type, is not sent. The error
+// names the place.
 func TestUnwritable_data(t *testing.T) {
 	t.Parallel()
 	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)
@@ -353,7 +354,8 @@ func TestUnwritable_data(t *testing.T) {
 	}
 }
 
-// TestUnwritable_bodies checks the same for bodies of the caller, in Client.Call and MarshalWire.
+// TestUnwritable_bodies checks that an unwritable body of the caller is refused by Client.Call and MarshalWire. The
+// error names the place.
 func TestUnwritable_bodies(t *testing.T) {
 	t.Parallel()
 	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)

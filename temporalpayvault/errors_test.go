@@ -62,7 +62,7 @@ func TestActivityError(t *testing.T) {
 	}
 }
 
-// TestActivityError_canceled checks that a canceled call stays a canceled context.
+// TestActivityError_canceled checks that ActivityError returns context.Canceled for a call whose context was canceled.
 func TestActivityError_canceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -150,7 +150,7 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 		})
 	}
 	running.Wait()
-	synctest.Wait() // connections may still be being made
+	synctest.Wait() // wait for connections that are still being made
 }
 
 // TestManyCallersKeepTheirConnections checks that 64 callers keep 64 connections and that later calls open no more.
@@ -448,7 +448,7 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 					if info.Reused {
 						_ = last.Close()
-						synctest.Wait() // until net/http has seen the end
+						synctest.Wait() // wait until net/http has noticed the close
 					}
 				}})
 				result, err := c.Do(ctx, request)
@@ -483,7 +483,7 @@ func TestIdleConnectionSeenToBeClosed(t *testing.T) {
 			result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
 			require.NoError(t, err)
 			assert.Equal(t, 1, result.Attempts)
-			synctest.Wait() // the client sees the end
+			synctest.Wait() // wait until the client has noticed the close
 			assert.Equal(t, i+1, served)
 		}
 	})

@@ -49,7 +49,7 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 				base, address, streams := resetting(t, scheme, code, everySecond)
 				for name, rt := range derived(base.base) {
 					config := testConfig(rt)
-					config.AttemptTimeout = 10 * time.Second // until then net/http would send it again
+					config.AttemptTimeout = 10 * time.Second // enough time for net/http to send it again
 					c := New(config)
 					for _, request := range []*Request{
 						(&Request{Method: http.MethodPost}).text("{}"),

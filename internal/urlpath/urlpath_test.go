@@ -141,7 +141,8 @@ func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	assert.Equal(t, text, again.String())
 }
 
-// TestEachByteStaysInItsSegment checks assertOneSegment for every byte, alone and beside other characters.
+// TestEachByteStaysInItsSegment checks, for every byte alone and beside other characters, that it stays in its segment
+// of the URL.
 func TestEachByteStaysInItsSegment(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://service.test", "https://service.test/a%2Fb/"} {

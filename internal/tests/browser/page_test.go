@@ -476,8 +476,8 @@ func TestMarkupIsText(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 
-// TestFocusStays checks where the focus goes if the row or the detail that has it disappears: to the part of the page
-// that held it.
+// TestFocusStays checks that the focus moves to the surrounding part of the page if the row or the detail that has it
+// disappears.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -675,8 +675,8 @@ func (p *tab) fill() {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
 }
 
-// TestFirstRequest checks that an empty page shows a first request to copy. It says that there is no request only once
-// it knows.
+// TestFirstRequest checks that an empty page shows a request to copy, and that it says "No request yet." only after it
+// has connected.
 func TestFirstRequest(t *testing.T) {
 	t.Parallel()
 	srv, connect := payvaulttest.NewServer(), make(chan struct{})

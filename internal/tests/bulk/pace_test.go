@@ -272,7 +272,8 @@ func TestPaceBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheDeadlineOfAWalk checks the same for a walk with a journal, whose requests may outlive its context.
+// TestPaceBeyondTheDeadlineOfAWalk checks that no batch waits for a turn that comes after the deadline, in a walk with
+// a journal. There requests may outlive the context.
 func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

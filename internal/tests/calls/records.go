@@ -14,12 +14,12 @@ import (
 // request returns the full request of an operation.
 func request[T any](name string) T { return read[T](name + ".request.json") }
 
-// answered returns a function that returns the result in the documented answer, below these members.
+// answered returns a function that returns the result in the documented answer. members is the path to it in the JSON.
 func answered[T any](name string, members ...string) func() any {
 	return func() any { return new(read[T](name+".response.json", members...)) }
 }
 
-// read decodes the value in a file below these members.
+// read decodes a value in a file. members is the path to it in the JSON.
 func read[T any](name string, members ...string) T {
 	text := []byte(Fixture(name))
 	for _, member := range members {

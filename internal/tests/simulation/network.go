@@ -90,7 +90,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take stores the bytes before the cut.
+// take stores the bytes before the cut. At the cut it calls onCut, once.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
