@@ -418,7 +418,7 @@ func TestTwoObservers(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallHasNoSpans checks that a call that is not sampled still has metrics.
+// TestUnsampledCallHasNoSpans checks that a call that is not sampled has no spans, but metrics.
 func TestUnsampledCallHasNoSpans(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

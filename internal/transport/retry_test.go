@@ -108,7 +108,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		keys   int // how many attempts get a key; 0 for all
 		want   Delivery
 		status int
-		unsure bool // an earlier attempt may have performed it, so the request must be replayable
+		unsure bool // whether an earlier attempt may have performed it, so that the request must be replayable
 	}{
 		"lost, refused":     {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
 		"timeout, refused":  {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},

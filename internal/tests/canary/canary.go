@@ -178,7 +178,7 @@ func fill(v reflect.Value, open any) {
 		switch value := v.Addr().Interface().(type) {
 		case *payvault.Request:
 			value.Path = []string{Raw}
-		case *payvault.SavedField: // the secret is JSON
+		case *payvault.SavedField: // the value of a saved field is JSON
 			value.Value = payvault.NewSecret(`"` + Secret + `"`)
 		}
 	case reflect.Interface:

@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// cells returns the cells of a fault and a call.
+// cells returns the cells in which this call is made under this fault.
 func (f *fault) cells(call *calls.Call) []*cell {
 	var all []*cell
 	for n := range 8 {

@@ -76,7 +76,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// assertPlain checks that the error text is one short line, and that the unknown outcome fits the operation.
+// assertPlain checks that the error text is one short line, and that an unknown outcome is reported for every operation
+// but reads.
 func assertPlain(t *testing.T, c *calls.Call, err error) {
 	t.Helper()
 	e := service.AsError(t, err)

@@ -220,8 +220,8 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// TestForMerchant checks that ForMerchant sends the merchant ID in the stated place. The request may name the same
-// merchant.
+// TestForMerchant checks that ForMerchant sends the merchant ID in the place that Operation.Stated names. The request
+// may name the same merchant.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
