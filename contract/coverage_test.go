@@ -223,7 +223,8 @@ func isZero(value any) bool {
 	return value == nil || value == "" || value == false || value == float64(0)
 }
 
-// assertComplete prints what was not on the wire, and the exceptions that are none any more.
+// assertComplete fails for parts of the document that were never on the wire, and for exceptions that are no longer
+// needed.
 func (v *coverage) assertComplete(t *testing.T) {
 	t.Helper()
 	v.mu.Lock()
