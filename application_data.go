@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
@@ -188,21 +187,6 @@ func wireValue(v reflect.Value) any {
 	default:
 		return value
 	}
-}
-
-// keyInPlaceOfIndex gets the names of a place in the list of pairs. It returns them with the key of the pair in place
-// of its index, and without "value".
-func (d ApplicationData) keyInPlaceOfIndex(names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	pairs := d.pairs()
-	i, err := strconv.Atoi(names[0])
-	if err != nil || i >= len(pairs) {
-		return names
-	}
-	within := names[min(2, len(names)):] // what follows the index and "value"
-	return append([]string{pairs[i].Key}, within...)
 }
 
 // pair is one of a list of pairs as it is read.

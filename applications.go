@@ -82,11 +82,10 @@ type savedReply struct {
 	platformReply[savedData, *savedData]
 }
 
-// read also names the fields without a key: the caller cannot tell what they are.
-func (r *savedReply) read(body []byte, lenient bool) (unread []string, err error) {
-	unread, err = readInto(r, body, lenient)
-	if err != nil || r.Data == nil {
-		return unread, err
+// afterRead also names the fields without a key: the caller cannot tell what they are.
+func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
+	if r.Data == nil {
+		return unread, nil
 	}
 	for i, field := range r.Data.Fields {
 		if field.Key != "" {
@@ -172,10 +171,6 @@ type validationReply struct {
 	problems map[string][]string
 }
 
-func (r *validationReply) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
 // complete refuses data that is too long to look for messages in.
 func (r *validationReply) complete() (missing string, needed bool) {
 	if r.Data.isTooLong {
@@ -234,7 +229,13 @@ func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}
-	return b.Data.keyInPlaceOfIndex(names[1:])
+	pairs := b.Data.pairs()
+	i, err := strconv.Atoi(names[1])
+	if err != nil || i >= len(pairs) {
+		return names[1:]
+	}
+	within := names[min(3, len(names)):] // what follows the index and "value"
+	return append([]string{pairs[i].Key}, within...)
 }
 
 // prepare checks that the account has both numbers, that dates are in the calendar, and that keys are used once.

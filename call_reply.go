@@ -10,8 +10,8 @@ import (
 
 // reply is the shape of the success of an operation.
 type reply interface {
-	// read decodes an answer. A lenient read returns the places of what it left out.
-	read(body []byte, lenient bool) (unread []string, err error)
+	// afterRead does what is left to do when an answer was decoded. unread has the places of values that were left out.
+	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete checks that the answer has the documented values. It returns the place of the first one that is missing,
 	// or "". It also reports whether the caller needs that value to go on, such as the ID of what was created. If not, the
@@ -25,9 +25,7 @@ type reply interface {
 // envelope is what every answer has, and the whole answer of an operation without documented data.
 type envelope struct{ answer.Codes }
 
-func (e *envelope) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(e, body, lenient)
-}
+func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
 
 func (e *envelope) result() answer.Codes { return e.Codes }
 
@@ -59,10 +57,6 @@ type platformReply[T any, P record[T]] struct {
 	isOptional bool // the caller can go on without the data
 }
 
-func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
 func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 	if r.Data == nil {
 		r.Data = new(T)
@@ -79,7 +73,10 @@ func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 // values that it cannot read, because the caller must learn of the success. unread has the places of these values, even
 // if there is an error.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	unread, err = into.read(body, op.Replay != ReplayRead)
+	unread, err = readInto(into, body, op.Replay != ReplayRead)
+	if err == nil {
+		unread, err = into.afterRead(body, unread)
+	}
 	if err == nil {
 		err = into.result().Check(decider(op.Op))
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/trust"
 )
@@ -171,7 +170,9 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 
 // callResult makes the result for End: from what the transport knows, from the codes of the answer, and from the error
 // that the call returns.
-func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
+func callResult(
+	op Operation, r transport.Result, into reply, duration time.Duration, unread []string, err error,
+) CallResult {
 	result := CallResult{
 		StatusCode: r.Status, Attempts: r.Attempts, Delivery: Delivery(r.Delivery), Duration: duration, Unread: unread,
 		Err: err,
@@ -180,10 +181,9 @@ func callResult(r transport.Result, into reply, duration time.Duration, unread [
 		result.Code, result.Delivery = oneLine(e.Code), e.Delivery
 		return result
 	}
-	if codes := into.result(); err == nil && codes.RCode != "" && codes.Code == "" {
-		result.Code = answer.RCodeSuccess
-	} else if err == nil {
-		result.Code = oneLine(string(codes.Code))
+	if err == nil {
+		code, _, _ := into.result().Deciding(decider(op))
+		result.Code = string(code)
 	}
 	return result
 }

@@ -31,11 +31,6 @@ type pageReply[T any] struct {
 	tidy   func(record *T) (place string, needed bool)
 }
 
-// read decodes the answer and returns the places of values that it left out, as reply.read does.
-func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
 // complete also tidies each record, which returns the name of a value that the record lacks.
 //
 // Data is required. Null, or another value that stands for none, means that the page has no records. It counts as

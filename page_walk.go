@@ -47,6 +47,10 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	}
 	opts = slices.Clone(opts)
 	return func(yield func(*Page[T], error) bool) {
+		if ctx == nil { // the call refuses it
+			yield(l.page(ctx, &start, opts))
+			return
+		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
 			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1. Then
@@ -89,7 +93,7 @@ type fetched[T any] struct {
 // It returns false when the walk has ended: after the last page, after an error, or because the caller has left the
 // loop. It returns true if the list has changed and the next page may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
-	ctx, cancel := cancelable(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is asked for alone: it tells how many there are
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
@@ -242,14 +246,6 @@ func withoutSlices[T any](records []T) []T {
 		}
 	}
 	return copies
-}
-
-// cancelable is context.WithCancel, except that it returns a nil context as it is. The first call then refuses it.
-func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx == nil {
-		return nil, func() {}
-	}
-	return context.WithCancel(ctx)
 }
 
 // walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk

@@ -221,8 +221,8 @@ func guards() []guard {
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
-			"observers.end(ctx, info, callResult(e.result, into, took, e.unread, e.err))",
-			"if r := callResult(e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
+			"observers.end(ctx, info, callResult(info.Op, e.result, into, took, e.unread, e.err))",
+			"if r := callResult(info.Op, e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
 				"\t\tobservers.end(ctx, info, r)\n\t}",
 		},
 	}
