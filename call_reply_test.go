@@ -346,6 +346,19 @@ func TestReading_oddAnswers(t *testing.T) {
 			nil,
 		},
 		{"customers.create", `{"code":"0","data":{"customer_id":"C1"},"later":[null,{}]}`, &payvault.Customer{ID: "C1"}, nil},
+		{
+			"customers.create", `{"code":0,"data":{"customer_id":"C1","comments":"hello \ud83d"}}`, // half of an emoji
+			&payvault.Customer{ID: "C1", Comments: "hello \ufffd"}, nil,
+		},
+		{
+			allCustomers, `{"code":0,"data":[{"customer_id":"C1","comments":"hello \ud83d"}]}`,
+			&payvault.Customer{ID: "C1", Comments: "hello \ufffd"}, nil,
+		},
+		{
+			"applications.save_data", `{"code":0,"data":{"fields":[{"key":"a","value":"b\ud83d"}]}}`,
+			[]payvault.SavedField{savedField("a", `"b\ud83d"`)},
+			nil, // JSON as it came; Decode reads it
+		},
 		{"applications.save_data", `{"code":0,"data":{"fields":[{` + options, optional, nil},
 		{"customers.list", `{"code":0,"data":null}`, &payvault.Page[payvault.Customer]{}, nil},
 		{

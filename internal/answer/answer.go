@@ -64,12 +64,15 @@ func ReadLenient(text []byte, into any) (unread []string, err error) {
 var (
 	form = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true),
 		jsontext.AllowDuplicateNames(true))
+	// brokenText reads half of a character, such as the escape \ud83d, as U+FFFD. Programs that cut a text to a length
+	// write such halves.
+	brokenText    = jsontext.AllowInvalidUTF8(true)
 	byteOrderMark = []byte("\ufeff")
 )
 
 // read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer pays nothing for
-// tolerance. If that fails, it decodes again into the same variable and tolerates more: the second pass sets all that
-// the first one has set. A text of many containers gets the tolerant pass only: two passes would take the memory twice.
+// tolerance. If that fails, it decodes again into the same variable and tolerates more. The first pass may leave values
+// in the variable; the second pass overwrites each of them. A text of many containers gets the tolerant pass only: two passes would take the memory twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
@@ -84,7 +87,7 @@ func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	if !utf8.Valid(text) { // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
-	err = json.Unmarshal(text, into, form, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
+	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
 	if err == nil {
 		return r.unread, nil
 	}

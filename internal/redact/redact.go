@@ -18,9 +18,9 @@ const (
 	rounds   = 4 // how deep escapes within escapes are read, such as &amp;nbsp;
 )
 
-// separators are what may stand between the digits of a card number: blanks, dashes, dots, accents, and characters that
-// are not seen, such as control characters.
-const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
+// separators are what may stand between the digits of a card number: blanks, dashes, dots, accents, characters that are
+// not seen, such as control characters, and U+FFFD, which replaces the blanks and dashes of Latin-1.
+const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
 	// numbers matches runs of digits in its first group. Outside of the group it matches days of the calendar, so that

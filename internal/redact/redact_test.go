@@ -39,7 +39,7 @@ func TestCardNumber(t *testing.T) {
 		"", " ", "  ", "\t", "\r\n", "\u00a0", "\u202f", "\u2009", "\u2002", "\u2007", "\u3000", // blanks
 		"\u200b", "\u200c", "\u200d", "\u2060", "\u3164", "\uffa0", "\u115f", "\u034f", "\u17b4", // invisible characters
 		"\U000e0020", "\ufeff", "\u00ad", "\u200f", "\ufe0f\u20e3",
-		"-", " - ", "\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "\uff0d", ".", "\u00b7",
+		"-", " - ", "\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "\uff0d", ".", "\u00b7", "\ufffd",
 	} {
 		for _, number := range spread(strangerCard, separator) {
 			assert.Equal(t, "card [REDACTED] is known", cleaned("card "+number+" is known"), number)
