@@ -71,15 +71,20 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number.
+// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number. The text {} is an empty
+// set, which is not nil.
 func (s *AuthTimes) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if raw.Kind() != '"' && raw.Kind() != '0' && !answer.IsNone(raw) {
 		return errNotSet
 	}
 	*s = nil
+	text := answer.Trimmed(raw)
+	if text == "{}" {
+		*s = AuthTimes{}
+	}
 	isSeparator := func(r rune) bool { return strings.ContainsRune("{}, ", r) }
-	for element := range strings.FieldsFuncSeq(answer.Trimmed(raw), isSeparator) {
+	for element := range strings.FieldsFuncSeq(text, isSeparator) {
 		*s = append(*s, AuthTime(element))
 	}
 	return nil

@@ -198,7 +198,7 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 		w.unknown.Store(0)
 		return
 	}
-	if n := int(w.unknown.Add(1)); n >= max(mostUnknown, 2*cap(w.inFlight)) {
+	if n := int(w.unknown.Add(1)); n == max(mostUnknown, 2*cap(w.inFlight)) {
 		w.stop(fmt.Errorf("the last %d batches are of unknown outcome", n))
 	}
 }

@@ -316,10 +316,33 @@ func (e *Error) decided() bool {
 //   - The operation reads, or performing it twice changes nothing, and the failure may pass.
 //
 // [WithReplay] does not count here, since it is for the attempts of one call. SafeToRetry is false for a request that
-// failed a local check, which would fail again, and for errors of other packages.
+// failed a local check, which would fail again, and for errors of other packages. For the errors of several calls, as
+// [errors.Join] returns them, all have to be safe.
 func SafeToRetry(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e == nil || e.final {
+	calls := errorsOfCalls(err)
+	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
+}
+
+// errorsOfCalls returns the errors of calls that err is or wraps.
+func errorsOfCalls(err error) (calls []*Error) {
+	switch wrapping := err.(type) { //nolint:errorlint // it walks through them
+	case *Error:
+		if wrapping != nil {
+			calls = []*Error{wrapping}
+		}
+	case interface{ Unwrap() error }:
+		return errorsOfCalls(wrapping.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range wrapping.Unwrap() {
+			calls = append(calls, errorsOfCalls(wrapped)...)
+		}
+	}
+	return calls
+}
+
+// safeToRetry reports for one call what SafeToRetry says.
+func (e *Error) safeToRetry() bool {
+	if e.final {
 		return false
 	}
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests

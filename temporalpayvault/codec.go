@@ -54,12 +54,16 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads.
+// Encode encrypts payloads. It leaves a nil as it is, because the server removes a key of the memo only for a nil that
+// it can read.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
 		return payloads, nil
 	}
 	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+		if string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingNil {
+			return p, nil
+		}
 		plain, err := proto.Marshal(p)
 		if err != nil {
 			return nil, err

@@ -68,6 +68,12 @@ func TestCodec_rotation(t *testing.T) {
 		assert.True(t, proto.Equal(p, got))
 	}
 
+	none, err := converter.NewNilPayloadConverter().ToPayload(nil)
+	require.NoError(t, err)
+	kept, err := both.Encode([]*commonpb.Payload{none})
+	require.NoError(t, err)
+	assert.True(t, proto.Equal(none, kept[0]), "the server can read a nil, and removes a key of the memo for it")
+
 	_, err = newCodec(t, "a", "a").Decode(after)
 	require.ErrorContains(t, err, `no key "b"`)
 	after[0].Metadata[metadataKeyID] = []byte("a")

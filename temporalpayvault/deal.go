@@ -37,6 +37,17 @@ type span struct {
 	To     int `json:"to"`     // not included
 	Page   int `json:"page"`   // of an export: where in its first list it begins
 	Offset int `json:"offset"` // records before that page
+	// Written is how many records of that page were written already. The page is asked for again even so, because it may
+	// be the last one: nobody knows what the service answers for a page beyond the last one.
+	Written int `json:"written,omitzero"`
+}
+
+// nextPage returns s with the page after the one that was written.
+func (s span) nextPage() span {
+	if s.Written > 0 {
+		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
+	}
+	return s
 }
 
 // dealt is what a run of a workflow hands to the next one.

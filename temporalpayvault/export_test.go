@@ -169,7 +169,7 @@ func TestExportLists_transactions(t *testing.T) {
 }
 
 // TestExportLists_badAnswer checks that a bad answer is requested again. If it stays bad, the export pauses and later
-// continues at that page, with one list or many.
+// continues at the page before, with one list or many.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -211,7 +211,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 					assert.Equal(t, stays, stopped.Paused != "", stopped.Paused)
 					assert.Equal(t, want, result[ExportSummary](t, env))
 					assert.Len(t, sink.pages, want.Pages)
-					assert.Equal(t, want.Pages+want.Lists, sink.writes, "no page is written again")
+					assert.Equal(t, want.Pages+want.Lists+1, sink.writes, "only the page before the bad answer is written again")
 				})
 			}
 		}
@@ -260,7 +260,7 @@ func TestExport_sinkHangs(t *testing.T) {
 	r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, nil)
 	require.NoError(t, err)
 	assert.Equal(t, exportReport{
-		Left: span{To: 1, Page: 3, Offset: 30}, Pages: 3, Records: 30,
+		Left: span{To: 1, Page: 2, Offset: 20, Written: 10}, Pages: 3, Records: 30,
 		ending: ending{Stop: "the sink has not answered for 200ms"},
 	}, r)
 }
@@ -282,7 +282,37 @@ func TestExport_workerStops(t *testing.T) {
 	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
 	r, err := exported(env, o, nil)
 	require.NoError(t, err)
-	assert.Equal(t, exportReport{Left: span{To: 1, Page: 4, Offset: 40}, Pages: 4, Records: 40}, r)
+	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10}, Pages: 4, Records: 40}, r)
+}
+
+// TestExport_workerStopsAfterTheLastPage checks that the next attempt does not ask for a page beyond the last one. A
+// service may answer it with 404, or with the last page once more.
+func TestExport_workerStopsAfterTheLastPage(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 95)
+	stopped := make(chan struct{})
+	sink.fail = func(n int) error {
+		if n == 10 {
+			close(stopped)
+		}
+		return nil
+	}
+	activities := &Activities{Client: srv.Client(), Sink: sink}
+	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
+	env := newAttempts(activities)
+	env.SetWorkerStopChannel(stopped)
+	r, err := exported(env, o, nil)
+	require.NoError(t, err)
+	assert.Equal(t, exportReport{Left: span{To: 1, Page: 9, Offset: 90, Written: 5}, Pages: 10, Records: 95}, r)
+
+	r, err = exported(newAttempts(activities), o, &r)
+	require.NoError(t, err)
+	assert.Equal(t, exportReport{Left: span{From: 1, To: 1}, Pages: 10, Records: 95}, r)
+	sink.check(t, 0, 10, 95)
+	for _, request := range srv.Requests() {
+		assert.NotEqual(t, "10", request.Query.Get("page"))
+	}
 }
 
 // TestExportLists_continueAsNew checks that an export continues in a new run.

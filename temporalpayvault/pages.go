@@ -99,6 +99,7 @@ func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
 ) (ended bool, err error) {
+	left := e.report.Load().Left
 	for page, err := range pages {
 		if err != nil {
 			return false, e.badAnswer(ctx, id, err)
@@ -106,36 +107,38 @@ func writeList[T any](
 		if len(page.Items) == 0 {
 			continue
 		}
-		r := *e.report.Load()
-		err := e.sink(ctx, id, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
+		err := e.sink(ctx, id, left, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
 		if err != nil {
 			return false, err
 		}
-		r.Pages++
-		r.Records += len(page.Items)
-		r.Left.Page++
-		r.Left.Offset += len(page.Items)
+		r := *e.report.Load()
+		if left.Written == 0 {
+			r.Pages++
+		}
+		r.Records += len(page.Items) - left.Written
+		left.Written = len(page.Items)
+		r.Left = left
 		e.report.Store(&r)
+		left = left.nextPage()
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
 			return false, nil
 		default:
 		}
 	}
-	if err := e.sink(ctx, id, e.Sink.EndList); err != nil {
+	if err := e.sink(ctx, id, left.nextPage(), e.Sink.EndList); err != nil {
 		return false, err
 	}
 	r := *e.report.Load()
-	r.Left = span{From: r.Left.From + 1, To: r.Left.To}
+	r.Left = span{From: left.From + 1, To: left.To}
 	e.report.Store(&r)
 	return true, nil
 }
 
-// sink calls the sink for the next page of a list.
+// sink calls the sink for the page at which left begins.
 func (e *exporter) sink(
-	ctx context.Context, id payvault.SubscriptionID, f func(context.Context, Position) error,
+	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {
-	left := e.report.Load().Left
 	at := Position{Export: e.Export, Subscription: id, Page: left.Page, Offset: left.Offset}
 	_, err := call(ctx, e.Limit, "the sink", func(ctx context.Context) (none struct{}, _ error) {
 		return none, f(ctx, at)
@@ -166,7 +169,7 @@ func isAboutTheKey(e *payvault.Error) bool {
 	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
 }
 
-// options returns the options of a walk from the next page on.
+// options returns the options of a walk from the page on at which the attempt begins.
 func (e *exporter) options() *payvault.ListOptions {
 	o := &payvault.ListOptions{
 		OrderOn: e.List.OrderOn, OrderBy: e.List.OrderBy, Count: e.List.Count, Page: e.report.Load().Left.Page,

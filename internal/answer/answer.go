@@ -72,7 +72,8 @@ var (
 
 // read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer pays nothing for
 // tolerance. If that fails, it decodes again into the same variable and tolerates more. The first pass may leave values
-// in the variable; the second pass overwrites each of them. A text of many containers gets the tolerant pass only: two passes would take the memory twice.
+// in the variable; the second pass overwrites each of them. A text of many containers gets the tolerant pass only: two
+// passes would take the memory twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)

@@ -18,7 +18,7 @@ type outcome[R any] struct {
 	panicked any
 }
 
-// mostJobs is more than anybody needs, so that any number may be asked for.
+// mostJobs bounds the memory of the channels when a caller asks for a huge window.
 const mostJobs = 20_000
 
 // New returns a window that holds up to size jobs, which were started and not popped. It never holds more than 20,000.
@@ -34,6 +34,9 @@ func (w *Window[R]) HasRoom() bool { return len(w.room) < cap(w.room) }
 
 // Start waits until the window has room, and starts a job. After Stop it starts nothing and returns false.
 func (w *Window[R]) Start(job func() R) bool {
+	if w.IsStopped() { // select would choose at random
+		return false
+	}
 	select {
 	case <-w.stopped:
 		return false
