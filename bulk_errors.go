@@ -72,7 +72,7 @@ func inShort(cause error) error {
 	if !ok {
 		return cause
 	}
-	text := "another request was refused"
+	text := "a request was refused"
 	if first.RetryAfter > 0 {
 		text += " for " + first.RetryAfter.Round(time.Millisecond).String()
 	}

@@ -34,7 +34,7 @@ type bulkWalk struct {
 	cutOff   func()          // ends requests; with a journal it does nothing
 
 	ahead    *window.Window[*bulkBatch] // the batches that are read and not yet yielded
-	inFlight chan struct{}              // has one element for each batch that is sent or waits for the rate limit
+	inFlight chan struct{}              // has one element for each batch that is sent or waits for its turn
 	unknown  atomic.Int64               // batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
@@ -126,7 +126,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.whyStopped() == nil { // a journal may fail only because the walk has stopped
+		if w.whyStopped() == nil { // if the walk has stopped, that may be why Begin has failed
 			w.failJournal(err)
 		}
 		w.leaveOut(b, w.whyStopped())
@@ -225,7 +225,7 @@ func (w *bulkWalk) whyStopped() error {
 }
 
 // leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal its error is not
-// safe to retry: an earlier run may have sent the batch. Another run of the job asks the journal about it.
+// safe to retry: an earlier run may have sent the batch. The next run asks the journal whether that is so.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil

@@ -237,6 +237,7 @@ func TestSafeToRetry(t *testing.T) {
 		// the answer to a repetition: the first attempt was lost
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
+		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}

@@ -67,8 +67,8 @@ const (
 	BatchRefused  BatchStatus = "refused"  // the service has decided against it
 	BatchUnknown  BatchStatus = "unknown"  // it may have been sent, and no usable answer came
 	// BatchNotSent is a batch that was not performed: it was not sent, or turned away with status 401, 403 or 429, or
-	// answered with another status from 400 to 499 and a body without a code, as a proxy does. An answer whose body is
-	// empty or cut off may come from the service, so it is BatchRefused. So is status 408, or BatchUnknown if it came on a
-	// connection that was used before.
+	// answered with another status from 400 to 499 and a body without a code, as a proxy does. If that body is empty, or
+	// is a JSON object that is cut off, the answer may come from the service, so the batch is BatchRefused. So is status
+	// 408, or BatchUnknown if it came on a connection that was used before.
 	BatchNotSent BatchStatus = "not sent"
 )

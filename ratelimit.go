@@ -15,8 +15,8 @@ import (
 // refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for lists. The
 // loop of bulk work is in bulk_walk.go, because it also writes into the journal; it uses waitInWalk and startsOver too.
 
-// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over for as long as the
-// service answers 429. When ctx ends, no further call is made.
+// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over after status 429,
+// as startsOver decides. When ctx ends, no further call is made.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {

@@ -51,11 +51,11 @@ const (
 //
 // # Stream
 //
-// The stream is read in a goroutine of its own, each time from its beginning. It has to end with ctx, because the loop
-// waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails half way,
-// as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few
-// cards, and the missing cards of that batch are never sent. Without a Journal it is enough to look at the error of the
-// stream after the loop.
+// Each loop over the result reads the stream anew, in a goroutine of its own. The stream has to end with ctx, because
+// the loop waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails
+// half way, as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent
+// with too few cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without
+// a Journal it is enough to look at the error of the stream after the loop.
 //
 // Memory does not grow with the stream. At most 2 × Concurrency − 1 batches are read and not yet yielded, and one more
 // is being read. With [WithResponse] each of them may hold an answer of at most [WithMaxResponseBytes].

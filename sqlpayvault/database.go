@@ -13,7 +13,8 @@ import (
 )
 
 // connectionsOf returns how many connections the statements of batches use at a time: as many as db may open, or two if
-// it has no limit. database/sql keeps two connections open by default, and would open any other for one statement.
+// it has no limit. database/sql keeps two idle connections by default, and would open any other for one statement. For
+// a file of Open it is one.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -35,9 +36,9 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error of
-// a pooler or of a damaged file, which would come again. A statement that failed may have been performed, so it must be
-// one that can be repeated.
+// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error
+// of a pooler or of a damaged file, which would come again. A statement that failed may have been performed, so it must
+// be one that can be repeated.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -14,7 +14,8 @@ import (
 
 var (
 	// ErrRunning is the error of Begin and Resolve when another run of the job is at work, or has taken it over. It is
-	// also the error of any function that waits in vain for a lock of the database, which a frozen run may hold.
+	// also the error of Open, New and Begin when they wait in vain for a lock of the database, which a frozen run may
+	// hold.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -30,16 +31,17 @@ const (
 // begun is the status of a batch that has not ended.
 const begun = "begun"
 
-// Journal is a [payvault.Journal] in a database. From the first Begin of a job until Close it holds the lease of that
-// job, unless it is opened [WithoutLease]. So open one for each run. It is safe for concurrent use. But do not give it
-// to two walks of one job at a time: the second walk would take the batches in flight for batches of unknown outcome.
+// Journal is a [payvault.Journal] in a database. From the first Begin or Resolve of a job until Close it holds the
+// lease of that job, unless it is opened [WithoutLease]. So open one for each run. It is safe for concurrent use. But
+// do not give it to two walks of one job at a time: the second walk would take the batches in flight for batches of
+// unknown outcome.
 type Journal struct {
 	db     *sql.DB
 	ends   *sql.DB // used by End; it has a connection of its own for a file of Open, and is db otherwise
 	file   string  // the path that Open opened; "" if New got db
 	run    string  // name of this journal, as the holder of leases and in the rows of batches
 	lease  time.Duration
-	shared bool // without leases
+	shared bool // opened WithoutLease: other journals may work on the same jobs
 
 	statements chan struct{} // has one element for each statement of a batch that runs
 	claiming   chan struct{} // has one element while claim takes a lease

@@ -57,8 +57,8 @@ func (j *Journal) list(ctx context.Context, job, status, or string) (batches []B
 // Resolve records what somebody has found out about a batch that is of unknown outcome or was refused. With
 // BatchNotSent the next run sends it. With BatchAccepted or BatchRefused no run does. Cards is kept as it was recorded.
 //
-// No run of the job may be at work: Resolve takes the lease of the job, and fails with [ErrRunning]. A journal that was
-// opened [WithoutLease] cannot notice a run, so stop all workers before.
+// No run of the job may be at work. Resolve takes the lease of the job, and fails with [ErrRunning] if another journal
+// has it. It does not notice a walk with this journal, or any run if it was opened [WithoutLease]: end them before.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:

@@ -37,7 +37,8 @@ type Snapshot struct {
 }
 
 // Sink takes the pages of an export. All workers write into it, so it has to be storage that they share. It is called
-// concurrently. For the same list that happens seldom: only if a worker that counts as lost is still at work.
+// concurrently. For the same list that happens seldom: only if a worker that counts as lost is still at work, or if a
+// call that took longer than CallTimeout goes on.
 //
 // A page may be given again, perhaps with other records, because the list has changed. It has to replace the page that
 // was written before. Errors of a Sink are treated as those of a [CardSource].

@@ -38,8 +38,8 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 }
 
 // consider decides what follows from the error of an attempt: a pause, a wait, or a retry by Temporal, for which it
-// returns the error. After progress the workflow deals out the rest as a new activity, so attempt counts only attempts
-// without progress.
+// returns the error. After progress the workflow deals out the rest as a new activity. So attempt counts attempts
+// without progress, and attempts whose worker was lost.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -75,7 +75,7 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	go func() {
 		r := result{err: errors.New("panic")}
 		defer func() {
-			if recover() != nil { // the text of a panic may quote a card, and a stack has no values
+			if recover() != nil { // the text of a panic may quote a card, and a stack has no texts
 				activity.GetLogger(ctx).Error("payvault: "+name+" has panicked", "stack", string(debug.Stack()))
 			}
 			done <- r

@@ -13,8 +13,10 @@ import (
 // nothing, if there is nothing to pause or to resume. So is one of another name.
 const (
 	QueryProgress = "progress" // returns what the workflow has come to; it grows when an activity ends
-	UpdatePause   = "pause"    // starts nothing more and ends the activities at work; requests in flight are finished
-	UpdateResume  = "resume"   // goes on, after the activities that were at work have ended
+	// UpdatePause starts no more activities. Those at work go on until their next heartbeat, up to 0.8 × HeartbeatTimeout
+	// (24 s), and then finish their requests in flight.
+	UpdatePause  = "pause"
+	UpdateResume = "resume" // goes on, after the activities that were at work have ended
 )
 
 // MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.

@@ -17,5 +17,6 @@
 //
 // Cards are passed by reference and range, see [CardSource]. Histories and heartbeats hold numbers of batches,
 // status, codes and the texts of the service, cleared as errors of package payvault are. Texts of a CardSource or a
-// Sink are left out, since they may quote a card. [NewConverters] encrypts everything that is passed.
+// Sink are left out, since they may quote a card. The message and type of a [temporal.ApplicationError] of theirs stay.
+// [NewConverters] encrypts everything that is passed.
 package temporalpayvault

@@ -56,11 +56,12 @@ const (
 // The workflow pauses, with the reason in [ExportSummary] and in the memo, and waits for [UpdateResume]:
 //
 //   - after [UpdatePause],
-//   - when the service refuses the key, or refuses a page or gives a bad one 5 times,
+//   - when the service refuses the key,
+//   - when it refuses a page, or gives a bad one, and the activity has failed 5 times without a page written,
 //   - when the sink hangs, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity fails for an hour.
 //
-// It goes on at the page that it had come to.
+// It goes on at the last page that it has written, and writes that page again.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }

@@ -51,8 +51,8 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 }
 
 // permits bounds how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes back
-// when the batch is accepted. It is lost when the batch is refused or of unknown outcome. Ten accepted batches bring a
-// lost permit back.
+// when the batch is accepted. It is lost when the batch is refused or of unknown outcome. After every ten accepted
+// batches, counted from the start of the attempt, a lost permit comes back.
 type permits struct {
 	free    chan struct{}
 	allLost func() // is called when all permits are lost

@@ -45,7 +45,7 @@ type exportReport struct {
 	ending
 }
 
-const maxBadAnswers = 5 // most bad answers to the request for one page; the waits between them take 15 s
+const maxBadAnswers = 5 // attempts without a page written, after which a bad answer pauses; their waits take 15 s
 
 // export exports a range of lists.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, error) {

@@ -31,9 +31,10 @@ type Job struct {
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
 
-	// MaxBad is how many batches may be refused or of unknown outcome before the job pauses. Ten accepted batches make up
-	// for one. It also bounds the requests in flight, since all of them may go wrong at once. If it is not positive, it is
-	// 20, or Concurrency × InFlight if that is more. A worker that is killed takes its part of the count with it.
+	// MaxBad is how many batches may be refused or of unknown outcome before the job pauses. Ten accepted batches of one
+	// activity make up for one, so fewer than ten BatchesPerActivity never do. MaxBad also bounds the requests in flight,
+	// since all of them may go wrong at once. If it is not positive, it is 20, or Concurrency × InFlight if that is more.
+	// The batches that a killed worker had counted are not counted.
 	MaxBad int
 
 	CallTimeout      time.Duration // a call of the CardSource that takes longer pauses the job; 5 minutes if not positive

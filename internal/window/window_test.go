@@ -147,6 +147,9 @@ func TestStop(t *testing.T) {
 		<-given
 		assert.True(t, w.IsStopped())
 		w.Wait()
+		for range 20 {
+			assert.False(t, w.Start(func() int { return 0 }), "though there is room")
+		}
 		assert.Equal(t, 4, started)
 		assert.EqualValues(t, 4, ended.Load())
 	})

@@ -217,7 +217,7 @@ func TestPaceEndsInShort(t *testing.T) {
 		for b := range s.submitAll(t, stream(300, nil), atATime(2)) {
 			texts = append(texts, strings.TrimPrefix(b.Err.Error(), "payvault: account_updater.submit: "))
 		}
-		const why = "rate limited: another request was refused for 59m59.999s"
+		const why = "rate limited: a request was refused for 59m59.999s"
 		require.Len(t, texts, 3)
 		assert.ElementsMatch(t, []string{"status 429 Too Many Requests", why + " (not sent)"}, texts[:2])
 		assert.Equal(t, why+" (not sent)", texts[2])
@@ -249,7 +249,7 @@ func TestPaceOfOneAttempt(t *testing.T) {
 		assert.Len(t, s.seen, 1)
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		assert.EqualError(t, got[1].Err,
-			"payvault: account_updater.submit: rate limited: another request was refused (not sent)")
+			"payvault: account_updater.submit: rate limited: a request was refused (not sent)")
 	})
 }
 

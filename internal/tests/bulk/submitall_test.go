@@ -402,12 +402,12 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		match  error  // the sentinel that the errors of the unsent batches match; nil for none
 		text   string // a part of these errors; "" if all batches are sent
 	}
-	const none = "another request was refused with status 400 and no code of the service"
+	const none = "a request was refused with status 400 and no code of the service"
 	forEach(t, []test{
-		{401, ``, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
-		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
-		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
-		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
+		{401, ``, payvault.ErrUnauthorized, "unauthorized: a request was refused"},
+		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: a request was refused"},
+		{403, ``, payvault.ErrForbidden, "forbidden: a request was refused"},
+		{404, `<h1>Not Found</h1>`, nil, "a request was refused with status 404 and no code of the service"},
 		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // the answer is whole, though it has a name twice
 		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // the answer is whole, in Latin-1
 		{400, ``, nil, none}, // these batches are not sent again, since a body with a code may have been lost

@@ -100,5 +100,8 @@ func (f Folder) write(at temporalpayvault.Position, page any) error {
 		return err
 	}
 	_, err = part.Write(text)
-	return errors.Join(err, part.Close(), os.Rename(part.Name(), f.name(at)))
+	if err = errors.Join(err, part.Close()); err != nil {
+		return errors.Join(err, os.Remove(part.Name()))
+	}
+	return os.Rename(part.Name(), f.name(at))
 }
