@@ -174,6 +174,47 @@ func TestWireForms(t *testing.T) {
 	})
 }
 
+// TestEveryField: testdata has each field of the types of requests and results, so that none is in the SDK alone.
+// Package contract holds testdata against the document.
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	filled := map[string]bool{}
+	for _, o := range calls.Table() {
+		noteFields(filled, reflect.ValueOf(o.Full))
+		noteFields(filled, reflect.ValueOf(o.Want()))
+	}
+	delete(filled, "Application.MerchantID") // it is 0 in the answer to create
+	delete(filled, "Validation.Problems")    // a success has none: TestRejected reads them
+	for name, isFilled := range filled {
+		assert.True(t, isFilled, "no request.json and no response.json of testdata has %s", name)
+	}
+}
+
+// noteFields records for each field with a wire name whether a struct in v has a value there.
+func noteFields(filled map[string]bool, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			noteFields(filled, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			noteFields(filled, v.Index(i))
+		}
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if !field.IsExported() {
+				continue
+			}
+			if tag := field.Tag.Get("json"); tag != "" && tag != "-" {
+				name := v.Type().Name() + "." + field.Name
+				filled[name] = filled[name] || !value.IsZero()
+			}
+			noteFields(filled, value)
+		}
+	}
+}
+
 // at is a member of a JSON object.
 func at(t *testing.T, text, member string) string {
 	t.Helper()
