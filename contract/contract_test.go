@@ -34,23 +34,29 @@ type contract struct {
 	router routers.Router
 }
 
-// load reads the document and closes its records. The document leaves answers open, but neither the emulator nor a
-// fixture may invent a member.
 func load(t *testing.T) *contract {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
 	require.NoError(t, err)
-	for name, ref := range doc.Components.Schemas {
+	doc.Servers = nil // the address of the service is not shown
+	router, err := gorillamux.NewRouter(doc)
+	require.NoError(t, err)
+	return &contract{doc, router}
+}
+
+// loadClosed loads the document and closes its records. The document leaves answers open, but neither the emulator nor a
+// fixture may invent a member.
+func loadClosed(t *testing.T) *contract {
+	t.Helper()
+	c := load(t)
+	for name, ref := range c.doc.Components.Schemas {
 		walk(name, ref.Value, func(_ string, schema *openapi3.Schema) {
 			if len(schema.Properties) > 0 && schema.AdditionalProperties.Has == nil {
 				schema.AdditionalProperties.Has = new(false)
 			}
 		})
 	}
-	doc.Servers = nil // the address of the service is not shown
-	router, err := gorillamux.NewRouter(doc)
-	require.NoError(t, err)
-	return &contract{doc, router}
+	return c
 }
 
 // walk visits a schema and the schemas inside it, with their places.
@@ -118,8 +124,8 @@ func describe(err *openapi3.SchemaError) string {
 }
 
 // checkRequest returns an error unless a request fits the document.
-func (c *contract) checkRequest(r *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
-	r = r.Clone(r.Context())
+func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
+	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	route, params, err := c.router.FindRoute(r)
 	if err != nil {
@@ -136,7 +142,7 @@ func (c *contract) checkRequest(r *http.Request, body []byte) (*openapi3filter.R
 			return in, errors.New("query parameter " + name + " is not in the document")
 		}
 	}
-	return in, openapi3filter.ValidateRequest(r.Context(), in)
+	return in, openapi3filter.ValidateRequest(ctx, in)
 }
 
 // checkToken checks that the header is HTTP Basic with an empty user.
@@ -149,7 +155,7 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 
 // checkAnswer returns an error unless the answer to a request fits the document. Its code decides whether it is a
 // success, since the HTTP statuses of failures are not shown.
-func checkAnswer(in *openapi3filter.RequestValidationInput, header http.Header, body []byte) error {
+func checkAnswer(ctx context.Context, in *openapi3filter.RequestValidationInput, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {
 	case code == "0", code == "000",
@@ -159,7 +165,7 @@ func checkAnswer(in *openapi3filter.RequestValidationInput, header http.Header, 
 	answer := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: in, Status: status, Header: header, Options: in.Options,
 	}
-	return openapi3filter.ValidateResponse(in.Request.Context(), answer.SetBodyBytes(body))
+	return openapi3filter.ValidateResponse(ctx, answer.SetBodyBytes(body))
 }
 
 // codeOf returns the code or rcode of an answer.

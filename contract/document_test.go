@@ -55,6 +55,9 @@ func TestOperations(t *testing.T) {
 			}
 			for _, parameter := range operation.Parameters {
 				assert.NotEmpty(t, parameter.Value.Description, "%s: %s", name, parameter.Value.Name)
+				if schema := parameter.Value.Schema.Value; schema.Type.Is("integer") {
+					assert.Equal(t, "int64", schema.Format, "%s: %s", name, parameter.Value.Name)
+				}
 			}
 			for _, status := range []string{"200", "2XX"} {
 				answer := operation.Responses.Value(status)
@@ -73,7 +76,7 @@ func TestOperations(t *testing.T) {
 // TestExamples: each example fits its schema. TestDocument leaves out formats.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	c := load(t)
+	c := loadClosed(t)
 	check := func(what string, content openapi3.Content) {
 		for _, media := range content {
 			assert.NotEmpty(t, media.Examples, what)
@@ -132,7 +135,7 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(all[i].Path, "17")
 	r := httptest.NewRequestWithContext(t.Context(), all[i].Method, path+"?"+query, http.NoBody)
 	r.SetBasicAuth("", "key")
-	_, err := c.checkRequest(r, nil)
+	_, err := c.checkRequest(t.Context(), r, nil)
 	return err
 }
 

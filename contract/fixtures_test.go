@@ -17,7 +17,7 @@ import (
 // field, so that what the SDK makes of them is what the document says: see internal/tests/operations.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
-	c := load(t)
+	c := loadClosed(t)
 	files, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
 	require.NoError(t, err)
 	seen := map[string]bool{}
@@ -55,7 +55,7 @@ func TestFixtures(t *testing.T) {
 // TestApplicationData: the pairs of testdata are the members of the schema ApplicationData, with their types.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
-	schema := load(t).doc.Components.Schemas["ApplicationData"].Value
+	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value
 	sent := pairs(t, decode(t, calls.Fixture("applications/save_data.request.json")), "value", "data")
 	saved := decode(t, calls.Fixture("applications/save_data.response.json"))
 	for _, data := range []map[string]any{sent, pairs(t, saved, "value", "data", "fields")} {
@@ -90,7 +90,7 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 // TestFailures: the failures of testdata/errors that are meant to be right fit the document.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	c := load(t)
+	c := loadClosed(t)
 	for file, name := range map[string]string{
 		"platform.json": "PlatformFailure", "platform_detail.json": "PlatformFailure", "rcode.json": "TokenizeFailure",
 		"validation_fields.json": "ApplicationValidation",

@@ -38,10 +38,10 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	received := readAll(c.t, resp.Body)
 	resp.Body = io.NopCloser(bytes.NewReader(received))
-	in, err := c.checkRequest(r, sent)
+	in, err := c.checkRequest(r.Context(), r, sent)
 	assert.NoError(c.t, err, "the request %s %s", r.Method, r.URL.Path)
 	if in != nil {
-		assert.NoError(c.t, checkAnswer(in, resp.Header, received), "the answer to %s %s", r.Method, r.URL.Path)
+		assert.NoError(c.t, checkAnswer(r.Context(), in, resp.Header, received), "the answer to %s %s", r.Method, r.URL.Path)
 	}
 	c.last = decode(c.t, string(received))
 	return resp, nil
@@ -90,7 +90,7 @@ func subscription() payvaulttest.Subscription {
 // of failure. All requests and answers fit the document, and the emulator answers with every field that it can know.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	c := load(t)
+	c := loadClosed(t)
 	unknown := map[payvault.Operation][]string{
 		payvault.OpApplicationsCreate:   {".data.app.dba_name"},
 		payvault.OpPayeesCreate:         {".data.payee_phone"},
