@@ -44,8 +44,8 @@ func load(t *testing.T) *contract {
 	return &contract{doc, router}
 }
 
-// loadClosed loads the document and closes its records. The document leaves answers open, but neither the emulator nor a
-// fixture may invent a member.
+// loadClosed loads the document and closes its records. The document leaves answers open, but neither the emulator nor
+// a fixture may invent a member.
 func loadClosed(t *testing.T) *contract {
 	t.Helper()
 	c := load(t)
@@ -123,8 +123,11 @@ func describe(err *openapi3.SchemaError) string {
 	return "/" + strings.Join(err.JSONPointer(), "/") + ": " + err.Reason
 }
 
-// checkRequest returns an error unless a request fits the document.
-func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
+// checked is a request with its operation in the document.
+type checked = openapi3filter.RequestValidationInput
+
+// checkRequest returns an error unless a request fits the document. It returns no request whose operation is unknown.
+func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	route, params, err := c.router.FindRoute(r)
@@ -136,7 +139,7 @@ func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byt
 		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.EnableFormatValidation()},
 	}
 	options.WithCustomSchemaErrorFunc(describe)
-	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route, Options: options}
+	in := &checked{Request: r, PathParams: params, Route: route, Options: options}
 	for name := range r.URL.Query() { // of which the library takes any
 		if route.Operation.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil {
 			return in, errors.New("query parameter " + name + " is not in the document")
@@ -155,7 +158,7 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 
 // checkAnswer returns an error unless the answer to a request fits the document. Its code decides whether it is a
 // success, since the HTTP statuses of failures are not shown.
-func checkAnswer(ctx context.Context, in *openapi3filter.RequestValidationInput, header http.Header, body []byte) error {
+func checkAnswer(ctx context.Context, in *checked, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {
 	case code == "0", code == "000",

@@ -27,7 +27,8 @@ type checker struct {
 // RoundTrip implements [http.RoundTripper].
 func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	var sent []byte
-	r = r.Clone(r.Context())
+	ctx := r.Context()
+	r = r.Clone(ctx)
 	if r.Body != nil {
 		sent = readAll(c.t, r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
@@ -38,10 +39,10 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	received := readAll(c.t, resp.Body)
 	resp.Body = io.NopCloser(bytes.NewReader(received))
-	in, err := c.checkRequest(r.Context(), r, sent)
+	in, err := c.checkRequest(ctx, r, sent)
 	assert.NoError(c.t, err, "the request %s %s", r.Method, r.URL.Path)
 	if in != nil {
-		assert.NoError(c.t, checkAnswer(r.Context(), in, resp.Header, received), "the answer to %s %s", r.Method, r.URL.Path)
+		assert.NoError(c.t, checkAnswer(ctx, in, resp.Header, received), "the answer to %s %s", r.Method, r.URL.Path)
 	}
 	c.last = decode(c.t, string(received))
 	return resp, nil
