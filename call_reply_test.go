@@ -164,7 +164,7 @@ func TestReading_oddTexts(t *testing.T) {
 		case isNone && r.isNeeded():
 			require.ErrorContains(t, r.err, r.place+" is missing", "%s: its missing method", r.form)
 		default:
-			require.NoError(t, r.err, "%s %s", r.place, r.form)
+			require.NoError(t, r.err, "%s %s; if its missing method is right, add the place to needed", r.place, r.form)
 			text := `"` + r.form + `"`
 			assert.Equal(t, !isNone, strings.Count(r.got, text) > strings.Count(r.want, text), "%s %s", r.place, r.form)
 			assert.Empty(t, r.unread, "%s %s", r.place, r.form)

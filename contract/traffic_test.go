@@ -119,7 +119,7 @@ func TestTraffic(t *testing.T) {
 			commits := srv.Commits(o.Op)
 			assert.NotZero(t, commits)
 			places := absent("", c.answer(t, string(o.Op)), wire.last)
-			assert.ElementsMatch(t, unknown[o.Op], places, "the emulator says nothing there: %v", wire.last)
+			assert.ElementsMatch(t, unknown[o.Op], places, "nothing there, with the records of calls.Seeded: %v", wire.last)
 
 			for _, fault := range []payvaulttest.Fault{
 				{Kind: payvaulttest.RateLimit, RetryAfter: "1"},

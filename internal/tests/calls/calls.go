@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"example.com/payvault"
@@ -91,7 +90,7 @@ func (ids IDs) In(template string) string {
 				return fmt.Sprint(id)
 			}
 		}
-		return param
+		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, and to Documented and Seeded, in calls.go")
 	})
 }
 
@@ -259,6 +258,11 @@ func All() []Call {
 
 // info finds an operation in the table of the SDK.
 func info(name payvault.Operation) payvault.OperationInfo {
-	all := payvault.Operations()
-	return all[slices.IndexFunc(all, func(o payvault.OperationInfo) bool { return o.Op == name })]
+	for _, o := range payvault.Operations() {
+		if o.Op == name {
+			_ = IDs{}.In(o.Path) // panics if there is no ID for a parameter
+			return o
+		}
+	}
+	panic("calls: operations.go does not have operation " + string(name))
 }

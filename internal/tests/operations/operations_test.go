@@ -70,7 +70,7 @@ func TestEveryOperation(t *testing.T) {
 		repeated := map[payvault.Replay]string{"with a card_id": "card_id", "same": "yes", "read": "yes", "never": "no"}
 		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ")
 	}
-	assert.Equal(t, payvault.Operations(), all)
+	assert.Equal(t, payvault.Operations(), all, "operations.go and Table in internal/tests/calls/table.go")
 	for _, c := range calls.All() {
 		methods = append(methods, c.GoName)
 	}
