@@ -82,15 +82,16 @@ func Seeded(srv *payvaulttest.Server) IDs {
 	}
 }
 
-// In puts the IDs into a template of payvault.Operations.
+// In puts the IDs into a template of payvault.Operations. It panics if one of them is missing.
 func (ids IDs) In(template string) string {
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(template, func(param string) string {
 		for start, id := range ids.all() {
-			if strings.HasPrefix(param, "{"+start) {
+			if strings.HasPrefix(param, "{"+start) && !reflect.ValueOf(id).IsZero() {
 				return fmt.Sprint(id)
 			}
 		}
-		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, and to Documented and Seeded, in calls.go")
+		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, Documented and Seeded in calls.go, and " +
+			"to canaryIDs in kinds.go of the simulation")
 	})
 }
 
@@ -260,7 +261,7 @@ func All() []Call {
 func info(name payvault.Operation) payvault.OperationInfo {
 	for _, o := range payvault.Operations() {
 		if o.Op == name {
-			_ = IDs{}.In(o.Path) // panics if there is no ID for a parameter
+			_ = Documented().In(o.Path) // panics if there is no ID for a parameter
 			return o
 		}
 	}

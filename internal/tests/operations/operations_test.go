@@ -421,9 +421,13 @@ func TestRefusedOneByOne(t *testing.T) {
 // TestNegativeIDs: an ID that is a number is positive.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()
-	ids := calls.IDs{
-		Payee: -1, Application: -1, Dispute: math.MinInt64, Subscription: -1, Invoice: "I", Webhook: "W", Event: "E",
+	ids := calls.Documented()
+	for _, id := range reflect.ValueOf(&ids).Elem().Fields() {
+		if id.CanInt() {
+			id.SetInt(-1)
+		}
 	}
+	ids.Dispute = math.MinInt64
 	for _, o := range calls.Table() {
 		_, rest, _ := strings.Cut(o.Path, "{")
 		if param, _, _ := strings.Cut(rest, "}"); strings.Contains(ids.In(o.Path), "-") {
