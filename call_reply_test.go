@@ -192,7 +192,7 @@ func TestReading_unreadable(t *testing.T) {
 			assert.Contains(t, r.err.Error(), "cannot be read")
 			service.AssertHidden(t, r.err, garbageCanary)
 		} else {
-			require.NoError(t, r.err, r.place)
+			require.NoError(t, r.err, "%s; if its missing method is right, add the place to needed", r.place)
 			assert.Contains(t, r.log, "level=WARN", r.place)
 			assert.Contains(t, r.log, "unread="+r.place)
 		}

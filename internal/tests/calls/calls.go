@@ -90,8 +90,8 @@ func (ids IDs) In(template string) string {
 				return fmt.Sprint(id)
 			}
 		}
-		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, Documented and Seeded in calls.go, and " +
-			"to canaryIDs in kinds.go of the simulation")
+		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, Documented and Seeded in calls.go, " +
+			"and to canaryIDs in kinds.go of the simulation")
 	})
 }
 

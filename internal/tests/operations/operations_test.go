@@ -175,42 +175,58 @@ func TestWireForms(t *testing.T) {
 }
 
 // TestEveryField: testdata has each field of the types of requests and results, so that none is in the SDK alone.
-// Package contract holds testdata against the document.
+// Package contract holds testdata against the document. A field is named like the end of its wire name, so that no two
+// fields have each other's.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
-	filled := map[string]bool{}
+	all := map[string]wireField{}
 	for _, o := range calls.Table() {
-		noteFields(filled, reflect.ValueOf(o.Full))
-		noteFields(filled, reflect.ValueOf(o.Want()))
+		noteFields(all, reflect.ValueOf(o.Full))
+		noteFields(all, reflect.ValueOf(o.Want()))
 	}
-	delete(filled, "Application.MerchantID") // it is 0 in the answer to create
-	delete(filled, "Validation.Problems")    // a success has none: TestRejected reads them
-	for name, isFilled := range filled {
-		assert.True(t, isFilled, "no request.json and no response.json of testdata has %s", name)
+	delete(all, "Application.MerchantID") // it is 0 in the answer to create
+	delete(all, "Validation.Problems")    // a success has none: TestRejected reads them
+	otherwise := map[string]string{       // by decision
+		"EvidenceType": "cbr_ce_type", "AllocationType": "cbr_id_type", "Reason": "reason_desc", "Items": "data",
+	}
+	for name, field := range all {
+		assert.True(t, field.filled, "no request.json and no response.json of testdata has %s", name)
+		_, goName, _ := strings.Cut(name, ".")
+		if otherwise[goName] != field.wire {
+			squeezed := strings.ToLower(strings.ReplaceAll(field.wire, "_", ""))
+			assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(goName)), "%s is %s on the wire", name, field.wire)
+		}
 	}
 }
 
-// noteFields records for each field with a wire name whether a struct in v has a value there.
-func noteFields(filled map[string]bool, v reflect.Value) {
+// A wireField has a name on the wire, and perhaps a value in testdata.
+type wireField struct {
+	wire   string
+	filled bool
+}
+
+// noteFields adds the fields of the structs in v that have a wire name, as "Type.Field".
+func noteFields(all map[string]wireField, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			noteFields(filled, v.Elem())
+			noteFields(all, v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			noteFields(filled, v.Index(i))
+			noteFields(all, v.Index(i))
 		}
 	case reflect.Struct:
+		typeName, _, _ := strings.Cut(v.Type().Name(), "[") // without the type parameter of a page
 		for field, value := range v.Fields() {
 			if !field.IsExported() {
 				continue
 			}
-			if tag := field.Tag.Get("json"); tag != "" && tag != "-" {
-				name := v.Type().Name() + "." + field.Name
-				filled[name] = filled[name] || !value.IsZero()
+			if wire, _, _ := strings.Cut(field.Tag.Get("json"), ","); wire != "" && wire != "-" {
+				name := typeName + "." + field.Name
+				all[name] = wireField{wire, all[name].filled || !value.IsZero()}
 			}
-			noteFields(filled, value)
+			noteFields(all, value)
 		}
 	}
 }
