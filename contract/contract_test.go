@@ -126,7 +126,8 @@ func describe(err *openapi3.SchemaError) string {
 // checked is a request with its operation in the document.
 type checked = openapi3filter.RequestValidationInput
 
-// checkRequest returns an error unless a request fits the document. It returns no request whose operation is unknown.
+// checkRequest returns an error unless a request fits the document. The first result is nil if the document does not have
+// the operation.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -140,7 +141,7 @@ func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byt
 	}
 	options.WithCustomSchemaErrorFunc(describe)
 	in := &checked{Request: r, PathParams: params, Route: route, Options: options}
-	for name := range r.URL.Query() { // of which the library takes any
+	for name := range r.URL.Query() { // the library does not check their names
 		if route.Operation.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil {
 			return in, errors.New("query parameter " + name + " is not in the document")
 		}
@@ -187,7 +188,7 @@ func decode(t *testing.T, text string) (value any) {
 	return value
 }
 
-// absent returns the places of a schema for which none of the values has something.
+// absent returns the places of a schema that are empty in all of the values.
 func absent(at string, schema *openapi3.Schema, values ...any) (places []string) {
 	var elements []any
 	for _, value := range values {

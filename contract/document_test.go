@@ -32,6 +32,9 @@ func TestDocument(t *testing.T) {
 			}
 		})
 	}
+	assert.Equal(t, "double", doc.Components.Schemas["Amount"].Value.Format)
+	file := doc.Components.Schemas["DisputeRespondForm"].Value.Properties["file"]
+	assert.Equal(t, "binary", file.Value.Format, "generators take it for a text otherwise")
 }
 
 // TestOperations: the document has the operations of the SDK, and each is described, asks for the key, and has one
@@ -98,8 +101,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused: each line of testdata/refused.txt names a schema, or an operation with a query, and has a message that
-// fits the document, and one that does not. The difference is what the document must not drop.
+// TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation whose
+// query is meant, and has a message that fits and one that the rule refuses.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -87,8 +87,8 @@ func subscription() payvaulttest.Subscription {
 	}}}
 }
 
-// TestTraffic makes the calls of the table with the SDK against the emulator: so that they succeed, and with each kind
-// of failure. All requests and answers fit the document, and the emulator answers with every field that it can know.
+// TestTraffic makes the calls of the table with the SDK against the emulator, with success and with each kind of
+// failure. All requests and answers fit the document. An answer to a full call has every field that the emulator knows.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
