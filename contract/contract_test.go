@@ -126,8 +126,8 @@ func describe(err *openapi3.SchemaError) string {
 // checked is a request with its operation in the document.
 type checked = openapi3filter.RequestValidationInput
 
-// checkRequest returns an error unless a request fits the document. The first result is nil if the document does not have
-// the operation.
+// checkRequest returns an error unless a request fits the document. The first result is nil if the document does not
+// have the operation.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

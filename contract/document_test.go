@@ -101,8 +101,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation whose
-// query is meant, and has a message that fits and one that the rule refuses.
+// TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation for
+// a query, and has a message that fits and one that the rule refuses.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)

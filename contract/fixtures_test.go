@@ -87,8 +87,8 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 	return all
 }
 
-// TestFailures: the failures of testdata/errors that are meant to be right fit the document.
-func TestFailures(t *testing.T) {
+// TestErrorFixtures: the failures of testdata/errors that are meant to be right fit the document.
+func TestErrorFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
 	for file, name := range map[string]string{
